@@ -1,0 +1,38 @@
+"""The one family of errors that a person can mend by editing configuration.
+
+Owns how a problem is said: subject, value, rule, next step. Does not own finding problems; callers
+collect every `Problem` of an input and raise one `ConfigError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake in an input.
+
+    subject: where it is, as a person finds it: `stacks/Pulumi.ci.yaml:42 tidepool:pools[0].zones.us-west4-a`.
+    value: what stands there, already rendered; empty where nothing stands there.
+    rule: what must hold.
+    fix: what to write instead.
+    """
+
+    subject: str
+    value: str
+    rule: str
+    fix: str
+
+    def __str__(self) -> str:
+        said = f": {self.value}" if self.value else ""
+        return f"{self.subject}{said}\n  rule: {self.rule}\n  write: {self.fix}"
+
+
+class ConfigError(Exception):
+    """Every problem of one input, sorted; shown to people without a traceback (exit code 2)."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))

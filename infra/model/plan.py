@@ -1,0 +1,136 @@
+"""The neutral shape of what an engine plans and does.
+
+Both engines (the embedded one and the official pulumi CLI) are translated into these types, and
+everything that prints or judges a plan reads only these types. Owns the JSON shape of `preview --json`
+and `up --json` (see docs/json.md). Does not own how a plan comes about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class Op(StrEnum):
+    """What happens to one resource. A replacement is one step, whichever half comes first."""
+
+    SAME = "same"
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+    READ = "read"
+
+
+class Status(StrEnum):
+    """How far a step came."""
+
+    PLANNED = "planned"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyChange:
+    """One property that differs; secrets are already masked as `[secret]`, unknown values as `[unknown]`."""
+
+    kind: Literal["add", "update", "delete"]
+    before: Any = None
+    after: Any = None
+    replaces: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "before": self.before, "after": self.after, "replaces": self.replaces}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One resource in a plan or an apply.
+
+    diff: changed properties by path (`labels.owner`, `dataDisks[0].mode`), camelCase as the provider names them.
+    replace_reasons: the paths that force a replacement.
+    old_inputs, new_inputs: the resource's inputs before and after, None where it does not exist then; secrets masked.
+    seconds: how long the step took; None unless it ran.
+    error: the provider's message when the step failed, without secrets.
+    """
+
+    op: Op
+    urn: str
+    type: str
+    name: str
+    diff: Mapping[str, PropertyChange] = field(default_factory=dict)
+    replace_reasons: tuple[str, ...] = ()
+    old_inputs: Mapping[str, Any] | None = None
+    new_inputs: Mapping[str, Any] | None = None
+    status: Status = Status.PLANNED
+    seconds: float | None = None
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "op": self.op.value,
+            "urn": self.urn,
+            "type": self.type,
+            "name": self.name,
+            "diff": {path: change.to_json() for path, change in sorted(self.diff.items())},
+            "replaceReasons": list(self.replace_reasons),
+        }
+        if self.status is not Status.PLANNED:
+            body |= {"status": self.status.value, "seconds": self.seconds}
+            if self.error is not None:
+                body["error"] = self.error
+        return body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """Something an engine or the program said. `urn` is empty for the stack as a whole."""
+
+    severity: Literal["debug", "info", "warning", "error"]
+    message: str
+    urn: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A whole plan (steps are PLANNED) or a whole run (steps have ended)."""
+
+    stack: str
+    engine: str
+    cloud: str
+    steps: tuple[Step, ...]
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def summary(self) -> dict[str, int]:
+        counts = Counter(step.op for step in self.steps)
+        shown = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.SAME)
+        return {op.value: counts[op] for op in shown}
+
+    @property
+    def failed(self) -> bool:
+        return any(step.status is Status.FAILED for step in self.steps) or any(
+            said.severity == "error" for said in self.diagnostics
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted:
+    """A step has begun; sent once per step that is not `same`."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnded:
+    """A step has ended with its status, seconds and error; `same` steps are sent here only."""
+
+    step: Step
+
+
+Event = StepStarted | StepEnded | Diagnostic
