@@ -1,0 +1,95 @@
+"""What a command asks of an engine, whichever it is.
+
+Owns the request, the interface and the one error that both engines raise. Does not own how a plan looks
+(`infra.model.plan`) nor which engine is taken (`infra.engines.choose`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from infra.model.plan import Event, Plan
+
+PROJECT = "tidepool"
+DEFAULT_PARALLEL = 32
+
+Listener = Callable[[Event], None]
+"""Takes each event while an engine works; called from one thread at a time, never after the call has returned."""
+
+
+class EngineName(StrEnum):
+    """Who plans and applies: the embedded engine, or the official pulumi CLI."""
+
+    LOCAL = "local"
+    PULUMI = "pulumi"
+
+
+class CloudName(StrEnum):
+    """Where resources live: the embedded cloud on loopback, or Google's."""
+
+    LOCAL = "local"
+    GOOGLE = "google"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One stack on one cloud, and how an operation on it shall go.
+
+    root: the checkout whose `stacks/Pulumi.<stack>.yaml` is the desired state.
+    home: `$TIDEPOOL_HOME`; state lives in `home/state/<cloud>` unless PULUMI_BACKEND_URL says otherwise.
+    cloud_url: root URL of the local cloud; None on Google.
+    parallel: how many resources may be worked on at once.
+    targets: URNs that alone may change; empty means all.
+    continue_on_error: go on with what does not depend on a failed resource.
+    refresh: read every resource from its cloud before planning.
+    """
+
+    root: Path
+    home: Path
+    stack: str
+    cloud: CloudName
+    cloud_url: str | None = None
+    parallel: int = DEFAULT_PARALLEL
+    targets: tuple[str, ...] = ()
+    continue_on_error: bool = False
+    refresh: bool = False
+
+
+class Engine(Protocol):
+    """Plans and applies one `Request`, which its maker takes: `EmbeddedEngine(request)`, `OfficialEngine(request)`.
+
+    A resource that fails is a FAILED step of the returned plan, and a program that fails is an `error` diagnostic
+    in it. What keeps an operation from starting at all (a held lock, a wrong passphrase, an unknown target, no
+    backend) is an `EngineError`; a stack file at fault is a `ConfigError`. KeyboardInterrupt ends an operation cleanly:
+    what is in flight is awaited and recorded, then it is raised again.
+    """
+
+    name: EngineName
+
+    def preview(self, listener: Listener | None = None) -> Plan:
+        """What `up` would do. Changes nothing, and makes no state where none is."""
+        ...
+
+    def up(self, listener: Listener | None = None) -> Plan:
+        """Make the cloud as the program says. Creates the stack's state on first use."""
+        ...
+
+    def refresh(self, listener: Listener | None = None) -> Plan:
+        """Take over what the cloud says of every resource in the state. Changes the state alone."""
+        ...
+
+    def destroy(self, listener: Listener | None = None) -> Plan:
+        """Delete every resource in the state; protected ones are refused."""
+        ...
+
+    def outputs(self) -> Mapping[str, Any]:
+        """The stack's outputs as last recorded, secrets masked as `[secret]`; empty where the stack has no state."""
+        ...
+
+
+class EngineError(Exception):
+    """An operation that could not start or go on. The message names subject, cause and next step, and no secret."""
