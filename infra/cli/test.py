@@ -1,0 +1,138 @@
+"""`./tidepool test`: every check of this repository, in the order in which a mistake is cheapest to hear of.
+
+Owns which checks there are and how their outcome is told. Leaves what each checks to its tool and to pyproject.toml.
+A tool that this machine lacks is named as skipped; `--strict` makes that a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+CODE = ("infra", "tests")
+TIERS = "not heavy and not live"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One tool and its arguments. `optional` tools come from outside the lock, so a machine may lack them."""
+
+    name: str
+    command: tuple[str, ...]
+    optional: bool = False
+
+    def executable(self) -> str | None:
+        return shutil.which(self.command[0], path=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one check; `seconds` is wall time."""
+
+    name: str
+    status: Literal["passed", "failed", "skipped"]
+    seconds: float
+    note: str = ""
+
+
+@click.command(name="test", short_help="Run every check of this repository.")
+@click.option("--fast", is_flag=True, help="Only the unit tests.")
+@click.option("--strict", is_flag=True, help="A tool that this machine lacks is a failure.")
+@click.option("--heavy", is_flag=True, help="Also the long tiers: wall-clock kills, more seeds, larger fleets.")
+@click.option("--live", is_flag=True, help="Also the tier that drives the official pulumi CLI.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+def command(*, fast: bool, strict: bool, heavy: bool, live: bool, as_json: bool, pytest_args: tuple[str, ...]) -> None:
+    """Run every check of this repository: style, types, layers, dependencies, dead code, shell, workflows, tests.
+
+    Further arguments after -- go to pytest: ./tidepool test --fast -- -k ledger
+    """
+    checks = [pytest_check(heavy=heavy, live=live, extra=pytest_args)]
+    if not fast:
+        checks = [*static_checks(), *checks]
+    outcomes = [run(check, strict=strict, quiet=as_json) for check in checks]
+    failed = any(outcome.status == "failed" for outcome in outcomes)
+    if as_json:
+        click.echo(json.dumps({"ok": not failed, "checks": [asdict(outcome) for outcome in outcomes]}, indent=2))
+    elif len(outcomes) > 1:
+        report(outcomes)
+    sys.exit(1 if failed else 0)
+
+
+def static_checks() -> list[Check]:
+    shell = tracked(is_shell)
+    workflows = tracked(lambda path: path.parent.parts == (".github", "workflows"))
+    python = (str(path) for path in tracked(lambda path: path.suffix == ".py") if path.parts[0] in CODE)
+    return [
+        Check("ruff", ("ruff", "check", *CODE)),
+        Check("ruff format", ("ruff", "format", "--check", *CODE)),
+        Check("ty", ("ty", "check", *CODE)),
+        Check("import layers", ("lint-imports",)),
+        Check("unused dependencies", ("deptry", "infra")),
+        Check("dead code", ("vulture", *python)),
+        Check("shellcheck", ("shellcheck", *map(str, shell))),
+        Check("shfmt", ("shfmt", "-i", "2", "-ci", "-d", *map(str, shell))),
+        Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, workflows))),
+        Check("actionlint", ("actionlint", *map(str, workflows)), optional=True),
+        Check("gcloud", ("gcloud", "version"), optional=True),
+    ]
+
+
+def pytest_check(*, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
+    excluded = [f"not {tier}" for tier, wanted in (("heavy", heavy), ("live", live)) if not wanted]
+    workers = () if extra else ("-n", "2", "--dist", "loadscope")
+    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra))
+
+
+def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
+    """The files of this checkout that git tracks or would track, relative to its root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    paths = (Path(line) for line in listed.stdout.splitlines())
+    return sorted(path for path in paths if (ROOT / path).is_file() and wanted(path))
+
+
+def is_shell(path: Path) -> bool:
+    if path.suffix:
+        return path.suffix == ".sh"
+    with (ROOT / path).open("rb") as file:
+        first = file.readline(80)
+    return first.startswith(b"#!") and first.split()[0].rsplit(b"/", 1)[-1] in {b"sh", b"bash"}
+
+
+def run(check: Check, *, strict: bool, quiet: bool) -> Outcome:
+    executable = check.executable()
+    if executable is None:
+        missing = f"{check.command[0]} is not on this machine"
+        status = "skipped" if check.optional and not strict else "failed"
+        click.echo(f"{check.name}: {missing}", err=True)
+        return Outcome(check.name, status, 0.0, missing)
+    click.echo(f"-- {check.name}", err=True)
+    started = time.perf_counter()
+    environment = {**os.environ, "TIDEPOOL_STRICT": "1" if strict else "0"}
+    done = subprocess.run(
+        [executable, *check.command[1:]],
+        cwd=ROOT, check=False, env=environment, stdout=sys.stderr if quiet else None,
+    )  # fmt: skip
+    seconds = round(time.perf_counter() - started, 2)
+    return Outcome(check.name, "passed" if done.returncode == 0 else "failed", seconds)
+
+
+def report(outcomes: Sequence[Outcome]) -> None:
+    click.echo()
+    for outcome in outcomes:
+        click.echo(f"{outcome.status:<8} {outcome.name:<20} {outcome.seconds:7.2f} s  {outcome.note}".rstrip())

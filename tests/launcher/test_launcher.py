@@ -1,0 +1,146 @@
+"""The launcher, run in a folder of its own with recorded python and uv: what it installs, when, and what it says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LAUNCHER = Path(__file__).resolve().parents[2] / "tidepool"
+
+FAKE_PYTHON = r"""#!/bin/sh
+echo "python $*" >>"$RECORD"
+case "$1 ${2:-}" in
+  "-c "*) exit "${FAKE_PYTHON_TOO_OLD:-0}" ;;
+  "-m venv") mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
+  "-m pip") exit "${FAKE_PIP_EXIT:-0}" ;;
+  "-P -m") echo "path=$PYTHONPATH" >>"$RECORD" ;;
+esac
+"""
+FAKE_UV = r"""#!/bin/sh
+echo "uv $*" >>"$RECORD"
+for last; do :; done
+if [ "$1" = venv ]; then mkdir -p "$last/bin" && cp "$(command -v python3)" "$last/bin/python"; fi
+"""
+
+
+class Machine:
+    """A checkout with the launcher and a PATH that holds only the system's tools and recorded commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.checkout = folder / "check out"
+        self.bin = folder / "bin"
+        self.record = folder / "record"
+        self.checkout.mkdir()
+        self.bin.mkdir()
+        shutil.copy(LAUNCHER, self.checkout)
+        self.write_lock("requirements.lock", "first")
+        self.write_lock("requirements-dev.lock", "first")
+        for tool in ("sh", "dirname", "readlink", "cmp", "cp", "mkdir", "cat", "rm", "sleep"):
+            (self.bin / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is missing on this machine"))
+        self.install("python3", FAKE_PYTHON)
+
+    def write_lock(self, name: str, text: str) -> None:
+        (self.checkout / name).write_text(text)
+
+    def install(self, name: str, script: str) -> None:
+        (self.bin / name).write_text(script)
+        (self.bin / name).chmod(0o755)
+
+    def start(self, *arguments: str, launcher: Path | None = None, **environment: str) -> tuple[int, list[str], str]:
+        self.record.write_text("")
+        done = subprocess.run(
+            [launcher or self.checkout / "tidepool", *arguments],
+            cwd=self.bin.parent,
+            env={"PATH": str(self.bin), "RECORD": str(self.record), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
+        return done.returncode, self.record.read_text().splitlines(), done.stderr
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def installs(record: list[str]) -> list[str]:
+    return [line for line in record if " pip " in f" {line} "]
+
+
+def test_the_first_start_makes_a_venv_and_installs_the_lock_by_hash_then_runs_the_command(machine: Machine) -> None:
+    code, record, said = machine.start("up", "ci")
+    assert code == 0
+    assert len(installs(record)) == 1
+    assert "--require-hashes" in installs(record)[0]
+    assert installs(record)[0].endswith("requirements.lock")
+    assert "python -P -m infra.cli up ci" in record
+    assert f"path={machine.checkout}" in record
+    assert "setting up" in said
+
+
+def test_the_second_start_installs_nothing_and_says_nothing(machine: Machine) -> None:
+    machine.start("--help")
+    code, record, said = machine.start("--help")
+    assert (code, record[0], said) == (0, "python -P -m infra.cli --help", "")
+
+
+def test_a_changed_lock_is_installed_into_the_same_venv(machine: Machine) -> None:
+    machine.start()
+    machine.write_lock("requirements.lock", "second")
+    _, record, _ = machine.start()
+    assert len(installs(record)) == 1
+    assert not any("-m venv" in line for line in record)
+
+
+def test_only_the_checks_install_the_development_group(machine: Machine) -> None:
+    machine.start("up", "ci")
+    _, record, _ = machine.start("test", "--fast")
+    assert [line.rsplit("/", 1)[-1] for line in installs(record)] == ["requirements-dev.lock"]
+
+
+def test_uv_is_used_where_it_is_present(machine: Machine) -> None:
+    machine.install("uv", FAKE_UV)
+    _, record, _ = machine.start()
+    assert any(line.startswith("uv venv") for line in record)
+    assert [line.split()[0] for line in installs(record)] == ["uv"]
+    assert "--require-hashes" in installs(record)[0]
+
+
+def test_a_failed_installation_is_said_and_tried_again_at_the_next_start(machine: Machine) -> None:
+    code, _, said = machine.start(FAKE_PIP_EXIT="1")
+    assert code == 1
+    assert "could not be installed" in said
+    code, record, _ = machine.start()
+    assert code == 0
+    assert len(installs(record)) == 1
+
+
+def test_a_machine_without_a_new_enough_python_is_told_what_to_do(machine: Machine) -> None:
+    code, _, said = machine.start(FAKE_PYTHON_TOO_OLD="1")
+    assert code == 1
+    assert "no Python 3.11 or later" in said
+    assert "TIDEPOOL_PYTHON" in said
+
+
+def test_a_setup_whose_process_is_gone_holds_nobody_up(machine: Machine) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (machine.checkout / ".venv.setup").mkdir()
+    (machine.checkout / ".venv.setup" / "pid").write_text(str(gone.pid))
+    code, record, _ = machine.start()
+    assert code == 0
+    assert len(installs(record)) == 1
+
+
+def test_the_launcher_works_through_a_symbolic_link(machine: Machine) -> None:
+    link = machine.bin / "tidepool"
+    link.symlink_to(os.path.relpath(machine.checkout / "tidepool", machine.bin))
+    code, record, _ = machine.start("--help", launcher=link)
+    assert code == 0
+    assert f"path={machine.checkout}" in record
