@@ -1,0 +1,205 @@
+"""`./tidepool bench`: what a preview and an apply cost, at several sizes of fleet, in figures and ratios.
+
+Owns the measured cases and how figures are told. Every case is a whole process, as a person starts it, with a state
+folder and a local cloud of its own. Nothing here judges: a benchmark prints, a test asserts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = (10, 100, 1000, 3000)
+
+OFFICIAL: dict[tuple[str, int], tuple[float, float | None]] = {
+    ("preview", 10): (2.1, 480), ("up", 10): (1.8, None), ("preview again", 10): (1.6, None),
+    ("preview", 100): (2.7, 580), ("up", 100): (5.9, 610), ("preview again", 100): (3.2, None),
+    ("preview", 1000): (13.7, 820), ("up", 1000): (340.0, 1850), ("preview again", 1000): (20.2, 970),
+    ("preview", 3000): (46.5, 1260), ("preview again", 3000): (72.0, 1750),
+}  # fmt: skip
+"""Seconds and peak MB of the official engine, for the same case and number of VMs.
+
+Measured with the official CLI 3.259 and the official Google provider, file backend, 2 cores, Python SDK 3.272, against
+a server that answers TPU calls at once; its `up` of 3,000 was not done after 540 s."""
+
+STACK = """\
+# One pool of {count} VMs: what a benchmark declares.
+config:
+  gcp:project: tidepool-bench
+  tidepool:owner: bench
+  tidepool:bucket: {{name: tidepool-bench-records, location: us}}
+  tidepool:pools:
+    - name: bench
+      accelerator: v5litepod-4
+      zones:
+        us-west4-a: {count}
+      capacity: preemptible
+      serves: [example/repository]
+      trust: member
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured run. `peak_mb` is the largest resident size of the command's process, in 10^6 bytes."""
+
+    case: str
+    vms: int
+    engine: str
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+    @property
+    def per_vm_ms(self) -> float:
+        return 1000 * self.seconds / self.vms
+
+
+@click.command(name="bench", short_help="Measure previews and applies at several sizes of fleet.")
+@click.option("--size", "sizes", type=int, multiple=True, default=SIZES, show_default=True, help="VMs in the fleet.")
+@click.option("--runs", default=3, show_default=True, help="Runs of the cold preview of ci; the median counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
+    """Print what previews and applies cost: seconds, CPU seconds, peak memory, cost per VM, and ratios.
+
+    Where the pulumi CLI is on PATH it runs side by side; else its published figures stand in for it.
+    """
+    engines = ["local", *(["pulumi"] if shutil.which("pulumi") else [])]
+    figures = [cold_preview_of_ci(runs)]
+    for engine in engines:
+        for size in sorted(sizes):
+            figures.extend(fleet_of(size, engine))
+    if as_json:
+        click.echo(json.dumps({"figures": [asdict(figure) for figure in figures]}, indent=2))
+    else:
+        report(figures)
+
+
+def cold_preview_of_ci(runs: int) -> Figure:
+    """Preview of the committed ci stack with an empty state, Python's start included, the cloud already running."""
+    with workspace(None) as (root, home):
+        taken = [measure("preview ci, cold", 9, "local", root, home, "preview", "ci") for _ in range(runs)]
+    return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def fleet_of(size: int, engine: str) -> Iterator[Figure]:
+    with workspace(size) as (root, home):
+        for case, verb in (("preview", "preview"), ("up", "up"), ("preview again", "preview")):
+            yield measure(case, size, engine, root, home, verb, "bench")
+
+
+@contextmanager
+def workspace(size: int | None) -> Generator[tuple[Path, Path]]:
+    """A checkout of its own (the committed stacks, or one stack of `size` VMs) and a state folder; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        root, home = Path(folder, "root"), Path(folder, "home")
+        root.mkdir()
+        shutil.copy(ROOT / "Pulumi.yaml", root)
+        for shared in ("infra", ".venv"):
+            (root / shared).symlink_to(ROOT / shared)
+        if size is None:
+            shutil.copytree(ROOT / "stacks", root / "stacks")
+        else:
+            (root / "stacks").mkdir()
+            (root / "stacks" / "Pulumi.bench.yaml").write_text(STACK.format(count=size))
+        tidepool(root, home, "cloud", "start", check=True)
+        try:
+            yield root, home
+        finally:
+            tidepool(root, home, "cloud", "stop", check=False)
+
+
+def tidepool(root: Path, home: Path, *arguments: str, check: bool) -> None:
+    environment = {**os.environ, "TIDEPOOL_ROOT": str(root), "TIDEPOOL_HOME": str(home)}
+    subprocess.run([ROOT / "tidepool", *arguments], env=environment, check=check, capture_output=True)
+
+
+def measure(case: str, vms: int, engine: str, root: Path, home: Path, verb: str, stack: str) -> Figure:
+    environment = {**os.environ, "TIDEPOOL_ROOT": str(root), "TIDEPOOL_HOME": str(home)}
+    arguments = [str(ROOT / "tidepool"), verb, stack, "--engine", engine, "--cloud", "local", "--yes", "--json"]
+    if verb == "preview":
+        arguments.remove("--yes")
+    started = time.perf_counter()
+    process = subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = process.stderr.read() if process.stderr else b""
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise click.ClickException(f"{case} of {vms} VMs failed:\n{said.decode(errors='replace')[-2000:]}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Figure(
+        case=case,
+        vms=vms,
+        engine=engine,
+        seconds=round(seconds, 2),
+        cpu_seconds=round(usage.ru_utime + usage.ru_stime, 2),
+        peak_mb=round(usage.ru_maxrss * unit / 1e6, 1),
+    )
+
+
+def report(figures: Sequence[Figure]) -> None:
+    console = Console()
+    measured = {(figure.case, figure.vms): figure for figure in figures if figure.engine == "pulumi"}
+    table = Table(title="Previews and applies", box=None, pad_edge=False)
+    for column in ("case", "engine"):
+        table.add_column(column)
+    for column in ("VMs", "seconds", "CPU s", "peak MB", "ms/VM", "time ratio", "memory ratio"):
+        table.add_column(column, justify="right")
+    for figure in figures:
+        seconds, peak = beside(figure, measured)
+        table.add_row(
+            figure.case,
+            figure.engine,
+            f"{figure.vms:,}",
+            f"{figure.seconds:.2f}",
+            f"{figure.cpu_seconds:.2f}",
+            f"{figure.peak_mb:.0f}",
+            f"{figure.per_vm_ms:.1f}",
+            ratio(figure.seconds, seconds),
+            ratio(figure.peak_mb, peak),
+        )
+    console.print(table)
+    source = "measured beside it" if measured else "published figures (CLI 3.259, 2 cores)"
+    console.print(f"Ratios are to the official engine, {source}; below 1 is faster or smaller.")
+    console.print(growth(figures))
+
+
+def beside(figure: Figure, measured: dict[tuple[str, int], Figure]) -> tuple[float | None, float | None]:
+    """The official engine's seconds and peak MB for the same case: measured side by side, else published."""
+    if figure.engine == "pulumi":
+        return None, None
+    if other := measured.get((figure.case, figure.vms)):
+        return other.seconds, other.peak_mb
+    return OFFICIAL.get((figure.case, figure.vms), (None, None))
+
+
+def ratio(ours: float, theirs: float | None) -> str:
+    return "" if theirs is None else f"{ours / theirs:.2f}"
+
+
+def growth(figures: Sequence[Figure]) -> str:
+    """Cost per VM at the largest size against the size nearest to a tenth of it: 1.0 is linear."""
+    lines = []
+    for case in ("preview", "up", "preview again"):
+        mine = {figure.vms: figure for figure in figures if figure.case == case and figure.engine == "local"}
+        if len(mine) > 1:
+            large = max(mine)
+            small = min((size for size in mine if size != large), key=lambda size: abs(size - large / 10))
+            grown = mine[large].per_vm_ms / mine[small].per_vm_ms
+            lines.append(f"{case}: cost per VM at {large:,} is {grown:.2f} times that at {small:,}")
+    return "\n".join(lines)
