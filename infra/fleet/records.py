@@ -1,0 +1,170 @@
+"""JSON records and bundles in the fleet bucket, each write conditional on what was read.
+
+Owns object names and the optimistic concurrency: a write carries the generation it builds on, and one that lost a race
+reads again and decides again. Leaves what a record means to its writer. The bucket itself is the program's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from googleapiclient.http import MediaInMemoryUpload
+
+from infra.fleet.google import Api, Clients, GoogleError, execute
+
+POINTER: Final = "runner/current.json"
+ATTEMPTS: Final = 8
+"""Rounds of read, decide, write before giving up; each lost round means that another writer got through."""
+
+ABSENT: Final = 0
+"""The generation of an object that does not exist, as Cloud Storage preconditions have it."""
+
+_GONE: Final = 404
+_RACE_LOST: Final = 412
+
+Body: TypeAlias = Mapping[str, Any]
+
+
+def manifest_name(stack: str) -> str:
+    """The object that holds a stack's manifest."""
+    return f"manifests/{stack}.json"
+
+
+def bundle_name(digest: str) -> str:
+    """The object that holds the runner bundle with this SHA-256 (hexadecimal)."""
+    return f"runner/bundles/{digest}.tar.gz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A record as it was read."""
+
+    body: dict[str, Any]
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a write came to: the object's generation now, and whether this write made it."""
+
+    generation: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The records of one fleet bucket. Every method raises GoogleError where the bucket refuses or does not answer."""
+
+    google: Clients
+    bucket: str
+
+    def read(self, name: str) -> Record | None:
+        """The record, None where there is none. Its body and generation belong together."""
+        for _ in range(ATTEMPTS):
+            generation = self._generation(name)
+            if generation == ABSENT:
+                return None
+            body = self._body(name, generation)
+            if body is not None:
+                return Record(body=body, generation=generation)
+        raise self._crowded(name)
+
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
+        """Replace the record by what `decide` makes of the present one; a record that stays as it is is not written.
+
+        `decide` is called again with the newer record when another writer came first.
+        """
+        for _ in range(ATTEMPTS):
+            current = self.read(name)
+            wanted = decide(current.body if current else None)
+            if current is not None and wanted == current.body:
+                return Written(generation=current.generation, changed=False)
+            generation = self._insert(
+                name, encode(wanted), "application/json", current.generation if current else ABSENT
+            )
+            if generation is not None:
+                return Written(generation=generation, changed=True)
+        raise self._crowded(name)
+
+    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
+        """Write an object whose name says its content; one that is there is left alone."""
+        generation = self._generation(name)
+        if generation != ABSENT:
+            return Written(generation=generation, changed=False)
+        made = self._insert(name, content, content_type, ABSENT)
+        if made is not None:
+            return Written(generation=made, changed=True)
+        return Written(generation=self._generation(name), changed=False)
+
+    def _generation(self, name: str) -> int:
+        objects = self.google.api(Api.STORAGE).objects()
+        try:
+            found = execute(
+                objects.get(bucket=self.bucket, object=name, fields="generation"), f"looking up {self._url(name)}"
+            )
+        except GoogleError as error:
+            if error.status == _GONE and self._bucket_exists():
+                return ABSENT
+            raise
+        return int(found["generation"])
+
+    def _bucket_exists(self) -> bool:
+        """A missing bucket and a missing object are both a 404: the bucket is asked before an object counts as absent."""
+        execute(
+            self.google.api(Api.STORAGE).buckets().get(bucket=self.bucket, fields="name"),
+            f"looking up gs://{self.bucket}",
+        )
+        return True
+
+    def _body(self, name: str, generation: int) -> dict[str, Any] | None:
+        """The record at one generation, None where that generation is gone by now."""
+        objects = self.google.api(Api.STORAGE).objects()
+        request = objects.get_media(bucket=self.bucket, object=name, generation=str(generation))
+        try:
+            content = execute(request, f"reading {self._url(name)}")
+        except GoogleError as error:
+            if error.status == _GONE:
+                return None
+            raise
+        try:
+            body = json.loads(content)
+        except ValueError as error:
+            raise GoogleError(f"reading {self._url(name)}", f"it is not JSON: {error}") from None
+        if not isinstance(body, dict):
+            raise GoogleError(f"reading {self._url(name)}", "it is not a JSON object")
+        return body
+
+    def _insert(self, name: str, content: bytes, content_type: str, expected: int) -> int | None:
+        """Write if the object is still at `expected`; its new generation, or None where another writer came first."""
+        request = (
+            self.google.api(Api.STORAGE)
+            .objects()
+            .insert(
+                bucket=self.bucket,
+                name=name,
+                ifGenerationMatch=str(expected),
+                media_body=MediaInMemoryUpload(content, mimetype=content_type),
+            )
+        )
+        try:
+            return int(execute(request, f"writing {self._url(name)}")["generation"])
+        except GoogleError as error:
+            if error.status == _RACE_LOST:
+                return None
+            raise
+
+    def _url(self, name: str) -> str:
+        return f"gs://{self.bucket}/{name}"
+
+    def _crowded(self, name: str) -> GoogleError:
+        return GoogleError(
+            f"writing {self._url(name)}", f"other writers changed it {ATTEMPTS} times in a row; run the command again"
+        )
+
+
+def encode(body: Body) -> bytes:
+    """JSON as the bucket keeps it: sorted, indented, one newline at the end, so that two versions can be compared."""
+    return (json.dumps(body, indent=2, sort_keys=True) + "\n").encode()
