@@ -1,0 +1,1 @@
+"""The embedded engine: runs a Pulumi program in this process and makes its resources so."""
