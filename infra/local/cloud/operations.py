@@ -1,0 +1,112 @@
+"""Long-running operations: what they will answer is decided when they begin, and the clock says which answer it is.
+
+Owns their rows, names and the `google.longrunning` shape. Services with another shape (Compute Engine) hand in
+their own two bodies through `begin`. Effects on resources are events of the timeline, not of an operation.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from infra.local.cloud.clock import timestamp
+from infra.local.cloud.errors import failed_precondition, not_found, rpc_status
+
+if TYPE_CHECKING:
+    from infra.local.cloud.cloud import Cloud
+    from infra.local.cloud.registry import JsonObject
+
+_EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
+
+
+class Operations:
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._connection = cloud.store.connection
+
+    def begin(self, name: str, *, seconds: float, pending: JsonObject, finished: JsonObject) -> JsonObject:
+        """Record an operation and return its present answer.
+
+        name: the key it will be asked by, unique in the whole cloud. seconds: realistic duration; compressed here.
+        pending, finished: its answer before and from the due time on.
+        """
+        due = self._cloud.now + self._cloud.compressed(seconds)
+        self._connection.execute(
+            "INSERT INTO operations (name, due, pending, finished) VALUES (?, ?, ?, ?)",
+            (name, due, json.dumps(pending), json.dumps(finished)),
+        )
+        return pending if due > self._cloud.now else finished
+
+    def lro(
+        self,
+        parent: str,
+        *,
+        seconds: float,
+        metadata: JsonObject | None = None,
+        response: JsonObject | None = None,
+        error: JsonObject | None = None,
+    ) -> JsonObject:
+        """Begin a `google.longrunning.Operation` below `parent` (`projects/P/locations/Z`) and return it.
+
+        metadata: with its `@type`; `createTime` and, once it ended, `endTime` are filled in. response: with its `@type`;
+        an Empty where left out. error: a `google.rpc.Status` (`errors.rpc_status`) instead of a response.
+        """
+        name = f"{parent}/operations/{self.new_id()}" if parent else f"operations/{self.new_id()}"
+        began = {**(metadata or {}), "createTime": timestamp(self._cloud.now)}
+        ended = {**began, "endTime": timestamp(self._cloud.now + self._cloud.compressed(seconds))}
+        outcome = {"error": error} if error else {"response": response or _EMPTY}
+        if metadata is None:
+            shown_began, shown_ended = {}, {}
+        else:
+            shown_began, shown_ended = {"metadata": began}, {"metadata": ended}
+        return self.begin(
+            name,
+            seconds=seconds,
+            pending={"name": name, **shown_began, "done": False},
+            finished={"name": name, **shown_ended, "done": True, **outcome},
+        )
+
+    def new_id(self) -> str:
+        """A name part no operation has had before: `operation-1763712000000-000000000001`."""
+        return f"operation-{int(self._cloud.now * 1000)}-{self._cloud.store.next_number('operation'):012x}"
+
+    def get(self, name: str) -> JsonObject:
+        """Raises 404."""
+        due, pending, finished = self._row(name)
+        return json.loads(pending if due > self._cloud.now else finished)
+
+    def each(self, prefix: str) -> list[JsonObject]:
+        """Operations whose name starts with `prefix`, sorted by name."""
+        rows = self._connection.execute(
+            "SELECT due, pending, finished FROM operations WHERE name >= ? AND name < ? ORDER BY name",
+            (prefix, prefix + "\U0010ffff"),
+        )
+        return [json.loads(pending if due > self._cloud.now else finished) for due, pending, finished in rows]
+
+    def delete(self, name: str) -> None:
+        """Forget an operation that ended. Raises 404, or 400 FAILED_PRECONDITION while it runs."""
+        if self._row(name)[0] > self._cloud.now:
+            raise failed_precondition(f"Operation '{name}' is not done")
+        self._connection.execute("DELETE FROM operations WHERE name = ?", (name,))
+
+    def fail(self, name: str, status: str, message: str) -> None:
+        """End a running operation now with an error; nothing happens to one that ended. Raises 404."""
+        due, _, finished = self._row(name)
+        if due <= self._cloud.now:
+            return
+        answer = json.loads(finished)
+        answer.pop("response", None)
+        answer["error"] = rpc_status(status, message)
+        if "metadata" in answer:
+            answer["metadata"]["endTime"] = timestamp(self._cloud.now)
+        self._connection.execute(
+            "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (self._cloud.now, json.dumps(answer), name)
+        )
+
+    def _row(self, name: str) -> tuple[float, str, str]:
+        row = self._connection.execute(
+            "SELECT due, pending, finished FROM operations WHERE name = ?", (name,)
+        ).fetchone()
+        if row is None:
+            raise not_found(name)
+        return row

@@ -1,0 +1,1 @@
+"""What each Google API does here, one module a service; importing this package registers all of them."""

@@ -1,0 +1,234 @@
+"""Durable state of the local cloud: one SQLite file, one transaction a request.
+
+Owns resources (kind, full name, JSON body, generation, optional bytes), settings and counters. A transaction that was
+committed survives a kill of the process; one that was not leaves no trace. Knows no service and no time of its own:
+callers say when a thing was made.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from infra.local.cloud.errors import already_exists, invalid, not_found
+from infra.local.cloud.registry import JsonObject
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS resources (
+    kind TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, data BLOB,
+    generation INTEGER NOT NULL, created REAL NOT NULL, updated REAL NOT NULL,
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS operations (
+    name TEXT PRIMARY KEY, due REAL NOT NULL, pending TEXT NOT NULL, finished TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY, due REAL NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, data TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS events_due ON events (due, id);
+CREATE INDEX IF NOT EXISTS events_subject ON events (subject);
+CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counters (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_COLUMNS = "kind, name, body, generation, created, updated"
+_DEFAULT_PAGE = 500
+# Sorts after every name that starts with the prefix it is put behind.
+_LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One stored thing. `body` is a fresh copy: change it freely, then `replace` it.
+
+    generation: 1 when made, plus one with every change. created, updated: cloud time in epoch seconds.
+    """
+
+    kind: str
+    name: str
+    body: JsonObject = field(repr=False)
+    generation: int
+    created: float
+    updated: float
+
+    @property
+    def etag(self) -> str:
+        """Changes with every change of the resource, and between two lives of one name."""
+        seed = f"{self.kind} {self.name} {self.created!r} {self.generation}"
+        return base64.b64encode(hashlib.sha256(seed.encode()).digest()[:9]).decode()
+
+    @property
+    def uid(self) -> int:
+        """A positive 63-bit number of this life of the name."""
+        digest = hashlib.sha256(f"{self.kind} {self.name} {self.created!r}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") >> 1 or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    resources: tuple[Resource, ...]
+    next_token: str | None
+
+
+class Store:
+    """`path` of None keeps everything in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
+        # A second process on the same file would serve a second truth.
+        self.connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        self.connection.execute("PRAGMA journal_mode=WAL")
+        self.connection.execute("PRAGMA synchronous=NORMAL")
+        self.connection.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing; whatever is raised inside undoes everything done inside."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    # Resources
+
+    def find(self, kind: str, name: str) -> Resource | None:
+        row = self.connection.execute(
+            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name = ?",  # noqa: S608 - a constant list of columns
+            (kind, name),
+        ).fetchone()
+        return _resource(row) if row else None
+
+    def get(self, kind: str, name: str) -> Resource:
+        """Raises 404 NOT_FOUND."""
+        found = self.find(kind, name)
+        if found is None:
+            raise not_found(name)
+        return found
+
+    def insert(self, kind: str, name: str, body: JsonObject, *, now: float, data: bytes | None = None) -> Resource:
+        """Raises 409 ALREADY_EXISTS."""
+        try:
+            self.connection.execute(
+                "INSERT INTO resources (kind, name, body, data, generation, created, updated) VALUES (?,?,?,?,1,?,?)",
+                (kind, name, _text(body), data, now, now),
+            )
+        except sqlite3.IntegrityError:
+            raise already_exists(name) from None
+        return Resource(kind, name, body, 1, now, now)
+
+    def replace(self, resource: Resource, body: JsonObject, *, now: float, data: bytes | None = None) -> Resource:
+        """Store a new body (and new bytes, where given); the generation goes up by one. Raises 404 when it is gone."""
+        sets, values = "body = ?, generation = generation + 1, updated = ?", [_text(body), now]
+        if data is not None:
+            sets, values = f"{sets}, data = ?", [*values, data]
+        changed = self.connection.execute(
+            f"UPDATE resources SET {sets} WHERE kind = ? AND name = ?",  # noqa: S608 - constant assignments
+            (*values, resource.kind, resource.name),
+        )
+        if changed.rowcount == 0:
+            raise not_found(resource.name)
+        return Resource(resource.kind, resource.name, body, resource.generation + 1, resource.created, now)
+
+    def delete(self, kind: str, name: str) -> bool:
+        """Whether there was something to delete."""
+        gone = self.connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
+        return gone.rowcount > 0
+
+    def data(self, kind: str, name: str) -> bytes:
+        """The bytes stored with a resource; empty where none are. Raises 404."""
+        row = self.connection.execute("SELECT data FROM resources WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+        if row is None:
+            raise not_found(name)
+        return row[0] or b""
+
+    def each(self, kind: str, prefix: str = "", *, after: str = "") -> Iterator[Resource]:
+        """Resources whose full name starts with `prefix`, in the order of their names, `after` one exclusive."""
+        rows = self.connection.execute(
+            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? AND name > ? ORDER BY name",  # noqa: S608
+            (kind, prefix, prefix + _LAST, after),
+        )
+        return map(_resource, rows)
+
+    def page(
+        self,
+        kind: str,
+        prefix: str,
+        params: Mapping[str, Any],
+        *,
+        where: Callable[[Resource], bool] = lambda _: True,
+    ) -> Page:
+        """One page of a listing, by the `pageSize` (or `maxResults`) and `pageToken` of the request's parameters."""
+        size = int(params.get("pageSize") or params.get("maxResults") or _DEFAULT_PAGE)
+        if size < 0:
+            raise invalid("Page size must not be negative.", field="pageSize")
+        chosen: list[Resource] = []
+        for resource in self.each(kind, prefix, after=_opened(params.get("pageToken"))):
+            if where(resource):
+                if len(chosen) == size:
+                    return Page(tuple(chosen), _sealed(chosen[-1].name))
+                chosen.append(resource)
+        return Page(tuple(chosen), None)
+
+    def count(self, kind: str, prefix: str = "") -> int:
+        row = self.connection.execute(
+            "SELECT COUNT(*) FROM resources WHERE kind = ? AND name >= ? AND name < ?", (kind, prefix, prefix + _LAST)
+        ).fetchone()
+        return int(row[0])
+
+    # Settings and counters
+
+    def setting(self, key: str, default: Any = None) -> Any:
+        row = self.connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else default
+
+    def set_setting(self, key: str, value: Any) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (key, json.dumps(value)))
+
+    def next_number(self, key: str) -> int:
+        """1, 2, 3 ... for each key, never twice; what names made by the server are built from."""
+        row = self.connection.execute(
+            "INSERT INTO counters (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1 "
+            "RETURNING value",
+            (key,),
+        ).fetchone()
+        return int(row[0])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for table in ("resources", "operations", "events", "settings", "counters"):
+            self.connection.execute(f"DELETE FROM {table}")  # noqa: S608 - constant names
+
+
+def _resource(row: tuple[Any, ...]) -> Resource:
+    kind, name, body, generation, created, updated = row
+    return Resource(kind, name, json.loads(body), generation, created, updated)
+
+
+def _text(body: JsonObject) -> str:
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+
+
+def _sealed(name: str) -> str:
+    return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
+
+
+def _opened(token: str | None) -> str:
+    if not token:
+        return ""
+    try:
+        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise invalid("Invalid page token.", field="pageToken") from None

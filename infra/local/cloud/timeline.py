@@ -1,0 +1,58 @@
+"""What will happen: durable events with a due time, settled when a request comes.
+
+There are no background threads. Before a request is answered, every event due by then happens in order of its due
+time, each seeing the time it was due as the present, so the outcome does not depend on when anybody looks.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """kind: the name of a reaction (`tpu.node.ready`). subject: full name of the resource. due: cloud time."""
+
+    id: int
+    due: float
+    kind: str
+    subject: str
+    data: JsonObject
+
+
+class Timeline:
+    def __init__(self, store: Store) -> None:
+        self._connection = store.connection
+
+    def add(self, due: float, kind: str, subject: str, data: JsonObject | None = None) -> None:
+        self._connection.execute(
+            "INSERT INTO events (due, kind, subject, data) VALUES (?, ?, ?, ?)",
+            (due, kind, subject, json.dumps(data or {})),
+        )
+
+    def cancel(self, subject: str, *kinds: str) -> None:
+        """Drop what is planned for a resource: everything, or the kinds named."""
+        if not kinds:
+            self._connection.execute("DELETE FROM events WHERE subject = ?", (subject,))
+        for kind in kinds:
+            self._connection.execute("DELETE FROM events WHERE subject = ? AND kind = ?", (subject, kind))
+
+    def take(self, now: float) -> Event | None:
+        """Remove and return the earliest event due by `now`."""
+        row = self._connection.execute(
+            "SELECT id, due, kind, subject, data FROM events WHERE due <= ? ORDER BY due, id LIMIT 1", (now,)
+        ).fetchone()
+        if row is None:
+            return None
+        self._connection.execute("DELETE FROM events WHERE id = ?", (row[0],))
+        return Event(row[0], row[1], row[2], row[3], json.loads(row[4]))
+
+    def planned(self, subject: str) -> list[Event]:
+        rows = self._connection.execute(
+            "SELECT id, due, kind, subject, data FROM events WHERE subject = ? ORDER BY due, id", (subject,)
+        )
+        return [Event(*row[:4], json.loads(row[4])) for row in rows]
