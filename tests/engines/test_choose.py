@@ -1,0 +1,121 @@
+"""Which engine and cloud a machine gets, for everything that can be asked of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.engines.choose import ChoiceError, Machine, choose, observe
+from infra.engines.protocol import CloudName, EngineName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FULL = Machine(pulumi="/usr/bin/pulumi", plugin="resource-gcp", credentials="a file", backend="gs://state")
+BARE = Machine(plugin="fetched by the pulumi CLI")
+NO_PLUGIN = Machine(pulumi="/usr/bin/pulumi", credentials="a file", backend="gs://state")
+NO_CREDENTIALS = Machine(pulumi="/usr/bin/pulumi", plugin="resource-gcp", backend="gs://state")
+NO_BACKEND = Machine(pulumi="/usr/bin/pulumi", plugin="resource-gcp", credentials="a file")
+
+CHOSEN = [
+    (BARE, None, None, "local", "local", "the pulumi CLI is not on PATH"),
+    (FULL, None, None, "pulumi", "google", "a file"),
+    (NO_PLUGIN, None, None, "local", "local", "no gcp plugin"),
+    (NO_CREDENTIALS, None, None, "local", "local", "no Google credentials"),
+    (NO_BACKEND, None, None, "local", "local", "not logged in"),
+    (FULL, "local", None, "local", "local", "--engine local"),
+    (FULL, "local", "local", "local", "local", "--engine local"),
+    (FULL, None, "local", "local", "local", "--cloud local"),
+    (FULL, "pulumi", None, "pulumi", "google", "a file"),
+    (NO_CREDENTIALS, "pulumi", None, "pulumi", "local", "no Google credentials"),
+    (NO_BACKEND, "pulumi", None, "pulumi", "local", "not logged in"),
+    (NO_CREDENTIALS, "pulumi", "local", "pulumi", "local", "--engine pulumi --cloud local"),
+    (FULL, "pulumi", "google", "pulumi", "google", "--engine pulumi --cloud google"),
+    (FULL, None, "google", "pulumi", "google", "--cloud google"),
+]
+
+REFUSED = [
+    (FULL, "local", "google", "the embedded engine works on the local cloud alone"),
+    (BARE, "pulumi", None, "https://www.pulumi.com/docs/install/"),
+    (BARE, "pulumi", "local", "https://www.pulumi.com/docs/install/"),
+    (BARE, None, "google", "https://www.pulumi.com/docs/install/"),
+    (NO_PLUGIN, "pulumi", None, "pulumi plugin install resource gcp"),
+    (NO_CREDENTIALS, None, "google", "gcloud auth application-default login"),
+    (NO_BACKEND, "pulumi", "google", "pulumi login gs://BUCKET"),
+]
+
+
+def _asked(engine: str | None, cloud: str | None) -> tuple[EngineName | None, CloudName | None]:
+    return (EngineName(engine) if engine else None, CloudName(cloud) if cloud else None)
+
+
+@pytest.mark.parametrize(("machine", "engine", "cloud", "chosen_engine", "chosen_cloud", "because"), CHOSEN)
+def test_the_choice_follows_the_request_and_then_the_machine(
+    machine: Machine, engine: str | None, cloud: str | None, chosen_engine: str, chosen_cloud: str, because: str
+) -> None:
+    choice = choose(machine, *_asked(engine, cloud))
+    assert (choice.engine, choice.cloud) == (chosen_engine, chosen_cloud)
+    assert because in str(choice)
+
+
+@pytest.mark.parametrize(("machine", "engine", "cloud", "said"), REFUSED)
+def test_what_cannot_be_had_is_refused_with_the_way_to_get_it(
+    machine: Machine, engine: str | None, cloud: str | None, said: str
+) -> None:
+    with pytest.raises(ChoiceError, match=said.replace("?", r"\?")):
+        choose(machine, *_asked(engine, cloud))
+
+
+@pytest.mark.parametrize("engine", [None, *EngineName])
+@pytest.mark.parametrize("cloud", [None, *CloudName])
+@pytest.mark.parametrize("machine", [FULL, BARE, NO_PLUGIN, NO_CREDENTIALS, NO_BACKEND, Machine()])
+def test_the_embedded_engine_never_meets_google(
+    machine: Machine, engine: EngineName | None, cloud: CloudName | None
+) -> None:
+    try:
+        choice = choose(machine, engine, cloud)
+    except ChoiceError:
+        return
+    assert (choice.engine, choice.cloud) != (EngineName.LOCAL, CloudName.GOOGLE)
+    assert engine in {None, choice.engine}
+    assert cloud in {None, choice.cloud}
+    assert "\n" not in str(choice)
+
+
+def test_an_empty_machine_has_nothing(tmp_path: Path) -> None:
+    machine = observe({"HOME": str(tmp_path)}, lambda _: None, kind=tmp_path / "absent")
+    assert machine == Machine(plugin="fetched by the pulumi CLI")
+
+
+def test_a_plugin_that_may_not_be_fetched_is_absent(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
+    assert observe(environ, lambda _: None, kind=tmp_path / "absent").plugin is None
+
+
+def test_a_full_machine_is_seen_through_its_files(tmp_path: Path) -> None:
+    (tmp_path / ".pulumi" / "plugins" / "resource-gcp-v10.2.0").mkdir(parents=True)
+    (tmp_path / ".pulumi" / "plugins" / "resource-gcp-v10.2.0.lock").touch()
+    (tmp_path / ".pulumi" / "credentials.json").write_text(json.dumps({"current": "gs://state"}))
+    (tmp_path / ".config" / "gcloud").mkdir(parents=True)
+    (tmp_path / ".config" / "gcloud" / "application_default_credentials.json").write_text("{}")
+    machine = observe({"HOME": str(tmp_path)}, {"pulumi": "/usr/bin/pulumi"}.get, kind=tmp_path / "absent")
+    assert machine.pulumi == "/usr/bin/pulumi"
+    assert machine.plugin is not None
+    assert machine.plugin.endswith("resource-gcp-v10.2.0")
+    assert machine.credentials == "application default credentials"
+    assert machine.backend == "gs://state"
+
+
+def test_a_vm_of_google_has_its_service_account(tmp_path: Path) -> None:
+    kind = tmp_path / "product_name"
+    kind.write_text("Google Compute Engine\n")
+    assert observe({"HOME": str(tmp_path)}, lambda _: None, kind=kind).credentials == "this VM's service account"
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"current": ""}'])
+def test_a_broken_login_file_is_no_login(tmp_path: Path, broken: str) -> None:
+    (tmp_path / ".pulumi").mkdir()
+    (tmp_path / ".pulumi" / "credentials.json").write_text(broken)
+    assert observe({"HOME": str(tmp_path)}, lambda _: None, kind=tmp_path / "absent").backend is None
