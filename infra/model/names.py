@@ -1,0 +1,96 @@
+"""How every name is spelled: VMs, networks, identities, labels, buckets, and the rules that Google checks them by.
+
+Names are pure functions of a stack, a pool, a zone and an index, so that what exists can be found again from the
+configuration alone. Nothing is cut blindly: an identity that is too long keeps its distinguishing tail and a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+# RFC 1035 as Compute Engine and Cloud TPU check it: lower case, a letter first, no hyphen at the end.
+MAX_RESOURCE_NAME = 63
+_RESOURCE_NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
+_LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
+_BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
+_ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+_MAX_ACCOUNT_ID = 30
+
+RESOURCE_NAME_RULE = "1 to 63 lower-case letters, digits and hyphens, a letter first, no hyphen last"
+LABEL_KEY_RULE = "1 to 63 lower-case letters, digits, hyphens and underscores, a letter first"
+LABEL_VALUE_RULE = "at most 63 lower-case letters, digits, hyphens and underscores"
+BUCKET_RULE = "3 to 63 lower-case letters, digits and hyphens, no hyphen first or last, not starting with goog"
+
+
+def is_resource_name(text: str) -> bool:
+    return len(text) <= MAX_RESOURCE_NAME and _RESOURCE_NAME.fullmatch(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    return _LABEL_KEY.fullmatch(text) is not None
+
+
+def is_label_value(text: str) -> bool:
+    return _LABEL_VALUE.fullmatch(text) is not None
+
+
+def is_bucket_name(text: str) -> bool:
+    """Cloud Storage's rule without dots (those need a verified domain) and without Google's reserved words."""
+    return _BUCKET.fullmatch(text) is not None and not text.startswith("goog") and "google" not in text
+
+
+def is_account_id(text: str) -> bool:
+    return _ACCOUNT_ID.fullmatch(text) is not None
+
+
+def vm_name(pool: str, zone: str, index: int) -> str:
+    """The TPU node of one slot; unique in a project as long as pool names are."""
+    return f"{pool}-{zone}-{index}"
+
+
+def network_name(stack: str) -> str:
+    return f"tidepool-{stack}"
+
+
+def subnetwork_name(stack: str, region: str) -> str:
+    return f"tidepool-{stack}-{region}"
+
+
+def network_path(project: str, stack: str) -> str:
+    """The full path, the only form in which a TPU node's network survives a read without a replacement."""
+    return f"projects/{project}/global/networks/{network_name(stack)}"
+
+
+def subnetwork_path(project: str, stack: str, region: str) -> str:
+    return f"projects/{project}/regions/{region}/subnetworks/{subnetwork_name(stack, region)}"
+
+
+def pool_account_id(stack: str, pool: str) -> str:
+    """The service account that a pool's VMs run as."""
+    return _account_id(stack, f"pool-{pool}")
+
+
+def role_account_id(stack: str, role: str) -> str:
+    """The service account of one of the stack's own roles: broker, controller, builder."""
+    return _account_id(stack, role)
+
+
+def account_email(account_id: str, project: str) -> str:
+    return f"{account_id}@{project}.iam.gserviceaccount.com"
+
+
+def _account_id(stack: str, subject: str) -> str:
+    """6 to 30 characters, distinct for distinct (stack, subject).
+
+    The plain form is taken where it fits and reads only one way; a hyphen in the stack's name would make
+    `a-b` + `c` and `a` + `b-c` the same. Otherwise a hash of both and as much of the tail as fits.
+    """
+    plain = f"tidepool-{stack}-{subject}"
+    if "-" not in stack and len(plain) <= _MAX_ACCOUNT_ID:
+        return plain
+    digest = hashlib.sha256(f"{stack}/{subject}".encode()).hexdigest()[:10]
+    head = f"tp-{digest}-"
+    tail = f"{stack}-{subject}"[-(_MAX_ACCOUNT_ID - len(head)) :].lstrip("-")
+    return head + tail
