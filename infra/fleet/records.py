@@ -100,24 +100,20 @@ class Records:
         return Written(generation=self._generation(name), changed=False)
 
     def _generation(self, name: str) -> int:
-        objects = self.google.api(Api.STORAGE).objects()
+        request = self.google.api(Api.STORAGE).objects().get(bucket=self.bucket, object=name, fields="generation")
         try:
-            found = execute(
-                objects.get(bucket=self.bucket, object=name, fields="generation"), f"looking up {self._url(name)}"
-            )
+            found = execute(request, f"looking up {self._url(name)}")
         except GoogleError as error:
-            if error.status == _GONE and self._bucket_exists():
-                return ABSENT
-            raise
+            if error.status != _GONE:
+                raise
+            self._insist_on_bucket()
+            return ABSENT
         return int(found["generation"])
 
-    def _bucket_exists(self) -> bool:
+    def _insist_on_bucket(self) -> None:
         """A missing bucket and a missing object are both a 404: the bucket is asked before an object counts as absent."""
-        execute(
-            self.google.api(Api.STORAGE).buckets().get(bucket=self.bucket, fields="name"),
-            f"looking up gs://{self.bucket}",
-        )
-        return True
+        request = self.google.api(Api.STORAGE).buckets().get(bucket=self.bucket, fields="name")
+        execute(request, f"looking up gs://{self.bucket}")
 
     def _body(self, name: str, generation: int) -> dict[str, Any] | None:
         """The record at one generation, None where that generation is gone by now."""

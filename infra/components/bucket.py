@@ -1,0 +1,88 @@
+"""The bucket that keeps what the fleet is meant to be: manifests, the runner bundle and its pointer.
+
+Owns the bucket and who may read which part of it. Leaves its objects to `infra.fleet.records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+READER: Final = "roles/storage.objectViewer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixReader:
+    """One identity that may read the objects whose names start with `prefix`, and no others.
+
+    name: says who, in resource names.
+    member: its IAM member (`serviceAccount:EMAIL`).
+    """
+
+    name: str
+    member: pulumi.Input[str]
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetBucketArgs:
+    """bucket: its globally unique name. location: a region or multi-region."""
+
+    project: str
+    bucket: str
+    location: str
+    labels: dict[str, str]
+    readers: Sequence[PrefixReader]
+
+
+class FleetBucket(pulumi.ComponentResource):
+    """A private, versioned bucket that no run of this program deletes."""
+
+    bucket: pulumi.Output[str]
+
+    def __init__(self, name: str, args: FleetBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("tidepool:bucket:FleetBucket", name, None, opts)
+        bucket = gcp.storage.Bucket(
+            args.bucket,
+            project=args.project,
+            name=args.bucket,
+            location=args.location,
+            labels=args.labels,
+            uniform_bucket_level_access=True,
+            public_access_prevention="enforced",
+            versioning=gcp.storage.BucketVersioningArgs(enabled=True),
+            lifecycle_rules=[_forget_old_versions()],
+            force_destroy=False,
+            opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
+        )
+        for reader in args.readers:
+            gcp.storage.BucketIAMMember(
+                f"{reader.name}-reads-{reader.prefix.strip('/')}",
+                bucket=bucket.name,
+                role=READER,
+                member=reader.member,
+                condition=_below(args.bucket, reader.prefix),
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        self.bucket = bucket.name
+        self.register_outputs({"bucket": self.bucket})
+
+
+def _forget_old_versions() -> gcp.storage.BucketLifecycleRuleArgs:
+    """Versions that were replaced go once 50 newer ones stand before them; the live one never does."""
+    return gcp.storage.BucketLifecycleRuleArgs(
+        action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
+        condition=gcp.storage.BucketLifecycleRuleConditionArgs(num_newer_versions=50, with_state="ARCHIVED"),
+    )
+
+
+def _below(bucket: str, prefix: str) -> gcp.storage.BucketIAMMemberConditionArgs:
+    """Listing is a right on the bucket itself, so under this condition objects can be read by name and not listed."""
+    return gcp.storage.BucketIAMMemberConditionArgs(
+        title=f"only {prefix}",
+        expression=f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")',
+    )

@@ -1,0 +1,62 @@
+"""Service accounts: one for every pool, one each for the controller, the broker and image builds.
+
+Owns the accounts and nothing that they may do: each grant stands beside the one resource it opens. No account here has
+a role on the project, and no key is ever made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_gcp as gcp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A service account to be.
+
+    key: how the program speaks of it: `controller`, `broker`, `builder` or `pool/NAME`.
+    account_id: the part of its address before the @.
+    purpose: what it is for, as Google's console shows it.
+    """
+
+    key: str
+    account_id: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentitiesArgs:
+    """The accounts to make, each key and each account id once."""
+
+    project: str
+    identities: tuple[Identity, ...]
+
+
+class Identities(pulumi.ComponentResource):
+    """Service accounts by key."""
+
+    accounts: Mapping[str, gcp.serviceaccount.Account]
+    emails: pulumi.Output[Mapping[str, str]]
+
+    def __init__(self, name: str, args: IdentitiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("tidepool:identities:Identities", name, None, opts)
+        self.accounts = {
+            identity.key: gcp.serviceaccount.Account(
+                identity.account_id,
+                project=args.project,
+                account_id=identity.account_id,
+                display_name=identity.account_id,
+                description=identity.purpose,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            for identity in args.identities
+        }
+        self.emails = pulumi.Output.all(**{key: account.email for key, account in self.accounts.items()})
+        self.register_outputs({"emails": self.emails})
+
+    def member(self, key: str) -> pulumi.Output[str]:
+        """The IAM member of one account; whoever uses it waits until the account exists."""
+        return self.accounts[key].member

@@ -1,0 +1,158 @@
+"""Image registries: Docker repositories near the VMs, and pull-through mirrors of public registries.
+
+Owns repositories, how long they keep images, and who may read or write which. Never deletes one: a change of format,
+mode, region or name would replace a repository and lose its images, and protection refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+READER: Final = "roles/artifactregistry.reader"
+WRITER: Final = "roles/artifactregistry.writer"
+_DOCKER_HUB: Final = "docker.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleanup:
+    """How long images stay.
+
+    delete_older_than: a duration such as `30d`, None to keep all. keep_newest: this many versions of each package stay
+    whatever their age. keep_tag_prefixes: nor does anything go whose tag starts so.
+    """
+
+    delete_older_than: str | None = None
+    keep_newest: int | None = None
+    keep_tag_prefixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """One repository in one location.
+
+    upstream: the registry that it mirrors (`docker.io`, `ghcr.io`), None where images are pushed.
+    readers, writers: IAM members by the name that says who.
+    """
+
+    location: str
+    repository: str
+    description: str
+    cleanup: Cleanup
+    upstream: str | None = None
+    readers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    writers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.location}-{self.repository}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistriesArgs:
+    """The repositories of a stack, each location and name once."""
+
+    project: str
+    labels: dict[str, str]
+    registries: tuple[Registry, ...]
+
+
+class Registries(pulumi.ComponentResource):
+    """Docker repositories; `paths` has what an image name starts with, by location and repository name."""
+
+    paths: pulumi.Output[Mapping[str, Mapping[str, str]]]
+
+    def __init__(self, name: str, args: RegistriesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("tidepool:registries:Registries", name, None, opts)
+        paths: dict[str, dict[str, pulumi.Output[str]]] = {}
+        for registry in args.registries:
+            repository = self._repository(args, registry)
+            self._grant(args.project, registry, repository, READER, "reads", registry.readers)
+            self._grant(args.project, registry, repository, WRITER, "writes", registry.writers)
+            paths.setdefault(registry.location, {})[registry.repository] = pulumi.Output.concat(
+                f"{registry.location}-docker.pkg.dev/{args.project}/", repository.repository_id
+            )
+        self.paths = pulumi.Output.from_input(paths)
+        self.register_outputs({"paths": self.paths})
+
+    def _repository(self, args: RegistriesArgs, registry: Registry) -> gcp.artifactregistry.Repository:
+        return gcp.artifactregistry.Repository(
+            registry.key,
+            project=args.project,
+            location=registry.location,
+            repository_id=registry.repository,
+            description=registry.description,
+            format="DOCKER",
+            mode="REMOTE_REPOSITORY" if registry.upstream else "STANDARD_REPOSITORY",
+            remote_repository_config=_remote(registry.upstream) if registry.upstream else None,
+            cleanup_policies=_policies(registry.cleanup),
+            # Written although it is the default: policies do nothing while it is true.
+            cleanup_policy_dry_run=False,
+            labels=args.labels,
+            opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
+        )
+
+    def _grant(
+        self,
+        project: str,
+        registry: Registry,
+        repository: gcp.artifactregistry.Repository,
+        role: str,
+        verb: str,
+        members: Mapping[str, pulumi.Input[str]],
+    ) -> None:
+        for who, member in members.items():
+            gcp.artifactregistry.RepositoryIamMember(
+                f"{who}-{verb}-{registry.key}",
+                project=project,
+                # Not looked up from the repository: without it the provider's default region would be asked.
+                location=registry.location,
+                repository=repository.repository_id,
+                role=role,
+                member=member,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+
+
+def _remote(upstream: str) -> gcp.artifactregistry.RepositoryRemoteRepositoryConfigArgs:
+    docker = gcp.artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs
+    custom = gcp.artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryCustomRepositoryArgs
+    return gcp.artifactregistry.RepositoryRemoteRepositoryConfigArgs(
+        description=f"Pull-through mirror of {upstream}",
+        docker_repository=docker(public_repository="DOCKER_HUB")
+        if upstream == _DOCKER_HUB
+        else docker(custom_repository=custom(uri=f"https://{upstream}")),
+    )
+
+
+def _policies(cleanup: Cleanup) -> list[gcp.artifactregistry.RepositoryCleanupPolicyArgs]:
+    """A condition without a tag state is refused by the service, and keeping always outweighs deleting."""
+    policy = gcp.artifactregistry.RepositoryCleanupPolicyArgs
+    condition = gcp.artifactregistry.RepositoryCleanupPolicyConditionArgs
+    newest = gcp.artifactregistry.RepositoryCleanupPolicyMostRecentVersionsArgs
+    policies = []
+    if cleanup.delete_older_than is not None:
+        policies.append(
+            policy(
+                id="delete-old",
+                action="DELETE",
+                condition=condition(tag_state="ANY", older_than=cleanup.delete_older_than),
+            )
+        )
+    if cleanup.keep_newest is not None:
+        policies.append(
+            policy(id="keep-newest", action="KEEP", most_recent_versions=newest(keep_count=cleanup.keep_newest))
+        )
+    if cleanup.keep_tag_prefixes:
+        policies.append(
+            policy(
+                id="keep-tagged",
+                action="KEEP",
+                condition=condition(tag_state="TAGGED", tag_prefixes=list(cleanup.keep_tag_prefixes)),
+            )
+        )
+    return policies
