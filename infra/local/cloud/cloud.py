@@ -7,11 +7,13 @@ request. Leaves HTTP to `server` and each API to `services`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from infra.local.cloud.clock import Clock
+from infra.local.cloud.faults import Faults
+from infra.local.cloud.limits import Limits
 from infra.local.cloud.operations import Operations
 from infra.local.cloud.registry import REACTIONS, JsonObject
 from infra.local.cloud.store import Store
@@ -36,9 +38,11 @@ class Cloud:
         self.now = clock.read()
         self.timeline = Timeline(store)
         self.operations = Operations(self)
+        self.limits = Limits(store)
+        self.faults = Faults(store)
 
     @contextmanager
-    def request(self) -> Iterator[None]:
+    def request(self) -> Generator[None]:
         """One transaction at one moment: what was due has happened first, also when the request itself is refused."""
         with self.store.transaction():
             self.settle()

@@ -48,8 +48,9 @@ class Operations:
     ) -> JsonObject:
         """Begin a `google.longrunning.Operation` below `parent` (`projects/P/locations/Z`) and return it.
 
-        metadata: with its `@type`; `createTime` and, once it ended, `endTime` are filled in. response: with its `@type`;
-        an Empty where left out. error: a `google.rpc.Status` (`errors.rpc_status`) instead of a response.
+        metadata: with its `@type`; `createTime` and, once it ended, `endTime` are filled in.
+        response: with its `@type`; an Empty where left out.
+        error: a `google.rpc.Status` (`errors.rpc_status`) instead of a response.
         """
         name = f"{parent}/operations/{self.new_id()}" if parent else f"operations/{self.new_id()}"
         began = {**(metadata or {}), "createTime": timestamp(self._cloud.now)}

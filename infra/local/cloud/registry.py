@@ -33,8 +33,8 @@ class Call:
     version: API version of the path the client used: `v2`, `v2alpha1`, `v1`, `beta`.
     params: path and query parameters by their discovery names (`parent`, `nodeId`, `project`); a repeated one is a
         list, an integer an int, a boolean a bool; only what was sent.
-    ids: the variables of the flat path, percent-decoded: `projectsId`, `locationsId`, `nodesId`; with Compute Engine and
-        Cloud Storage `project`, `zone`, `bucket`.
+    ids: the variables of the flat path, percent-decoded: `projectsId`, `locationsId`, `nodesId`; with Compute
+        Engine and Cloud Storage `project`, `zone`, `bucket`.
     body: the JSON body, checked against the discovery schema, with camelCase names and without read-only fields; {}
         where the method takes a body and none was sent.
     media: uploaded bytes, or None.
@@ -88,7 +88,7 @@ def handles(*methods: str) -> Callable[[Handler], Handler]:
     def register(handler: Handler) -> Handler:
         for method in methods:
             if method in HANDLERS:
-                raise ValueError(f"{method} has two handlers: {HANDLERS[method].__name__} and {handler.__name__}")
+                raise ValueError(f"{method} has two handlers")
             HANDLERS[method] = handler
         return handler
 

@@ -1,0 +1,37 @@
+"""Where real clients and real services part from the discovery documents, each with its reason.
+
+The one place for such knowledge: `schema` and `media` read it, nothing else makes exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# (service, schema) -> body fields that are accepted and dropped.
+IGNORED_FIELDS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("compute", "NetworkRoutingConfig"): {
+        "deleteBgpAlwaysCompareMed": "the Google provider (7.x) of Pulumi and Terraform sends it; no API has it",
+    },
+    ("compute", "RouterNat"): {
+        "initialNatIps": "the same provider sends it with every list of NATs; no API has it",
+    },
+}
+
+# Services whose PATCH is a JSON merge patch: null means "remove" and must reach the handler. Elsewhere a null is proto
+# JSON for "not set" and is dropped.
+NULL_REMOVES = frozenset({"storage"})
+
+# Path prefixes that mean the same as the path without them: uploads and downloads of Cloud Storage.
+MEDIA_PREFIXES = ("upload/", "download/", "resumable/upload/")
+
+# Query and body names in snake case are taken as their camelCase: Google's front ends accept both, the provider sends
+# `repository_id` and gcloud some masks that way. A slash at the end of a path is ignored: the provider calls
+# `b/BUCKET/anywhereCaches/`, which no document has.
+
+
+def camel(name: str) -> str:
+    """`repository_id` -> `repositoryId`; other names stay as they are."""
+    if "_" not in name.strip("_"):
+        return name
+    head, *tail = name.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in tail)

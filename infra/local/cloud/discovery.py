@@ -1,0 +1,132 @@
+"""Google's discovery documents, as google-api-python-client ships them, turned into methods.
+
+Owns which documents are served and where their paths start. A document is read when the first path below its prefix
+is asked for, and only the schemas that served methods reach are kept. Leaves matching to `router` and checking to
+`schema`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+# Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
+# have the same path (`locations.list`, `operations.get`: the answer is the same whoever gives it).
+DOCUMENTS: Mapping[str, tuple[str, ...]] = {
+    "v2": ("tpu.v2",),
+    "v2alpha1": ("tpu.v2alpha1",),
+    "v1": (
+        "artifactregistry.v1",
+        "secretmanager.v1",
+        "cloudkms.v1",
+        "iam.v1",
+        "cloudresourcemanager.v1",
+        "serviceusage.v1",
+    ),
+    "v3": ("cloudresourcemanager.v3",),
+    "v1beta1": ("serviceusage.v1beta1",),
+    "compute/v1": ("compute.v1",),
+    "compute/beta": ("compute.beta",),
+    "storage/v1": ("storage.v1",),
+}
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Api:
+    """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed."""
+
+    service: str
+    version: str
+    parameters: Mapping[str, Schema]
+    schemas: Mapping[str, Schema]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Method:
+    """One method of one version.
+
+    id: `tpu.projects.locations.nodes.create`. template: flat path from the root, `v2/projects/{projectsId}`.
+    wildcard: the parameter that stands for several segments (`{+parent}`) with the text before and after it; None
+    where the path's variables are the parameters themselves.
+    request, response: schema names, or None.
+    """
+
+    api: Api
+    id: str
+    verb: str
+    template: str
+    wildcard: tuple[str, str, str] | None
+    parameters: Mapping[str, Schema]
+    request: str | None
+    response: str | None
+    upload: bool
+
+
+def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
+    """Every method below a prefix of `DOCUMENTS`; schemas are kept for what `handled` (ids) needs."""
+    for name in DOCUMENTS[prefix]:
+        yield from _read(name, handled)
+
+
+def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
+    resource = files("googleapiclient.discovery_cache.documents").joinpath(f"{name}.json")
+    document = json.loads(resource.read_bytes())
+    raw = list(_walk(document))
+    roots = {
+        body["$ref"]
+        for method in raw
+        if method["id"] in handled
+        for body in (method.get("request"), method.get("response"))
+        if body
+    }
+    service, _, version = name.partition(".")
+    api = Api(service, version, document["parameters"], _reachable(document["schemas"], roots))
+    for method in raw:
+        yield _method(api, document["servicePath"], method)
+
+
+def _walk(level: Schema) -> Iterator[dict[str, Any]]:
+    yield from level.get("methods", {}).values()
+    for inner in level.get("resources", {}).values():
+        yield from _walk(inner)
+
+
+def _method(api: Api, base: str, raw: Schema) -> Method:
+    path = base + raw["path"]
+    before, plus, rest = path.partition("{+")
+    variable, _, after = rest.partition("}")
+    return Method(
+        api=api,
+        id=raw["id"],
+        verb=raw["httpMethod"],
+        template=base + raw.get("flatPath", raw["path"]),
+        wildcard=(variable, before, after) if plus else None,
+        parameters=raw.get("parameters", {}),
+        request=raw.get("request", {}).get("$ref"),
+        response=raw.get("response", {}).get("$ref"),
+        upload="mediaUpload" in raw,
+    )
+
+
+def _reachable(schemas: Mapping[str, Schema], roots: set[str]) -> dict[str, Schema]:
+    kept: dict[str, Schema] = {}
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in kept:
+            kept[name] = schemas[name]
+            waiting.extend(_references(schemas[name]))
+    return kept
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(reference := schema.get("$ref"), str):
+            yield reference
+        for inner in schema.values():
+            yield from _references(inner)

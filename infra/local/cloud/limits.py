@@ -1,0 +1,162 @@
+"""How many chips a project may hold: declared quotas and reservations, and what is held of each.
+
+Owns the exact account. A holder takes its chips when it is created and gives them back when it is gone or no longer
+runs, in the same transaction as its own change, so the account and the nodes cannot disagree. What nobody declared
+does not limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from infra.local.cloud.errors import ApiError, invalid, not_found
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.store import Store
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS holdings (
+    holder TEXT PRIMARY KEY, project TEXT NOT NULL, zone TEXT NOT NULL, generation TEXT NOT NULL,
+    capacity TEXT NOT NULL, chips INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS holdings_pot ON holdings (project, zone, generation, capacity, chips);
+"""
+_KIND = "limit"
+Capacity = Literal["on-demand", "preemptible", "reserved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pot:
+    """What chips are counted against. Spot and preemptible share one pot, as they share one quota in Google Cloud."""
+
+    project: str
+    zone: str
+    generation: str
+    capacity: Capacity
+
+    @property
+    def key(self) -> str:
+        return f"{self.project}/{self.zone}/{self.generation}/{self.capacity}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A declared limit: of the `reserved` pot a reservation, of the others a quota.
+
+    held_elsewhere: chips that others hold of it. refuse: `request` answers 429 at once; `operation` answers 200 and
+    lets the operation fail with code 8. Google does either.
+    """
+
+    pot: Pot
+    chips: int
+    name: str = ""
+    held_elsewhere: int = 0
+    refuse: Literal["request", "operation"] = "request"
+
+    def to_json(self) -> JsonObject:
+        return {**asdict(self.pot), **{key: value for key, value in asdict(self).items() if key != "pot"}}
+
+    @classmethod
+    def from_json(cls, body: JsonObject) -> Limit:
+        """Raises 400 for a missing or wrong value."""
+        pot = Pot(*(_text(body, key) for key in ("project", "zone", "generation")), _capacity(body))
+        refuse = body.get("refuse", "request")
+        if refuse not in ("request", "operation"):
+            raise invalid(f"refuse is 'request' or 'operation', not {refuse!r}.", field="refuse")
+        held = _whole(body, "held_elsewhere", 0)
+        return cls(pot, _whole(body, "chips", None), str(body.get("name", "")), held, refuse)
+
+
+class Limits:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        store.connection.executescript(_SCHEMA)
+
+    def declare(self, limit: Limit, *, now: float) -> None:
+        """Set the limit of a pot; one below what is held stops growth and takes nothing away."""
+        present = self._store.find(_KIND, limit.pot.key)
+        if present is None:
+            self._store.insert(_KIND, limit.pot.key, limit.to_json(), now=now)
+        else:
+            self._store.replace(present, limit.to_json(), now=now)
+
+    def lift(self, pot: Pot) -> None:
+        """Raises 404 where none was declared."""
+        if not self._store.delete(_KIND, pot.key):
+            raise not_found(f"limit {pot.key}")
+
+    def declared(self, pot: Pot) -> Limit | None:
+        found = self._store.find(_KIND, pot.key)
+        return Limit.from_json(found.body) if found else None
+
+    def each(self) -> Iterator[tuple[Limit, int]]:
+        """Every declared limit with the chips held of it here."""
+        for found in list(self._store.each(_KIND)):
+            limit = Limit.from_json(found.body)
+            yield limit, self.held(limit.pot)
+
+    def held(self, pot: Pot) -> int:
+        row = self._store.connection.execute(
+            "SELECT COALESCE(SUM(chips), 0) FROM holdings WHERE project = ? AND zone = ? AND generation = ? "
+            "AND capacity = ?",
+            (pot.project, pot.zone, pot.generation, pot.capacity),
+        ).fetchone()
+        return int(row[0])
+
+    def refusal(self, pot: Pot, chips: int) -> tuple[Limit, ApiError] | None:
+        """Why a pot cannot give `chips` more, or None when it can."""
+        limit = self.declared(pot)
+        if limit is None or self.held(pot) + limit.held_elsewhere + chips <= limit.chips:
+            return None
+        return limit, _exceeded(limit)
+
+    def take(self, holder: str, pot: Pot, chips: int) -> None:
+        self._store.connection.execute(
+            "INSERT INTO holdings (holder, project, zone, generation, capacity, chips) VALUES (?, ?, ?, ?, ?, ?)",
+            (holder, pot.project, pot.zone, pot.generation, pot.capacity, chips),
+        )
+
+    def give_back(self, holder: str) -> None:
+        """Nothing happens for one that holds nothing."""
+        self._store.connection.execute("DELETE FROM holdings WHERE holder = ?", (holder,))
+
+
+def _exceeded(limit: Limit) -> ApiError:
+    pot = limit.pot
+    if pot.capacity == "reserved":
+        name = limit.name or "the reservation"
+        text = (
+            f"There is not enough capacity left in reservation '{name}' of {limit.chips} {pot.generation} chips "
+            f"in zone {pot.zone}."
+        )
+        metric = "reservation"
+    else:
+        metric = (
+            f"TPU{pot.generation}{'Preemptible' if pot.capacity == 'preemptible' else ''}PerProjectPerZoneForTPUAPI"
+        )
+        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in zone {pot.zone}."
+    violation = {"subject": f"project:{pot.project}", "description": text}
+    detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
+    return ApiError(429, text, details=[detail], reason="quotaExceeded")
+
+
+def _text(body: JsonObject, key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or not value:
+        raise invalid(f"{key} is required.", field=key)
+    return value
+
+
+def _whole(body: JsonObject, key: str, default: int | None) -> int:
+    value = body.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise invalid(f"{key} is a whole number of chips, at least 0, not {value!r}.", field=key)
+    return value
+
+
+def _capacity(body: JsonObject) -> Capacity:
+    value = body.get("capacity", "on-demand")
+    if value not in ("on-demand", "preemptible", "reserved"):
+        raise invalid(f"capacity is on-demand, preemptible or reserved, not {value!r}.", field="capacity")
+    return value

@@ -1,0 +1,116 @@
+"""What the Cloud TPU API accepts where: the catalogue, read as the service reads it.
+
+Owns the refusals for unknown zones, accelerators and runtimes, and the reading of a node's capacity. The facts are
+`infra.model.catalogue`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from infra.local.cloud.errors import invalid
+from infra.local.cloud.registry import JsonObject
+from infra.model import catalogue
+from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError
+
+# Runtimes that are not a generation's documented one but that the service takes, seen in public fleets in 2026-09.
+_FURTHER_RUNTIMES = ("tpu-ubuntu2204-base", "tpu-vm-base", "v2-alpha-tpuv5-lite", "v2-alpha-tpuv5", "v2-alpha-tpuv6e")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a node holds, and out of which pot. capacity: `on-demand`, `preemptible` (spot too) or `reserved`."""
+
+    project: str
+    zone: str
+    generation: str
+    capacity: str
+    chips: int
+
+
+def known_zone(zone: str) -> str:
+    """Raises 400 for a zone without TPUs."""
+    if zone not in catalogue.zones():
+        raise invalid(f"Location '{zone}' is not found or access is unauthorized.", field="parent")
+    return zone
+
+
+def accelerator_types_in(zone: str) -> list[AcceleratorType]:
+    """Every type that a zone has, smallest first within a generation."""
+    return [each for each in catalogue.accelerator_types().values() if zone in each.generation.zones]
+
+
+def accelerator_of(node: JsonObject, zone: str) -> AcceleratorType:
+    """The type a node asks for, by its name or by its configuration. Raises 400."""
+    if "acceleratorConfig" in node and "acceleratorType" in node:
+        raise invalid("acceleratorType and acceleratorConfig cannot both be set.", field="node.accelerator_type")
+    found = _configured(node["acceleratorConfig"]) if "acceleratorConfig" in node else _named(node)
+    if zone not in found.generation.zones:
+        have = ", ".join(found.generation.zones)
+        raise invalid(
+            f"Accelerator type '{found.name}' is not available in location '{zone}'. It is available in: {have}.",
+            field="node.accelerator_type",
+        )
+    return found
+
+
+def _named(node: JsonObject) -> AcceleratorType:
+    name = node.get("acceleratorType")
+    if not name:
+        raise invalid("One of acceleratorType and acceleratorConfig is required.", field="node.accelerator_type")
+    try:
+        return AcceleratorType.parse(name)
+    except UnknownNameError as error:
+        raise invalid(f"Accelerator type {error}.", field="node.accelerator_type") from None
+
+
+def _configured(config: JsonObject) -> AcceleratorType:
+    kind, topology = config.get("type"), config.get("topology")
+    for each in catalogue.accelerator_types().values():
+        if each.generation.api_type == kind and str(each.topology) == topology:
+            return each
+    raise invalid(
+        f"No accelerator has type '{kind}' and topology '{topology}'.", field="node.accelerator_config.topology"
+    )
+
+
+@cache
+def runtimes() -> tuple[str, ...]:
+    """Every runtime version the service takes, sorted."""
+    return tuple(sorted({generation.runtime for generation in catalogue.generations()} | set(_FURTHER_RUNTIMES)))
+
+
+def check_runtime(node: JsonObject) -> None:
+    """Raises 400."""
+    version = node.get("runtimeVersion")
+    if not version:
+        raise invalid("runtimeVersion is required.", field="node.runtime_version")
+    if version not in runtimes():
+        raise invalid(
+            f"Runtime version '{version}' was not found. Versions: {', '.join(runtimes())}.",
+            field="node.runtime_version",
+        )
+
+
+def accelerator_config(accelerator: AcceleratorType) -> JsonObject | None:
+    """The API's own form of a type; None for a generation that its enum does not have."""
+    kind = accelerator.generation.api_type
+    return {"type": kind, "topology": str(accelerator.topology)} if kind else None
+
+
+def claim_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> Claim:
+    scheduling = node.get("schedulingConfig", {})
+    if scheduling.get("reserved"):
+        capacity = "reserved"
+    else:
+        capacity = "preemptible" if scheduling.get("spot") or scheduling.get("preemptible") else "on-demand"
+    return Claim(project, zone, accelerator.generation.name, capacity, accelerator.chips)
+
+
+def generation_named(name: str) -> Generation:
+    """Raises 400 for a name the catalogue does not have."""
+    try:
+        return Generation.parse(name)
+    except UnknownNameError as error:
+        raise invalid(f"Generation {error}.", field="generation") from None
