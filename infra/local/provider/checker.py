@@ -1,0 +1,159 @@
+"""Whether inputs can be, and what they become before they are compared and recorded.
+
+Owns what the official provider tests before any call (unknown and missing properties, kinds, allowed values, forms,
+exclusions), the defaults it fills in, and the names it makes. Does not own what only the service knows: an
+impossible accelerator passes here and fails in the create, as it does there.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from infra.local.engine.provider import UNKNOWN, CheckFailure
+from infra.local.provider.codec import DEFAULTS
+from infra.local.provider.differ import under
+from infra.local.provider.fields import Field, Kind
+
+_SUFFIX_LENGTH = 7
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with one resource's inputs; filled while they are walked."""
+
+    token: str
+    failures: list[CheckFailure] = field(default_factory=list)
+
+    def refuse(self, path: str, reason: str) -> None:
+        self.failures.append(CheckFailure(path, f"{self.token}: {reason}"))
+
+
+def check_fields(
+    findings: Findings, path: str, fields: Mapping[str, Field], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The given properties with defaults filled in and marked, each in the kind that its field has."""
+    written = {name: value for name, value in given.items() if value is not None and not name.startswith("__")}
+    checked: dict[str, Any] = {}
+    defaulted: list[str] = []
+    for name, value in written.items():
+        known = fields.get(name)
+        if known is None or known.computed:
+            findings.refuse(under(path, name), _unknown_property(name, fields))
+        else:
+            checked[name] = _check_value(findings, under(path, name), known, value)
+    for name, known in fields.items():
+        if name in checked:
+            if clash := sorted(set(known.excludes) & set(checked)):
+                findings.refuse(under(path, name), f"cannot be given together with {' and '.join(clash)}")
+        elif known.required:
+            findings.refuse(under(path, name), f"the required property {name!r} is missing")
+        elif known.default is not None and not set(known.excludes) & set(checked):
+            checked[name] = known.default
+            defaulted.append(name)
+    checked[DEFAULTS] = sorted(defaulted)
+    return checked
+
+
+def _unknown_property(name: str, fields: Mapping[str, Field]) -> str:
+    inputs = [known for known, field in fields.items() if not field.computed]
+    near = difflib.get_close_matches(name, inputs, n=1)
+    return f"there is no input {name!r}; " + (
+        f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(inputs))}"
+    )
+
+
+def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any:
+    if value is UNKNOWN:
+        return value
+    match known.kind:
+        case Kind.BLOCK if isinstance(value, Mapping):
+            return check_fields(findings, path, known.inner, value)
+        case Kind.BLOCKS if isinstance(value, list):
+            return [
+                item if item is UNKNOWN else _check_item(findings, f"{path}[{index}]", known, item)
+                for index, item in enumerate(value)
+            ]
+        case Kind.TEXTS if isinstance(value, list):
+            return [_check_scalar(findings, f"{path}[{index}]", known, item) for index, item in enumerate(value)]
+        case Kind.TABLE if isinstance(value, Mapping):
+            entries = {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
+            checked = {key: _check_scalar(findings, under(path, key), known, item) for key, item in entries.items()}
+            if known.rule is not None and (wrong := known.rule(checked)):
+                findings.refuse(path, wrong)
+            return checked
+        case Kind.TEXT | Kind.WHOLE | Kind.REAL | Kind.FLAG:
+            return _check_scalar(findings, path, known, value)
+        case _:
+            findings.refuse(path, f"expected {known.kind.value}, got {value!r}")
+            return value
+
+
+def _check_item(findings: Findings, path: str, known: Field, item: Any) -> Any:
+    if isinstance(item, Mapping):
+        return check_fields(findings, path, known.inner, item)
+    findings.refuse(path, f"expected object, got {item!r}")
+    return item
+
+
+def _check_scalar(findings: Findings, path: str, known: Field, value: Any) -> Any:
+    if value is UNKNOWN:
+        return value
+    kind = Kind.TEXT if known.kind in (Kind.TEXTS, Kind.TABLE) else known.kind
+    converted = _convert(kind, value)
+    if converted is None:
+        findings.refuse(path, f"expected {kind.value}, got {value!r}")
+        return value
+    if known.choices and converted not in known.choices:
+        findings.refuse(path, f"expected one of {', '.join(known.choices)}, got {converted!r}")
+    if known.rule is not None and known.kind is not Kind.TABLE and (wrong := known.rule(converted)):
+        findings.refuse(path, wrong)
+    return converted
+
+
+def _convert(kind: Kind, value: Any) -> Any:
+    """The value as its kind, None where it is none: numbers arrive as floats, flags and numbers sometimes as text."""
+    if kind is Kind.FLAG:
+        return value if isinstance(value, bool) else {"true": True, "false": False}.get(value)
+    if kind is Kind.TEXT:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (int, float)):
+            return str(int(value)) if value == int(value) else str(value)
+        return value if isinstance(value, str) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    if kind is Kind.REAL:
+        return number
+    return int(number) if number == int(number) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """The property that names a resource of a type where the program does not, and the rules for a made name."""
+
+    property: str = "name"
+    longest: int = 63
+    lower: bool = False
+
+    def make(self, name: str, urn: str) -> str:
+        """NAME-xxxxxxx. The suffix follows from the URN alone, so that previews and later runs agree on it."""
+        suffix = hashlib.sha256(urn.encode()).hexdigest()[:_SUFFIX_LENGTH]
+        stem = name.lower() if self.lower else name
+        return f"{stem[: self.longest - _SUFFIX_LENGTH - 1]}-{suffix}"
+
+
+def fill_name(naming: Naming, checked: dict[str, Any], name: str, urn: str, old: Mapping[str, Any] | None) -> None:
+    """Give the resource its name where the program gives none: the one it has, else a new one."""
+    if naming.property in checked:
+        return
+    kept = None if old is None else old.get(naming.property)
+    checked[naming.property] = kept if isinstance(kept, str) and kept else naming.make(name, urn)
+    checked[DEFAULTS] = sorted([*checked[DEFAULTS], naming.property])

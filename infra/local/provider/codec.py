@@ -1,0 +1,166 @@
+"""Between the properties that a program writes and the bodies of the REST APIs.
+
+Owns translation alone, driven by the table of fields: which names, which nesting, what is left out. Knows no type and
+makes no call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from infra.local.engine.provider import UNKNOWN
+from infra.local.provider.fields import Field, Kind, is_empty
+
+DEFAULTS = "__defaults"
+"""Names the properties of an object that the provider filled in; Pulumi's own mark in recorded inputs."""
+
+
+def encode(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The REST body of these properties. False, zero and empty values are left out unless a field keeps them."""
+    body: dict[str, Any] = {}
+    for name, field, value in _given(fields, values):
+        if field.local or field.computed:
+            continue
+        sent = _encode_value(field, value)
+        if not is_empty(sent) or field.keeps_empty:
+            _put(body, field.wire or name, sent)
+    return body
+
+
+def _given(fields: Mapping[str, Field], values: Mapping[str, Any]) -> Iterator[tuple[str, Field, Any]]:
+    for name, field in fields.items():
+        value = values.get(name)
+        if value is not None:
+            yield name, field, value
+
+
+def _encode_value(field: Field, value: Any) -> Any:
+    match field.kind:
+        case Kind.WHOLE:
+            return str(int(value)) if field.wire_text else int(value)
+        case Kind.BLOCK:
+            return encode(field.inner, value)
+        case Kind.BLOCKS if field.keyed:
+            return {item[field.keyed]: encode(field.inner, item) for item in value}
+        case Kind.BLOCKS:
+            return [encode(field.inner, item) for item in value]
+        case Kind.TABLE:
+            return dict(value)
+        case Kind.TEXTS:
+            return list(value)
+        case _:
+            return value
+
+
+def _put(body: dict[str, Any], path: str, value: Any) -> None:
+    *parents, leaf = path.split(".")
+    for parent in parents:
+        body = body.setdefault(parent, {})
+    body[leaf] = value
+
+
+def pick(body: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
+    value: Any = body
+    for part in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(part)
+    return value
+
+
+def decode(fields: Mapping[str, Field], body: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties that a REST body shows; what it does not mention reads as its kind's zero."""
+    return {
+        name: _decode_value(field, pick(body, field.wire or name)) for name, field in fields.items() if not field.local
+    }
+
+
+def _decode_value(field: Field, value: Any) -> Any:
+    if value is None:
+        return field.zero
+    match field.kind:
+        case Kind.WHOLE:
+            return int(value)
+        case Kind.BLOCK:
+            return decode(field.inner, value) if value or field.keeps_empty else None
+        case Kind.BLOCKS if field.keyed:
+            return [decode(field.inner, {**item, field.keyed: key}) for key, item in sorted(value.items())]
+        case Kind.BLOCKS:
+            return [decode(field.inner, item) for item in value]
+        case Kind.TABLE:
+            return dict(value)
+        case Kind.TEXTS:
+            return list(value)
+        case _:
+            return value
+
+
+def as_written(
+    fields: Mapping[str, Field], outputs: Mapping[str, Any], written: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Inputs as a program would write them to get `outputs`.
+
+    `written` is what the program wrote last: of what it left out, only a value that the service would not have filled
+    in by itself shows (drift). None stands for an import, where everything that says something shows.
+    """
+    inputs: dict[str, Any] = {}
+    for name, field in fields.items():
+        if field.computed:
+            continue
+        value, before = outputs.get(name), None if written is None else written.get(name)
+        if before is None and (is_empty(value) or value == field.default or (written is not None and field.server)):
+            continue
+        if value is None and not is_empty(before):
+            continue
+        inputs[name] = _as_written_value(field, value, before)
+    marks = () if written is None else written.get(DEFAULTS, ())
+    inputs[DEFAULTS] = [name for name in marks if name in inputs]
+    return inputs
+
+
+def _as_written_value(field: Field, value: Any, before: Any) -> Any:
+    if field.same is not None and before is not None and field.same(before, value):
+        return before
+    if field.kind is Kind.BLOCK and isinstance(value, Mapping):
+        return as_written(field.inner, value, before)
+    if field.kind is Kind.BLOCKS:
+        befores = before if before is not None and len(before) == len(value) else [before and {}] * len(value)
+        return [as_written(field.inner, item, old) for item, old in zip(value, befores, strict=True)]
+    return value
+
+
+def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Old properties with new inputs over them, block by block: what a change in place is expected to lead to."""
+    merged = dict(old)
+    for name, value in inputs.items():
+        field = fields.get(name)
+        if field is None or value is None:
+            continue
+        if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(old.get(name), Mapping):
+            merged[name] = overlay(field.inner, old[name], value)
+        else:
+            merged[name] = plain(value)
+    for name, field in fields.items():
+        if name in merged and inputs.get(name) is None and not (field.server or field.computed or field.local):
+            merged[name] = field.zero
+    return merged
+
+
+def plain(value: Any) -> Any:
+    """The value without Pulumi's marks of defaults, at any depth."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items() if key != DEFAULTS}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether a value is not known yet, at any depth."""
+    if isinstance(value, Mapping):
+        return any(has_unknown(item) for item in value.values())
+    if isinstance(value, list):
+        return any(has_unknown(item) for item in value)
+    return value is UNKNOWN

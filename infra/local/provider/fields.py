@@ -1,0 +1,160 @@
+"""What one property of a resource type is: its kind, what a change of it means, and where it stands on the wire.
+
+Owns the vocabulary that the tables of types are written in. Does not own what is done with it: `check` validates,
+`differ` compares, `codec` translates to and from the REST bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, TypedDict, Unpack
+
+
+class Kind(StrEnum):
+    """The shape of a property's value."""
+
+    TEXT = "string"
+    WHOLE = "integer"
+    REAL = "number"
+    FLAG = "boolean"
+    TEXTS = "list of strings"
+    TABLE = "map of strings"
+    BLOCK = "object"
+    BLOCKS = "list of objects"
+
+
+Rule = Callable[[Any], str | None]
+"""Says what is wrong with a value, None where nothing is."""
+
+Same = Callable[[Any, Any], bool]
+"""Whether two different spellings mean one value (`30d` and `2592000s`)."""
+
+_NO_FIELDS: Final[Mapping[str, Field]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One property.
+
+    wire: dotted path in the REST body, the property's own name where empty.
+    required: must be given. replaces: a change makes a new resource. server: the service fills it in where it is not
+        given, so that leaving it out is never a difference.
+    default: what the provider fills in where it is not given.
+    choices, rule: values that are allowed, and a further rule of form.
+    excludes: sibling properties that cannot be given together with this one.
+    same: equality beyond `==`. unordered: a list whose order means nothing.
+    local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
+    keeps_empty: false, 0, empty text and `{}` are sent too; elsewhere they are left out, as the service drops them.
+    wire_text: a number that stands as text in JSON (int64).
+    keyed: a list that is a map on the wire, by this property of its elements.
+    inner: the properties of a block.
+    """
+
+    kind: Kind
+    wire: str = ""
+    required: bool = False
+    replaces: bool = False
+    server: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    rule: Rule | None = None
+    excludes: tuple[str, ...] = ()
+    same: Same | None = None
+    unordered: bool = False
+    local: bool = False
+    computed: bool = False
+    keeps_empty: bool = False
+    wire_text: bool = False
+    keyed: str = ""
+    inner: Mapping[str, Field] = _NO_FIELDS
+
+    @property
+    def zero(self) -> Any:
+        """What a value that the service does not mention reads as."""
+        return _ZEROS[self.kind]()
+
+
+def _nothing() -> None:
+    return None
+
+
+_ZEROS: Final[Mapping[Kind, Callable[[], Any]]] = MappingProxyType(
+    {
+        Kind.TEXT: str,
+        Kind.WHOLE: int,
+        Kind.REAL: float,
+        Kind.FLAG: bool,
+        Kind.TEXTS: list,
+        Kind.TABLE: dict,
+        Kind.BLOCK: _nothing,
+        Kind.BLOCKS: list,
+    }
+)
+
+
+class Marks(TypedDict, total=False):
+    """The marks that a property may carry; see `Field`."""
+
+    wire: str
+    required: bool
+    replaces: bool
+    server: bool
+    default: Any
+    choices: tuple[str, ...]
+    rule: Rule | None
+    excludes: tuple[str, ...]
+    same: Same | None
+    unordered: bool
+    local: bool
+    computed: bool
+    keeps_empty: bool
+    wire_text: bool
+    keyed: str
+
+
+def text(**marks: Unpack[Marks]) -> Field:
+    """A string."""
+    return Field(kind=Kind.TEXT, **marks)
+
+
+def whole(**marks: Unpack[Marks]) -> Field:
+    """An integer."""
+    return Field(kind=Kind.WHOLE, **marks)
+
+
+def real(**marks: Unpack[Marks]) -> Field:
+    """A number."""
+    return Field(kind=Kind.REAL, **marks)
+
+
+def flag(**marks: Unpack[Marks]) -> Field:
+    """A boolean."""
+    return Field(kind=Kind.FLAG, **marks)
+
+
+def texts(**marks: Unpack[Marks]) -> Field:
+    """A list of strings."""
+    return Field(kind=Kind.TEXTS, **marks)
+
+
+def table(**marks: Unpack[Marks]) -> Field:
+    """A map of strings."""
+    return Field(kind=Kind.TABLE, **marks)
+
+
+def block(inner: Mapping[str, Field], **marks: Unpack[Marks]) -> Field:
+    """An object with properties of its own."""
+    return Field(kind=Kind.BLOCK, inner=MappingProxyType(dict(inner)), **marks)
+
+
+def blocks(inner: Mapping[str, Field], **marks: Unpack[Marks]) -> Field:
+    """A list of such objects."""
+    return Field(kind=Kind.BLOCKS, inner=MappingProxyType(dict(inner)), **marks)
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value says nothing: absent, false, zero, or without content. An object that is there says something."""
+    return value is None or value is False or (isinstance(value, (str, int, float, list)) and not value) or value == {}

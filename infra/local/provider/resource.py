@@ -1,0 +1,130 @@
+"""What the table of types is made of: one `ResourceType` a type, and the calls that it makes.
+
+Owns the shapes that a type declares (identity, properties, labels, names) and the interface between the provider and a
+type's calls. Does not own any type's row, which stand in `tables`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from infra.local.engine.provider import UNKNOWN
+from infra.local.provider.checker import Naming
+from infra.local.provider.fields import Field
+from infra.local.provider.transport import Api, Deadline
+
+_HOLE = re.compile(r"\{(\w+)\}")
+
+Values = dict[str, Any]
+"""Everything known of one resource: inputs, what the provider's settings add, what follows from them."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path with holes, such as `projects/{project}/locations/{zone}/nodes/{name}`."""
+
+    template: str
+
+    @cached_property
+    def holes(self) -> tuple[str, ...]:
+        return tuple(_HOLE.findall(self.template))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        literals = _HOLE.split(self.template)[::2]
+        groups = [
+            f"(?P={hole})" if hole in self.holes[:index] else _group(hole) for index, hole in enumerate(self.holes)
+        ]
+        return re.compile(
+            "".join(re.escape(literal) + group for literal, group in zip(literals, [*groups, ""], strict=True))
+        )
+
+    def known(self, values: Mapping[str, Any]) -> bool:
+        """Whether every hole has a value already."""
+        return all(values.get(hole) not in (None, "", UNKNOWN) for hole in self.holes)
+
+    def fill(self, values: Mapping[str, Any]) -> str:
+        return self.template.format_map(values)
+
+    def parse(self, text: str) -> dict[str, str] | None:
+        """The holes' values in `text`, None where it has another form."""
+        match = self._pattern.fullmatch(text)
+        return match.groupdict() if match else None
+
+
+def _group(hole: str) -> str:
+    """A role and a member have slashes and colons of their own; every other part of a path has no slash."""
+    forms = {"role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+", "member": r".+", "keyRing": r".+"}
+    return f"(?P<{hole}>{forms.get(hole, '[^/]+')})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One action on one resource: where it is sent, how long it may take, and what is known of the resource.
+
+    old: the outputs before an update. changed: names of the top-level properties that differ.
+    """
+
+    api: Api
+    deadline: Deadline
+    values: Values
+    body: dict[str, Any] = field(default_factory=dict)
+    old: Values = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+
+    def send(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
+    ) -> dict[str, Any]:
+        return self.api.call(method, path, self.deadline, query=query, body=body)
+
+
+class Calls(Protocol):
+    """The calls that a type's resources take.
+
+    All raise ApiError, OperationFailedError, OperationTimeoutError and CancelledError.
+    """
+
+    def create(self, call: Call) -> None:
+        """Make it and wait."""
+        ...
+
+    def read(self, call: Call) -> dict[str, Any] | None:
+        """Its body as the API has it, None where it is gone."""
+        ...
+
+    def update(self, call: Call) -> None:
+        """Change in place what `call.changed` names, and wait."""
+        ...
+
+    def delete(self, call: Call) -> None:
+        """Remove it and wait; an ApiError 404 counts as removed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """One type of resource.
+
+    token: Pulumi's. noun: what Google's provider calls it in messages. identity: the id, from values.
+    fields: inputs and computed outputs. labelled: `labels` on the wire are kept in three views.
+    naming: how a name is made where the program gives none.
+    derived: outputs that follow from given values (an account's email).
+    tidied: how an input that has several spellings stands in paths (`bucket` without `b/`).
+    replaced_in_turn: always deleted before its replacement is made.
+    """
+
+    token: str
+    _: KW_ONLY
+    noun: str
+    identity: Path
+    fields: Mapping[str, Field]
+    calls: Calls
+    labelled: bool = False
+    naming: Naming | None = None
+    derived: Mapping[str, Path] = field(default_factory=dict)
+    tidied: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    replaced_in_turn: bool = False

@@ -1,0 +1,84 @@
+"""The calls of a type that is an ordinary REST resource: POST to a collection, GET, PATCH and DELETE of an item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from infra.local.provider.fields import Field
+from infra.local.provider.operations import Wait, poll, wait
+from infra.local.provider.resource import Call, Path
+from infra.local.provider.transport import ApiError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """An ordinary resource.
+
+    base: the API's path, version included. collection, item: below it. query: what a create says there, by hole.
+    create_wait, update_wait, delete_wait: how these calls end.
+    masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
+    settling: whether a body shows a resource on its way to another state, which a read waits for.
+    """
+
+    base: str
+    collection: Path
+    item: Path
+    fields: Mapping[str, Field]
+    query: Mapping[str, Path] = field(default_factory=dict)
+    create_wait: Wait = Wait.NONE
+    update_wait: Wait = Wait.NONE
+    delete_wait: Wait = Wait.NONE
+    masked: bool = True
+    settling: Callable[[Mapping[str, Any]], bool] | None = None
+
+    def create(self, call: Call) -> None:
+        query = {name: path.fill(call.values) for name, path in self.query.items()}
+        path = f"{self.base}/{self.collection.fill(call.values)}"
+        try:
+            answer = call.send("POST", path, query=query, body=call.body)
+        except ApiError as error:
+            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
+                raise
+            return
+        wait(call.api, self.create_wait, self.base, answer, call.deadline)
+
+    def read(self, call: Call) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = None
+
+        def settled() -> bool:
+            nonlocal found
+            found = self._get(call)
+            return found is None or self.settling is None or not self.settling(found)
+
+        poll(call.deadline, settled)
+        return found
+
+    def _get(self, call: Call) -> dict[str, Any] | None:
+        try:
+            return call.send("GET", self.path(call))
+        except ApiError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+
+    def update(self, call: Call) -> None:
+        sent = {name for name in call.changed if not self.fields[name].local}
+        if not sent:
+            return
+        tops = {(self.fields[name].wire or name).split(".")[0] for name in sent}
+        query = (
+            {"updateMask": ",".join(sorted(self.fields[name].wire or name for name in sent))} if self.masked else None
+        )
+        body = {top: value for top, value in call.body.items() if top in tops}
+        answer = call.send("PATCH", self.path(call), query=query, body=body)
+        wait(call.api, self.update_wait, self.base, answer, call.deadline)
+
+    def delete(self, call: Call) -> None:
+        answer = call.send("DELETE", self.path(call))
+        wait(call.api, self.delete_wait, self.base, answer, call.deadline)
+
+    def path(self, call: Call) -> str:
+        return f"{self.base}/{self.item.fill(call.values)}"

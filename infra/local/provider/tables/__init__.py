@@ -1,0 +1,12 @@
+"""The table of types that the provider serves, one row a type, one module a service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from infra.local.provider.resource import ResourceType
+from infra.local.provider.tables import compute, tpu
+
+TYPES: Final[Mapping[str, ResourceType]] = MappingProxyType({kind.token: kind for kind in (*tpu.TYPES, *compute.TYPES)})

@@ -1,0 +1,47 @@
+"""Forms of values that Google's provider tests before any call, and spellings that it holds equal."""
+
+from __future__ import annotations
+
+import re
+
+from infra.local.provider.fields import Rule
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def shaped(pattern: str, form: str) -> Rule:
+    """A text must match the whole pattern; `form` says so in words."""
+    compiled = re.compile(pattern)
+    return lambda value: None if compiled.fullmatch(value) else f"{value!r} is not {form}"
+
+
+COMPUTE_NAME = shaped(
+    r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?", "1 to 63 lower-case letters, digits and dashes, a letter first, no dash last"
+)
+
+
+def same_duration(old: str, new: str) -> bool:
+    """`30d` and `2592000s` are one duration."""
+    return _seconds(old) is not None and _seconds(old) == _seconds(new)
+
+
+def _seconds(duration: str) -> float | None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration)
+    return float(match[1]) * _SECONDS[match[2]] if match else None
+
+
+def same_text(old: str, new: str) -> bool:
+    """Upper and lower case are one."""
+    return old.lower() == new.lower()
+
+
+def same_link(old: str, new: str) -> bool:
+    """A full URL, a path and a bare name may be one resource."""
+    old_path, new_path = _path(old), _path(new)
+    if "/" in old_path and "/" in new_path:
+        return old_path == new_path
+    return old_path.rsplit("/", 1)[-1] == new_path.rsplit("/", 1)[-1]
+
+
+def _path(link: str) -> str:
+    return re.sub(r"^https?://.*?/(?=projects/)", "", link)

@@ -1,0 +1,118 @@
+"""Cloud TPU: the TPU VM.
+
+Facts: the published schema of the official provider (pulumi-gcp 10.2) and the TPU API's discovery document v2alpha1,
+which is the version that the official provider calls (2026-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from infra.local.provider.checker import Naming
+from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
+from infra.local.provider.operations import Wait
+from infra.local.provider.resource import Path, ResourceType
+from infra.local.provider.rest import Rest
+from infra.local.provider.tables.common import COMMON
+
+_IN_TRANSIT = frozenset({"CREATING", "DELETING"})
+
+
+def _in_transit(node: Mapping[str, Any]) -> bool:
+    """A node that is being made may still end in a stockout and vanish: what it becomes is waited for."""
+    return node.get("state") in _IN_TRANSIT
+
+
+_NETWORK = {
+    "network": text(replaces=True, server=True),
+    "subnetwork": text(replaces=True, server=True),
+    "enableExternalIps": flag(replaces=True),
+    "canIpForward": flag(replaces=True),
+    "queueCount": whole(replaces=True),
+}
+
+_FIELDS = {
+    "name": text(replaces=True, local=True),
+    "zone": text(replaces=True, server=True, local=True),
+    **COMMON,
+    "acceleratorType": text(replaces=True, server=True, default="v2-8", excludes=("acceleratorConfig",)),
+    "acceleratorConfig": block(
+        {"type": text(required=True, replaces=True), "topology": text(required=True, replaces=True)},
+        replaces=True,
+        server=True,
+        excludes=("acceleratorType",),
+    ),
+    "runtimeVersion": text(required=True, replaces=True),
+    "description": text(),
+    "labels": table(),
+    "metadata": table(),
+    "tags": texts(),
+    "cidrBlock": text(replaces=True, server=True),
+    "networkConfig": block(_NETWORK, replaces=True, server=True, excludes=("networkConfigs",)),
+    "networkConfigs": blocks(_NETWORK, replaces=True, excludes=("networkConfig",)),
+    "schedulingConfig": block(
+        {"preemptible": flag(replaces=True), "reserved": flag(replaces=True), "spot": flag(replaces=True)},
+        replaces=True,
+    ),
+    "serviceAccount": block(
+        {
+            "email": text(replaces=True, server=True),
+            "scopes": texts(wire="scope", replaces=True, server=True, unordered=True),
+        },
+        replaces=True,
+        server=True,
+    ),
+    "shieldedInstanceConfig": block({"enableSecureBoot": flag(required=True, replaces=True)}, replaces=True),
+    "dataDisks": blocks(
+        {
+            "sourceDisk": text(required=True),
+            "mode": text(default="READ_WRITE", choices=("READ_WRITE", "READ_ONLY")),
+        }
+    ),
+    "state": text(computed=True),
+    "health": text(computed=True),
+    "healthDescription": text(computed=True),
+    "apiVersion": text(computed=True),
+    "multisliceNode": flag(computed=True),
+    "queuedResource": text(computed=True),
+    "networkEndpoints": blocks(
+        {
+            "ipAddress": text(),
+            "port": whole(),
+            "accessConfigs": blocks({"externalIp": text()}),
+        },
+        computed=True,
+    ),
+    "symptoms": blocks(
+        {
+            "createTime": text(),
+            "details": text(),
+            "symptomType": text(),
+            "workerId": text(),
+        },
+        computed=True,
+    ),
+}
+
+V2_VM = ResourceType(
+    "gcp:tpu/v2Vm:V2Vm",
+    noun="Vm",
+    identity=Path("projects/{project}/locations/{zone}/nodes/{name}"),
+    fields=_FIELDS,
+    labelled=True,
+    naming=Naming(longest=255),
+    calls=Rest(
+        base="v2alpha1",
+        collection=Path("projects/{project}/locations/{zone}/nodes"),
+        item=Path("projects/{project}/locations/{zone}/nodes/{name}"),
+        fields=_FIELDS,
+        query={"nodeId": Path("{name}")},
+        create_wait=Wait.LRO,
+        update_wait=Wait.LRO,
+        delete_wait=Wait.LRO,
+        settling=_in_transit,
+    ),
+)
+
+TYPES = (V2_VM,)

@@ -1,0 +1,142 @@
+"""Calls to Google's REST APIs below one root URL.
+
+Owns connections, JSON, Google's error shape, and which answers are tried again: 429, 500, 502, 503 and broken
+connections, with growing waits until the action's deadline, as the official provider does. Everything else that is not
+a success fails at once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import urllib3
+
+from infra.local.engine.provider import Cancel, CancelledError
+
+DEFAULT_TIMEOUT: Final = 20 * 60.0
+"""Seconds that an action may take where the program sets no custom timeout; the official provider's own."""
+
+_RETRIED: Final = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+    }
+)
+_CONNECT_SECONDS = 10.0
+_LONGEST_ANSWER = 300.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
+
+Monotonic = Callable[[], float]
+
+
+class ApiError(Exception):
+    """An answer that is no success, in Google's own words.
+
+    doubtful: an earlier attempt of the same call may have been carried out although its answer never arrived, so a
+    conflict may be with ourselves.
+    """
+
+    def __init__(self, code: int, message: str, *, reason: str = "", doubtful: bool = False) -> None:
+        super().__init__(f"googleapi: Error {code}: {message}" + (f", {reason}" if reason else ""))
+        self.code = code
+        self.doubtful = doubtful
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """How long one action may take, and whether somebody wants it to stop."""
+
+    ends: float
+    seconds: float
+    cancel: Cancel
+    now: Monotonic
+
+    def left(self) -> float:
+        return self.ends - self.now()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, no longer than the deadline; raises CancelledError as soon as the run is given up."""
+        if self.cancel.wait(max(0.0, min(seconds, self.left()))):
+            raise CancelledError("the run was cancelled while Google Cloud was still working on this")
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One root URL and its kept-alive connections; safe for many threads."""
+
+    url: str
+    connections: int = 64
+    now: Monotonic = time.monotonic
+    _pool: urllib3.HTTPConnectionPool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        pool = urllib3.connectionpool.connection_from_url(self.url, maxsize=self.connections, retries=False)
+        object.__setattr__(self, "_pool", pool)
+
+    def deadline(self, seconds: float | None, cancel: Cancel) -> Deadline:
+        allowed = DEFAULT_TIMEOUT if seconds is None else seconds
+        return Deadline(ends=self.now() + allowed, seconds=allowed, cancel=cancel, now=self.now)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        deadline: Deadline,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+    ) -> dict[str, Any]:
+        """The answer's JSON object, `{}` for an empty answer. Raises ApiError, CancelledError."""
+        target = f"/{path}?{urlencode(query)}" if query else f"/{path}"
+        sent = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        wait, doubtful = _FIRST_WAIT, False
+        while True:
+            error = self._attempt(method, target, sent, deadline)
+            if isinstance(error, dict):
+                return error
+            if error.code not in _RETRIED or deadline.left() <= wait:
+                error.doubtful = doubtful
+                raise error
+            doubtful = doubtful or error.code != HTTPStatus.TOO_MANY_REQUESTS
+            deadline.pause(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _attempt(self, method: str, target: str, sent: bytes | None, deadline: Deadline) -> dict[str, Any] | ApiError:
+        headers = {"content-type": "application/json"} if sent is not None else {}
+        patience = urllib3.Timeout(connect=_CONNECT_SECONDS, read=max(1.0, min(deadline.left(), _LONGEST_ANSWER)))
+        try:
+            answer = self._pool.urlopen(method, target, body=sent, headers=headers, timeout=patience)
+        except urllib3.exceptions.HTTPError as broken:
+            return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, f"no answer from {self.url} ({type(broken).__name__})")
+        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            return json.loads(answer.data) if answer.data else {}
+        return _error(answer.status, answer.data)
+
+
+def _error(code: int, data: bytes) -> ApiError:
+    """Google's error shape, both generations of it: `error.status`, or `error.errors[0].reason`."""
+    try:
+        error = json.loads(data)["error"]
+        reasons = error.get("errors") or [{}]
+        return ApiError(code, error["message"], reason=reasons[0].get("reason", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ApiError(code, data.decode(errors="replace").strip() or HTTPStatus(code).phrase)
+
+
+class Never:
+    """A run that nobody gives up: for calls that wait for little."""
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        time.sleep(timeout or 0.0)
+        return False
