@@ -7,7 +7,7 @@ Owns the vocabulary that the tables of types are written in. Does not own what i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, TypedDict, Unpack
@@ -31,8 +31,6 @@ Rule = Callable[[Any], str | None]
 
 Same = Callable[[Any, Any], bool]
 """Whether two different spellings mean one value (`30d` and `2592000s`)."""
-
-_NO_FIELDS: Final[Mapping[str, Field]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +67,7 @@ class Field:
     keeps_empty: bool = False
     wire_text: bool = False
     keyed: str = ""
-    inner: Mapping[str, Field] = _NO_FIELDS
+    inner: Mapping[str, Field] = field(default_factory=dict)
 
     @property
     def zero(self) -> Any:
@@ -147,12 +145,12 @@ def table(**marks: Unpack[Marks]) -> Field:
 
 def block(inner: Mapping[str, Field], **marks: Unpack[Marks]) -> Field:
     """An object with properties of its own."""
-    return Field(kind=Kind.BLOCK, inner=MappingProxyType(dict(inner)), **marks)
+    return Field(kind=Kind.BLOCK, inner=dict(inner), **marks)
 
 
 def blocks(inner: Mapping[str, Field], **marks: Unpack[Marks]) -> Field:
     """A list of such objects."""
-    return Field(kind=Kind.BLOCKS, inner=MappingProxyType(dict(inner)), **marks)
+    return Field(kind=Kind.BLOCKS, inner=dict(inner), **marks)
 
 
 def is_empty(value: Any) -> bool:
