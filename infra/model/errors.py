@@ -6,6 +6,7 @@ collect every `Problem` of an input and raise one `ConfigError`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -34,5 +35,11 @@ class ConfigError(Exception):
     """Every problem of one input, sorted; shown to people without a traceback (exit code 2)."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(set(problems)))
+        self.problems = tuple(sorted(set(problems), key=_reading_order))
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def _reading_order(problem: Problem) -> tuple[object, ...]:
+    """Line 9 before line 10: numbers within a subject compare as numbers."""
+    parts = re.split(r"(\d+)", problem.subject)
+    return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), problem

@@ -1,0 +1,84 @@
+"""What can be saved of a stack file with mistakes, so that rules between values are checked in the same go.
+
+Objects made here may lack fields; only rules read them, through `has`. They never leave the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from infra.model.schema import Mirror, Pool, Quota, Reservation, SecretDecl, StackConfig
+
+M = TypeVar("M", bound=BaseModel)
+
+_LISTS: Mapping[str, type[BaseModel]] = {
+    "pools": Pool,
+    "reservations": Reservation,
+    "quotas": Quota,
+    "mirrors": Mirror,
+    "secrets": SecretDecl,
+}
+
+
+def has(thing: BaseModel, *fields: str) -> bool:
+    """Whether every one of those fields was right by itself."""
+    return all(field in thing.__dict__ for field in fields)
+
+
+def partial_stack(raw: Mapping[str, Any]) -> StackConfig:
+    """A StackConfig of the fields that are right; lists keep the length and order of what was written."""
+    plain = {key: value for key, value in raw.items() if key not in _LISTS}
+    config = _partial(StackConfig, plain)
+    for key, model in _LISTS.items():
+        items = raw.get(key)
+        config.__dict__[key] = tuple(_partial(model, item) for item in items) if isinstance(items, list) else ()
+    return config
+
+
+def _partial(model: type[M], raw: object) -> M:
+    given = raw if isinstance(raw, dict) else {}
+    valid: dict[str, Any] = {}
+    refused = set(model.model_fields) if not isinstance(raw, dict) else set()
+    for name in model.model_fields:
+        if name in given:
+            try:
+                valid[name] = _checked(model, name, given[name])
+            except ValidationError:
+                refused.add(name)
+    if model is Pool and not valid.keys() & {"name", "label"}:
+        refused.add("label")
+        valid["label"] = ""  # the default would be the name, which is not right either
+    made = model.model_construct(**valid)
+    for name in refused:
+        made.__dict__.pop(name, None)
+    return made
+
+
+def _checked(model: type[BaseModel], name: str, value: Any) -> Any:
+    """The value of one field, without those entries of a mapping that are wrong by themselves."""
+    adapter = _adapter(model, name)
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        if not isinstance(value, dict):
+            raise
+        locations = [detail["loc"] for detail in error.errors() if detail["loc"]]
+        wrong = {location[0] for location in locations}
+        if name == "zones":
+            # A zone whose count is wrong is still a zone of the pool; it counts for none.
+            wrong = {location[0] for location in locations if "[key]" in location}
+            value = {zone: 0 if (zone,) in locations else count for zone, count in value.items()}
+        left = {key: entry for key, entry in value.items() if key not in wrong}
+        if not left:
+            raise
+        return adapter.validate_python(left)
+
+
+@cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    field: Any = model.model_fields[name]
+    return TypeAdapter(Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation)

@@ -1,0 +1,121 @@
+"""How a refused value is said: what validators raise, and pydantic's own errors in this project's words.
+
+Owns the translation of a pydantic ValidationError to Problems. Does not own the rules (schema, rules).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from infra.model.errors import Problem
+from infra.model.yamlfile import YamlPath
+
+Subject = Callable[[YamlPath], str]
+
+# What a pool's author may be tempted to write down although the catalogue says it.
+DERIVED_KEYS = frozenset(
+    (
+        "chips",
+        "cost",
+        "generation",
+        "hosts",
+        "machine_type",
+        "physical_hosts",
+        "price",
+        "region",
+        "regions",
+        "runtime",
+        "runtime_version",
+        "slices",
+        "topology",
+        "vms",
+    )
+)
+
+_MAX_SHOWN = 80
+
+
+def refuse(rule: str, fix: str) -> NoReturn:
+    """Raise from a validator: the value breaks `rule`; write `fix` instead."""
+    raise PydanticCustomError("refused", "{rule}", {"rule": rule, "fix": fix})
+
+
+def shown(value: object) -> str:
+    """A value as it stands in the file, shortened when it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def problems(
+    error: ValidationError, model: type[BaseModel], subject: Subject
+) -> Iterator[tuple[ErrorDetails, Problem]]:
+    """Each error of a validation of `model`, with the Problem that says it."""
+    for detail in error.errors(include_url=False):
+        # A default that depends on a refused field says nothing new.
+        if detail["type"] != "default_factory_not_called":
+            yield detail, _problem(detail, model, subject)
+
+
+def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> Problem:
+    loc = tuple(step for step in detail["loc"] if step != "[key]")
+    where = subject(loc)
+    value = detail["input"]
+    context: Mapping[str, Any] = detail.get("ctx", {})
+    if detail["type"] == "missing":
+        return Problem(subject(loc[:-1] if len(loc) > 1 else loc), "", f"{loc[-1]} is required", f"{loc[-1]}: ...")
+    if detail["type"] == "extra_forbidden":
+        return unknown_key(str(loc[-1]), value, where, _keys_at(model, loc))
+    if value is None:
+        return Problem(where, "nothing", "a key that is written has a value", "a value, or remove the key")
+    if detail["type"] == "refused":
+        return Problem(where, shown(value), context["rule"], context["fix"])
+    rule, fix = _GENERIC.get(detail["type"], (detail["msg"], "see docs/stack-file.md"))
+    return Problem(where, shown(value), rule.format_map(context), fix.format_map(context))
+
+
+def unknown_key(key: str, value: object, where: str, known: Sequence[str]) -> Problem:
+    """A key that no schema has; one that the catalogue derives gets its own words."""
+    if key in DERIVED_KEYS:
+        rule = f"{key} is derived from the catalogue and cannot be written"
+        override = ", or say runtime_override: {version, reason}" if key.startswith("runtime") else ""
+        return Problem(where, shown(value), rule, f"remove the line{override}")
+    nearest = get_close_matches(key, known, n=1)
+    fix = f"{nearest[0]}, or remove the line" if nearest else f"one of {', '.join(known)}"
+    return Problem(where, shown(value), f"no such key: {key}", fix)
+
+
+def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """The keys that the mapping which holds `loc` may have."""
+    current: Any = model
+    for step in loc[:-1]:
+        if isinstance(step, str) and step in current.model_fields:
+            current = _model_of(current.model_fields[step].annotation) or current
+    return list(current.model_fields)
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_of(each) for each in getattr(annotation, "__args__", ()))
+    return next((model for model in found if model is not None), None)
+
+
+_GENERIC = {
+    "string_type": ("text is wanted here", "plain or quoted text"),
+    "int_type": ("a whole number is wanted here", "a number such as 2"),
+    "bool_type": ("true or false is wanted here", "true or false"),
+    "tuple_type": ("a list is wanted here", "a list: one item a line, each after a hyphen"),
+    "list_type": ("a list is wanted here", "a list: one item a line, each after a hyphen"),
+    "mapping_type": ("a mapping is wanted here", "key: value lines, indented"),
+    "dict_type": ("a mapping is wanted here", "key: value lines, indented"),
+    "model_type": ("a mapping is wanted here", "key: value lines, indented"),
+    "enum": ("one of {expected}", "one of {expected}"),
+    "too_short": ("at least {min_length} is wanted here", "at least {min_length}"),
+    "greater_than_equal": ("at least {ge}", "{ge} or more"),
+}

@@ -1,0 +1,214 @@
+"""Reading stack files: from the repository, from text, and as Pulumi hands them to a program. One schema for all three.
+
+Owns the way from bytes to a StackConfig and the collecting of every problem on that way. Does not own which keys exist
+(schema) nor rules between values (rules).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from infra.model import rules, yamlfile
+from infra.model.errors import ConfigError, Problem
+from infra.model.partial import partial_stack
+from infra.model.refusals import Subject, problems, shown, unknown_key
+from infra.model.schema import StackConfig
+from infra.model.yamlfile import YamlPath
+
+PULUMI_PROJECT = "tidepool"
+
+# What the pulumi CLI itself writes at the top of a stack file.
+_PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
+# Namespaces of settings that are read by Pulumi or its Google provider and not by this model.
+_FOREIGN_NAMESPACES = frozenset(("gcp", "pulumi"))
+_TEXT_KEYS = frozenset(("owner", "registry_stack"))
+_MAPPING_KEYS = frozenset(("bucket", "registries", "vm_labels"))
+_KEYS = tuple(key for key in StackConfig.model_fields if key not in ("stack", "project"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """The values of one stack, as the pulumi CLI would hand them over, and where each stands."""
+
+    stack: str
+    source: str
+    values: Mapping[str, str]
+    lines: Mapping[YamlPath, int] = field(default_factory=dict)
+
+    def subject(self, path: YamlPath) -> str:
+        """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
+        known = path
+        while known and known not in self.lines:
+            known = known[:-1]
+        line = f":{self.lines[known]}" if known in self.lines else ""
+        return f"{self.source}{line} {yamlfile.render(path)}".rstrip()
+
+
+def stack_names(root: Path) -> tuple[str, ...]:
+    """The stacks that have a file below `root/stacks`, sorted."""
+    files = (root / "stacks").glob("Pulumi.*.yaml")
+    return tuple(sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files))
+
+
+def load_stack(root: Path, stack: str) -> StackConfig:
+    """The stack of `root/stacks/Pulumi.<stack>.yaml`, checked against its siblings too; ConfigError otherwise."""
+    path = _path(root, stack)
+    if not path.is_file():
+        there = ", ".join(stack_names(root)) or "none"
+        fix = f"one of {there}" if there != "none" else f"a file {_source(stack)}"
+        raise ConfigError([Problem(_source(stack), "", f"there is no stack named {stack}", fix)])
+    return parse_stack(_text(path, stack), stack=stack, source=_source(stack), siblings=siblings(root, stack))
+
+
+def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:
+    """The other stacks of a repository, for the rules that span stacks.
+
+    What of them cannot be read is left out: a mistake in one stack's file is that stack's to mend.
+    """
+    return tuple(_lenient(root, name) for name in stack_names(root) if name != stack)
+
+
+def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> StackConfig:
+    """The stack that `text` declares; `source` is how people call the file. ConfigError with every problem."""
+    return _build(_from_text(text, stack=stack, source=source), siblings)
+
+
+def stack_from_pulumi(
+    values: Mapping[str, str], *, project: str, stack: str, siblings: Sequence[StackConfig] = ()
+) -> StackConfig:
+    """The same content as the Pulumi runtime hands it to a program.
+
+    values: `namespace:key` to text, structured values as JSON. project: the Pulumi project, which names the namespace.
+    """
+    if project != PULUMI_PROJECT:
+        rule = f"the Pulumi project is named {PULUMI_PROJECT}, the namespace of every key"
+        raise ConfigError([Problem("Pulumi.yaml name", project, rule, PULUMI_PROJECT)])
+    return _build(_Input(stack=stack, source=_source(stack), values=values), siblings)
+
+
+def pulumi_values(text: str, *, source: str = "stack file") -> dict[str, str]:
+    """What the pulumi CLI hands to a program for this stack file; ConfigError where the file cannot be read so."""
+    return dict(_from_text(text, stack="", source=source).values)
+
+
+def _path(root: Path, stack: str) -> Path:
+    return root / "stacks" / f"Pulumi.{stack}.yaml"
+
+
+def _source(stack: str) -> str:
+    return f"stacks/Pulumi.{stack}.yaml"
+
+
+def _text(path: Path, stack: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        problem = Problem(_source(stack), str(error), "the file is UTF-8 text", "save it as UTF-8")
+        raise ConfigError([problem]) from error
+
+
+def _lenient(root: Path, stack: str) -> StackConfig:
+    try:
+        given = _from_text(_text(_path(root, stack), stack), stack=stack, source=_source(stack))
+    except ConfigError:
+        return StackConfig.model_construct(stack=stack, project="")
+    raw, _ = _decode(given)
+    return partial_stack(raw)
+
+
+def _from_text(text: str, *, stack: str, source: str) -> _Input:
+    document = yamlfile.read(text, source)
+    lines = {path[1:] if path[0] == "config" else path: line for path, line in document.lines.items() if path}
+    lines[()] = 1
+    given = _Input(stack=stack, source=source, values={}, lines=lines)
+    found = list(_top_level_problems(document.data, given.subject))
+    config = document.data.get("config")
+    if not isinstance(config, dict):
+        rule = "a stack file has a config: mapping"
+        found.append(Problem(f"{source}:{lines.get((), 1)} config", "", rule, "config: with indented keys below it"))
+        config = {}
+    values: dict[str, str] = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and "secure" in value:
+            rule = "no secret stands in configuration, not even encrypted"
+            found.append(Problem(given.subject((key,)), "", rule, "a container under tidepool:secrets"))
+        else:
+            values[key] = _as_pulumi_text(value)
+    if found:
+        raise ConfigError(found)
+    return _Input(stack=stack, source=source, values=values, lines=lines)
+
+
+def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterable[Problem]:
+    for key, value in data.items():
+        if key != "config" and key not in _PULUMI_TOP_LEVEL:
+            rule = "a stack file holds config: and Pulumi's own keys"
+            yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {PULUMI_PROJECT}:{key}")
+
+
+def _as_pulumi_text(value: Any) -> str:
+    """As Go's encoding/json writes it: compact, keys sorted, and <, > and & escaped."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
+    """The fields of a StackConfig as plain data, and what could not be made into such a field."""
+    raw: dict[str, Any] = {"stack": given.stack}
+    found: list[Problem] = []
+    for full_key, text in given.values.items():
+        namespace, colon, key = full_key.partition(":")
+        path = (full_key,)
+        if full_key == "gcp:project":
+            raw["project"] = text
+        elif not colon:
+            rule = "a key of config: has a namespace"
+            found.append(Problem(given.subject(path), shown(text), rule, f"{PULUMI_PROJECT}:{full_key}"))
+        elif namespace == PULUMI_PROJECT:
+            if key not in _KEYS:
+                found.append(unknown_key(key, text, given.subject(path), _KEYS))
+            elif key in _TEXT_KEYS:
+                raw[key] = text
+            else:
+                try:
+                    raw[key] = json.loads(text)
+                except ValueError:
+                    rule = f"{key} is {'a mapping' if key in _MAPPING_KEYS else 'a list'}"
+                    found.append(Problem(given.subject(path), shown(text), rule, "see docs/stack-file.md"))
+        elif namespace not in _FOREIGN_NAMESPACES:
+            rule = f"keys are {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
+            found.append(Problem(given.subject(path), shown(text), rule, "remove the line"))
+    return raw, found
+
+
+def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
+    raw, found = _decode(given)
+    undecoded = {key for key in _KEYS if f"{PULUMI_PROJECT}:{key}" in given.values} - set(raw)
+
+    def subject(path: YamlPath) -> str:
+        head = "gcp:project" if path[:1] == ("project",) else f"{PULUMI_PROJECT}:{path[0]}" if path else ""
+        return given.subject((head, *path[1:]) if head else ())
+
+    try:
+        config = StackConfig.model_validate(raw)
+    except ValidationError as error:
+        found += [
+            problem for detail, problem in problems(error, StackConfig, subject) if detail["loc"][0] not in undecoded
+        ]
+        config = partial_stack(raw)
+    found += rules.broken(config, siblings, subject)
+    if found:
+        raise ConfigError(found)
+    return config
