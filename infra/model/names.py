@@ -18,10 +18,19 @@ _BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
 _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _MAX_ACCOUNT_ID = 30
 
+# Objects of a fleet bucket. What VMs read stands apart from what they may not: grants go by prefix.
+MANIFEST_PREFIX = "manifests/"
+RUNNER_PREFIX = "runner/"
+
 RESOURCE_NAME_RULE = "1 to 63 lower-case letters, digits and hyphens, a letter first, no hyphen last"
 LABEL_KEY_RULE = "1 to 63 lower-case letters, digits, hyphens and underscores, a letter first"
 LABEL_VALUE_RULE = "at most 63 lower-case letters, digits, hyphens and underscores"
 BUCKET_RULE = "3 to 63 lower-case letters, digits and hyphens, no hyphen first or last, not starting with goog"
+
+# Where objects stand in a stack's fleet bucket. VMs may read what is below the first, and nothing of the second.
+RUNNER_PREFIX = "runner/"
+MANIFEST_PREFIX = "manifest/"
+CURRENT_BUNDLE_OBJECT = f"{RUNNER_PREFIX}current.json"
 
 
 def is_resource_name(text: str) -> bool:
@@ -79,6 +88,31 @@ def role_account_id(stack: str, role: str) -> str:
 
 def account_email(account_id: str, project: str) -> str:
     return f"{account_id}@{project}.iam.gserviceaccount.com"
+
+
+def manifest_object(stack: str) -> str:
+    """The object of the fleet bucket that holds a stack's manifest."""
+    return f"{MANIFEST_PREFIX}{stack}.json"
+
+
+def pointer_object() -> str:
+    """The object that says which start-up bundle VMs run."""
+    return f"{RUNNER_PREFIX}current.json"
+
+
+def bundle_object(sha256: str) -> str:
+    """The start-up bundle of that checksum (hexadecimal)."""
+    return f"{RUNNER_PREFIX}bundles/{sha256}.tar.gz"
+
+
+def manifest_object(stack: str) -> str:
+    """The object that holds a stack's manifest."""
+    return f"{MANIFEST_PREFIX}{stack}.json"
+
+
+def bundle_object(digest: str) -> str:
+    """The object that holds a start-up bundle; digest is 64 hexadecimal digits of SHA-256."""
+    return f"{RUNNER_PREFIX}bundles/{digest}.tar.gz"
 
 
 def _account_id(stack: str, subject: str) -> str:
