@@ -13,36 +13,25 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.model.schema import Cleanup, MirrorCleanup
+
 READER: Final = "roles/artifactregistry.reader"
 WRITER: Final = "roles/artifactregistry.writer"
-_DOCKER_HUB: Final = "docker.io"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleanup:
-    """How long images stay.
-
-    delete_older_than: a duration such as `30d`, None to keep all. keep_newest: this many versions of each package stay
-    whatever their age. keep_tag_prefixes: nor does anything go whose tag starts so.
-    """
-
-    delete_older_than: str | None = None
-    keep_newest: int | None = None
-    keep_tag_prefixes: tuple[str, ...] = ()
+_DOCKER_HUB: Final = "docker-hub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
     """One repository in one location.
 
-    upstream: the registry that it mirrors (`docker.io`, `ghcr.io`), None where images are pushed.
+    upstream: the registry that it mirrors (`docker-hub` or an https URL), None where images are pushed.
     readers, writers: IAM members by the name that says who.
     """
 
     location: str
     repository: str
     description: str
-    cleanup: Cleanup
+    cleanup: Cleanup | MirrorCleanup | None
     upstream: str | None = None
     readers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     writers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
@@ -76,7 +65,7 @@ class Registries(pulumi.ComponentResource):
             paths.setdefault(registry.location, {})[registry.repository] = pulumi.Output.concat(
                 f"{registry.location}-docker.pkg.dev/{args.project}/", repository.repository_id
             )
-        self.paths = pulumi.Output.from_input(paths)
+        self.paths = pulumi.Output.all(**{location: pulumi.Output.all(**named) for location, named in paths.items()})
         self.register_outputs({"paths": self.paths})
 
     def _repository(self, args: RegistriesArgs, registry: Registry) -> gcp.artifactregistry.Repository:
@@ -125,34 +114,24 @@ def _remote(upstream: str) -> gcp.artifactregistry.RepositoryRemoteRepositoryCon
         description=f"Pull-through mirror of {upstream}",
         docker_repository=docker(public_repository="DOCKER_HUB")
         if upstream == _DOCKER_HUB
-        else docker(custom_repository=custom(uri=f"https://{upstream}")),
+        else docker(custom_repository=custom(uri=upstream)),
     )
 
 
-def _policies(cleanup: Cleanup) -> list[gcp.artifactregistry.RepositoryCleanupPolicyArgs]:
-    """A condition without a tag state is refused by the service, and keeping always outweighs deleting."""
+def _policies(cleanup: Cleanup | MirrorCleanup | None) -> list[gcp.artifactregistry.RepositoryCleanupPolicyArgs]:
+    """What a repository forgets. The service refuses a condition without a tag state; keeping outweighs deleting."""
     policy = gcp.artifactregistry.RepositoryCleanupPolicyArgs
     condition = gcp.artifactregistry.RepositoryCleanupPolicyConditionArgs
-    newest = gcp.artifactregistry.RepositoryCleanupPolicyMostRecentVersionsArgs
-    policies = []
-    if cleanup.delete_older_than is not None:
-        policies.append(
-            policy(
-                id="delete-old",
-                action="DELETE",
-                condition=condition(tag_state="ANY", older_than=cleanup.delete_older_than),
-            )
-        )
+    if cleanup is None:
+        return []
+    old = condition(tag_state="ANY", older_than=cleanup.delete_older_than)
+    policies = [policy(id="delete-old", action="DELETE", condition=old)]
+    if not isinstance(cleanup, Cleanup):
+        return policies
     if cleanup.keep_newest is not None:
-        policies.append(
-            policy(id="keep-newest", action="KEEP", most_recent_versions=newest(keep_count=cleanup.keep_newest))
-        )
+        newest = gcp.artifactregistry.RepositoryCleanupPolicyMostRecentVersionsArgs(keep_count=cleanup.keep_newest)
+        policies.append(policy(id="keep-newest", action="KEEP", most_recent_versions=newest))
     if cleanup.keep_tag_prefixes:
-        policies.append(
-            policy(
-                id="keep-tagged",
-                action="KEEP",
-                condition=condition(tag_state="TAGGED", tag_prefixes=list(cleanup.keep_tag_prefixes)),
-            )
-        )
+        tagged = condition(tag_state="TAGGED", tag_prefixes=list(cleanup.keep_tag_prefixes))
+        policies.append(policy(id="keep-tagged", action="KEEP", condition=tagged))
     return policies

@@ -58,7 +58,7 @@ class Secrets(pulumi.ComponentResource):
                     member=member,
                     opts=pulumi.ResourceOptions(parent=self),
                 )
-            # The service's own `name` carries the project's number: a path from it differs from the one that was asked for.
+            # Not the service's `name`: that carries the project's number and differs from the path that is asked for.
             made[container.secret_id] = pulumi.Output.concat("projects/", args.project, "/secrets/", secret.secret_id)
         self.paths = pulumi.Output.all(**made)
         self.register_outputs({"paths": self.paths})

@@ -1,0 +1,230 @@
+"""Which components a stack has, joined by their outputs.
+
+Owns the way from one StackConfig to resources and stack outputs. Leaves what is declared to `infra.model`, and how one
+thing is made to `infra.components`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+from pulumi.runtime import config as pulumi_config
+
+from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixReader
+from infra.components.identities import Identities, IdentitiesArgs, Identity
+from infra.components.network import Network, NetworkArgs, Subnet
+from infra.components.registries import Registries, RegistriesArgs, Registry
+from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
+from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
+from infra.components.services import Services, ServicesArgs
+from infra.model import fleet, manifest, names
+from infra.model.catalogue import region_of
+from infra.model.errors import ConfigError
+from infra.model.network import subnet_cidr
+from infra.model.node import node_spec
+from infra.model.schema import Pool, StackConfig
+from infra.model.stack import siblings, stack_from_pulumi
+
+ROOT = Path(__file__).resolve().parent.parent
+STUB = Path(__file__).resolve().parent / "fleet" / "runner" / "stub.sh"
+
+
+def run() -> None:
+    """Declare the stack that the Pulumi runtime is running. What a person can mend is said without a traceback."""
+    try:
+        config = _config()
+    except ConfigError as error:
+        raise pulumi.RunError(str(error)) from None
+    declare(config)
+
+
+def _config() -> StackConfig:
+    stack = pulumi.get_stack()
+    values = {**pulumi_config.get_config_env(), **pulumi_config.CONFIG.get()}
+    return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(ROOT, stack))
+
+
+def declare(config: StackConfig) -> None:
+    """Every resource and every output of one stack."""
+    ready = pulumi.ResourceOptions(depends_on=[Services("services", ServicesArgs(project=config.project))])
+    network = Network("network", _network(config), ready)
+    identities = Identities("identities", IdentitiesArgs(project=config.project, identities=_identities(config)), ready)
+    bucket = FleetBucket("bucket", _bucket(config, identities), ready)
+    if config.secrets:
+        Secrets("secrets", _secrets(config, identities), ready)
+    for pool in config.pools:
+        RunnerPool(pool.name, _pool(config, pool, network, identities), ready)
+
+    pulumi.export("pools", {pool.name: _pool_output(config, pool) for pool in config.pools})
+    pulumi.export("registries", _registry_paths(config, identities, ready))
+    pulumi.export("identities", identities.emails)
+    pulumi.export(
+        "manifest",
+        {"bucket": bucket.bucket, "object": names.manifest_object(config.stack), "version": manifest.VERSION},
+    )
+
+
+def _labels(config: StackConfig) -> dict[str, str]:
+    return {"tidepool-managed": "true", "tidepool-stack": config.stack, "tidepool-owner": config.owner}
+
+
+def _network(config: StackConfig) -> NetworkArgs:
+    """A region is in use where a pool has a zone or a repository stands: taking a zone from a pool moves no network."""
+    pool_regions = {region_of(zone) for pool in config.pools for zone in pool.zones}
+    inward = {region_of(zone) for pool in config.pools if not pool.external_ip for zone in pool.zones}
+    registry_regions = set(config.registries.regions) if config.registries else set()
+    return NetworkArgs(
+        project=config.project,
+        network=names.network_name(config.stack),
+        subnets=tuple(
+            Subnet(
+                region=region,
+                name=names.subnetwork_name(config.stack, region),
+                cidr=subnet_cidr(region),
+                nat=region in inward,
+            )
+            for region in sorted(pool_regions | registry_regions)
+        ),
+    )
+
+
+def _identities(config: StackConfig) -> tuple[Identity, ...]:
+    purposes = {"broker": "Registers runners with GitHub", "controller": "Keeps the fleet as its manifest says"}
+    if config.registries or any("builder" in secret.readers for secret in config.secrets):
+        purposes["builder"] = "Builds and pushes images"
+    roles = tuple(
+        Identity(key=role, account_id=names.role_account_id(config.stack, role), purpose=purpose)
+        for role, purpose in purposes.items()
+    )
+    pools = tuple(
+        Identity(
+            key=_pool_key(pool),
+            account_id=names.pool_account_id(config.stack, pool.name),
+            purpose=f"VMs of pool {pool.name} (trust {pool.trust})",
+        )
+        for pool in config.pools
+    )
+    return roles + pools
+
+
+def _pool_key(pool: Pool) -> str:
+    """How secrets name a pool among their readers."""
+    return f"pool/{pool.name}"
+
+
+def _grantee(key: str) -> str:
+    """An identity's key as it stands in the name of a grant."""
+    return key.replace("/", "-")
+
+
+def _bucket(config: StackConfig, identities: Identities) -> FleetBucketArgs:
+    """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs."""
+    prefixes = {_pool_key(pool): names.RUNNER_PREFIX for pool in config.pools}
+    prefixes |= {"controller": names.MANIFEST_PREFIX, "broker": names.MANIFEST_PREFIX}
+    return FleetBucketArgs(
+        project=config.project,
+        bucket=config.bucket.name,
+        location=config.bucket.location,
+        labels=_labels(config),
+        readers=[
+            PrefixReader(name=_grantee(key), member=identities.member(key), prefix=prefix)
+            for key, prefix in prefixes.items()
+        ],
+    )
+
+
+def _secrets(config: StackConfig, identities: Identities) -> SecretsArgs:
+    return SecretsArgs(
+        project=config.project,
+        labels=_labels(config),
+        secrets=[
+            SecretContainer(
+                secret_id=secret.name, readers={_grantee(key): identities.member(key) for key in secret.readers}
+            )
+            for secret in config.secrets
+        ],
+    )
+
+
+def _pool(config: StackConfig, pool: Pool, network: Network, identities: Identities) -> RunnerPoolArgs:
+    stub = STUB.read_text(encoding="utf-8")
+    account = identities.accounts[_pool_key(pool)]
+    return RunnerPoolArgs(
+        vms=tuple(
+            RunnerVm(
+                spec=node_spec(config, slot, startup_script=stub),
+                hosts=pool.accelerator.hosts,
+                after=(account, *network.ways_out[slot.region]),
+            )
+            for slot in fleet.pool_slots(config, pool)
+        )
+    )
+
+
+def _pool_output(config: StackConfig, pool: Pool) -> dict[str, Any]:
+    slots = fleet.pool_slots(config, pool)
+    shape = pool.accelerator
+    zones: dict[str, Any] = {
+        zone: {
+            "vms": [slot.name for slot in slots if slot.zone == zone],
+            "hosts": count * shape.hosts,
+            "chips": count * shape.chips,
+        }
+        for zone, count in pool.zones.items()
+    }
+    return {
+        "accelerator": shape.name,
+        "capacity": str(pool.capacity),
+        "label": pool.label,
+        "trust": pool.trust.value,
+        "zones": zones,
+        "vms": [slot.name for slot in slots],
+        "hosts": len(slots) * shape.hosts,
+        "chips": len(slots) * shape.chips,
+    }
+
+
+def _registry_paths(
+    config: StackConfig, identities: Identities, ready: pulumi.ResourceOptions
+) -> pulumi.Input[Mapping[str, Any]]:
+    """Docker paths by location and repository: this stack's own, or those of the stack that it names."""
+    if config.registry_stack is not None:
+        return pulumi.StackReference(config.registry_stack).require_output("registries")
+    declared = _registries(config, identities)
+    if not declared:
+        return {}
+    args = RegistriesArgs(project=config.project, labels=_labels(config), registries=declared)
+    return Registries("registries", args, ready).paths
+
+
+def _registries(config: StackConfig, identities: Identities) -> tuple[Registry, ...]:
+    """Each repository in each region, and the mirrors. Pools read them all, so that a zone can move without a grant."""
+    readers = {_grantee(key): identities.member(key) for key in map(_pool_key, config.pools)}
+    repositories = [
+        Registry(
+            location=region,
+            repository=repository.name,
+            description=repository.description,
+            cleanup=repository.cleanup,
+            readers=readers,
+            writers={"builder": identities.member("builder")},
+        )
+        for region in (config.registries.regions if config.registries else ())
+        for repository in (config.registries.repositories if config.registries else ())
+    ]
+    mirrors = [
+        Registry(
+            location=location,
+            repository=mirror.name,
+            description=f"Pull-through mirror of {mirror.upstream}",
+            cleanup=mirror.cleanup,
+            upstream=mirror.upstream,
+            readers=readers,
+        )
+        for mirror in config.mirrors
+        for location in mirror.locations
+    ]
+    return (*repositories, *mirrors)

@@ -1,0 +1,168 @@
+"""One engine for every test that builds a program: it records what is registered and refuses what Pulumi's would.
+
+It keeps whole RegisterResource requests, because protect, retain and the like stand there and nowhere else, and it
+computes the outputs that a provider would, because a mock that only echoes its inputs binds members to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pulumi
+from pulumi.runtime import mocks as pulumi_mocks
+from pulumi.runtime import rpc, settings
+from pulumi.runtime.mocks import MockCallArgs, MockResourceArgs
+from pulumi.runtime.stack import run_in_stack
+from pulumi.runtime.sync_await import _sync_await
+
+PROJECT = "tidepool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """One resource as the program asked for it; `inputs` are in the provider's own spelling."""
+
+    urn: str
+    type: str
+    name: str
+    custom: bool
+    inputs: Mapping[str, Any]
+    parent: str
+    dependencies: frozenset[str]
+    protect: bool
+    retain_on_delete: bool
+    delete_before_replace: bool
+    ignore_changes: tuple[str, ...]
+    create_timeout: str
+
+
+@dataclass(kw_only=True)
+class Built:
+    """What one run of a program came to."""
+
+    resources: dict[str, Registered] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    component_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def of(self, kind: str) -> list[Registered]:
+        """Every resource of a type, told by the last part of its token (`V2Vm`), by name."""
+        return sorted((r for r in self.resources.values() if r.type.split(":")[-1] == kind), key=lambda r: r.name)
+
+    def one(self, kind: str) -> Registered:
+        (only,) = self.of(kind)
+        return only
+
+    @property
+    def custom(self) -> list[Registered]:
+        return [r for r in self.resources.values() if r.custom]
+
+
+def build(
+    program: Callable[[], None],
+    *,
+    stack: str,
+    config: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, Any]] | None = None,
+    preview: bool = False,
+) -> Built:
+    """Run a program to its end and return what it registered.
+
+    config: Pulumi's own configuration, namespaced keys to text. references: outputs of other stacks by full name.
+    """
+    built = Built()
+    mocks = _Cloud(references or {})
+    pulumi.runtime.set_mocks(mocks, project=PROJECT, stack=stack, preview=preview, monitor=_Monitor(mocks, built))
+    # A stack that an earlier run left would be taken for this one's.
+    settings.set_root_resource(cast("Any", None))
+    pulumi.runtime.set_all_config(dict(config or {}))
+    _sync_await(run_in_stack(program))
+    return built
+
+
+def config_values(document: Mapping[str, Any]) -> dict[str, str]:
+    """A stack file's `config` as Pulumi hands it to a program: structured values as JSON text."""
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in document["config"].items()}
+
+
+class _Monitor(pulumi_mocks.MockMonitor):
+    def __init__(self, mocks: pulumi_mocks.Mocks, built: Built) -> None:
+        super().__init__(mocks)
+        self._built = built
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's own name
+        response = super().RegisterResource(request)
+        if request.type == "pulumi:pulumi:Stack":
+            return response
+        if response.urn in self._built.resources:
+            raise AssertionError(f"Duplicate resource URN '{response.urn}'; try giving it a unique name")
+        self._built.resources[response.urn] = Registered(
+            urn=response.urn,
+            type=request.type,
+            name=request.name,
+            custom=request.custom,
+            inputs=rpc.deserialize_properties(request.object),
+            parent=request.parent,
+            dependencies=frozenset(request.dependencies),
+            protect=request.protect,
+            retain_on_delete=request.retainOnDelete,
+            delete_before_replace=request.deleteBeforeReplace,
+            ignore_changes=tuple(request.ignoreChanges),
+            create_timeout=request.customTimeouts.create,
+        )
+        return response
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the protocol's own name
+        outputs = rpc.deserialize_properties(request.outputs)
+        self._built.component_outputs[request.urn] = outputs
+        if request.urn.split("::")[2] == "pulumi:pulumi:Stack":
+            self._built.outputs.update(outputs)
+        return super().RegisterResourceOutputs(request)
+
+
+class _Cloud(pulumi_mocks.Mocks):
+    """What Google would answer, type by type, as far as programs read it."""
+
+    def __init__(self, references: Mapping[str, Mapping[str, Any]]) -> None:
+        self._references = references
+
+    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], None]:
+        raise AssertionError(f"programs here look nothing up, and this one called {args.token}")
+
+    def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        given = dict(args.inputs)
+        project = given.get("project", "")
+        match args.typ:
+            case "pulumi:pulumi:StackReference":
+                name = given["name"]
+                if name not in self._references:
+                    raise AssertionError(f"no stack {name!r}")
+                return name, {**given, "outputs": dict(self._references[name]), "secretOutputNames": []}
+            case "gcp:serviceaccount/account:Account":
+                email = f"{given['accountId']}@{project}.iam.gserviceaccount.com"
+                path = f"projects/{project}/serviceAccounts/{email}"
+                return path, {**given, "email": email, "member": f"serviceAccount:{email}", "name": path}
+            case "gcp:compute/network:Network":
+                return f"projects/{project}/global/networks/{given['name']}", given
+            case "gcp:compute/subnetwork:Subnetwork" | "gcp:compute/router:Router" | "gcp:compute/routerNat:RouterNat":
+                return f"projects/{project}/regions/{given['region']}/{args.typ.split(':')[-1]}/{given['name']}", given
+            case "gcp:artifactregistry/repository:Repository":
+                path = f"projects/{project}/locations/{given['location']}/repositories/{given['repositoryId']}"
+                return path, {**given, "name": given["repositoryId"]}
+            case "gcp:secretmanager/secret:Secret":
+                # The service answers with the project's number, which is why nothing may build on this name.
+                return f"projects/{project}/secrets/{given['secretId']}", {
+                    **given,
+                    "name": f"projects/1/secrets/{given['secretId']}",
+                }
+            case "gcp:storage/bucket:Bucket":
+                return given["name"], {**given, "url": f"gs://{given['name']}"}
+            case "gcp:tpu/v2Vm:V2Vm":
+                return f"projects/{project}/locations/{given['zone']}/nodes/{given['name']}", {
+                    **given,
+                    "state": "READY",
+                }
+            case _:
+                return f"{args.name}-id", given
