@@ -116,7 +116,7 @@ def execute(request: Any, doing: str) -> Any:
 
 
 def _document(api: Api, endpoint: str | None) -> dict[str, Any]:
-    """The shipped discovery document; its root is what is replaced, since uploads ignore `client_options.api_endpoint`."""
+    """The shipped discovery document. Its root is what is replaced: uploads ignore `client_options.api_endpoint`."""
     name, version = api.value
     text = discovery_cache.get_static_doc(name, version)
     if text is None:

@@ -1,7 +1,8 @@
 """JSON records and bundles in the fleet bucket, each write conditional on what was read.
 
-Owns object names and the optimistic concurrency: a write carries the generation it builds on, and one that lost a race
-reads again and decides again. Leaves what a record means to its writer. The bucket itself is the program's.
+Owns the optimistic concurrency: a write carries the generation it builds on, and one that lost a race
+reads again and decides again. Leaves what a record means to its writer, and object names
+to `infra.model.names`. The bucket itself is the program's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from googleapiclient.http import MediaInMemoryUpload
 
 from infra.fleet.google import Api, Clients, GoogleError, execute
 
-POINTER: Final = "runner/current.json"
 ATTEMPTS: Final = 8
 """Rounds of read, decide, write before giving up; each lost round means that another writer got through."""
 
@@ -26,16 +26,6 @@ _GONE: Final = 404
 _RACE_LOST: Final = 412
 
 Body: TypeAlias = Mapping[str, Any]
-
-
-def manifest_name(stack: str) -> str:
-    """The object that holds a stack's manifest."""
-    return f"manifests/{stack}.json"
-
-
-def bundle_name(digest: str) -> str:
-    """The object that holds the runner bundle with this SHA-256 (hexadecimal)."""
-    return f"runner/bundles/{digest}.tar.gz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +101,7 @@ class Records:
         return int(found["generation"])
 
     def _insist_on_bucket(self) -> None:
-        """A missing bucket and a missing object are both a 404: the bucket is asked before an object counts as absent."""
+        """A missing bucket and a missing object are both a 404; only in a bucket that is there is an object absent."""
         request = self.google.api(Api.STORAGE).buckets().get(bucket=self.bucket, fields="name")
         execute(request, f"looking up gs://{self.bucket}")
 

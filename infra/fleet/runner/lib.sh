@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# What every step uses: where things are, the log, retries, verified downloads, the metadata server.
+export TZ=UTC
+
+# A sandbox sets TIDEPOOL_ROOT; on a VM it is empty.
+root=${TIDEPOOL_ROOT-}
+state=$root/var/lib/tidepool
+runner_user=1000
+
+log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*"; }
+
+# retry ATTEMPTS COMMAND...: again after 2, 4, 8 ... at most 60 seconds.
+retry() {
+  local attempts=$1 delay=2 attempt
+  shift
+  for ((attempt = 1; ; attempt++)); do
+    if "$@"; then return 0; fi
+    if ((attempt >= attempts)); then
+      log "gave up after $attempts attempts: $1 ${2-}"
+      return 1
+    fi
+    log "attempt $attempt of $attempts failed: $1 ${2-}; again in $delay s"
+    sleep "$delay"
+    delay=$((delay * 2 > 60 ? 60 : delay * 2))
+  done
+}
+
+# download URL SHA256 FILE: FILE appears only once its checksum is right.
+download() {
+  local url=$1 sha256=$2 file=$3
+  retry 6 curl -fsSL --connect-timeout 20 -o "$file.part" "$url" || return 1
+  if ! sha256sum -c --quiet <<<"$sha256  $file.part"; then
+    rm -f "$file.part"
+    log "refused $url: its SHA-256 is not $sha256"
+    return 1
+  fi
+  mv "$file.part" "$file"
+}
+
+# metadata PATH: a value of the VM's metadata server.
+metadata() {
+  curl -fsS -H 'Metadata-Flavor: Google' \
+    "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"
+}
+
+# attribute NAME: one metadata value of the VM's own, empty where it has none.
+attribute() {
+  metadata "attributes/$1" 2>/dev/null || true
+}
+
+region() {
+  local zone
+  zone=$(metadata zone)
+  zone=${zone##*/}
+  # Everything before the last hyphen: AI zones such as us-central1-ai1a have longer endings.
+  printf '%s' "${zone%-*}"
+}

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Fetches the bundle that runner/current.json names, checks it and runs it. Waits for as long as there is none.
+set -euo pipefail
+meta() { curl -fsS -H 'Metadata-Flavor: Google' "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"; }
+get() {
+  curl -fsS -o "$2" "${TIDEPOOL_STORAGE:-https://storage.googleapis.com}/storage/v1/b/$(meta attributes/tidepool-bucket)/o/runner%2F$1?alt=media" \
+    -H @<(meta service-accounts/default/token | sed 's/.*"access_token": *"\([^"]*\).*/Authorization: Bearer \1/')
+}
+fetch() {
+  get current.json current.json &&
+    digest=$(sed -n 's/.*"bundle": *"\([0-9a-f]\{64\}\)".*/\1/p' current.json) &&
+    get "bundles%2F$digest.tar.gz" bundle &&
+    sha256sum -c --quiet <<<"$digest  bundle"
+}
+mkdir -p "${TIDEPOOL_ROOT-}/var/lib/tidepool"
+cd "${TIDEPOOL_ROOT-}/var/lib/tidepool"
+until fetch; do sleep 15; done
+mkdir -p "$digest"
+tar -xzf bundle -C "$digest"
+exec bash "$digest/start.sh"
