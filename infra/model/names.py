@@ -27,11 +27,6 @@ LABEL_KEY_RULE = "1 to 63 lower-case letters, digits, hyphens and underscores, a
 LABEL_VALUE_RULE = "at most 63 lower-case letters, digits, hyphens and underscores"
 BUCKET_RULE = "3 to 63 lower-case letters, digits and hyphens, no hyphen first or last, not starting with goog"
 
-# Where objects stand in a stack's fleet bucket. VMs may read what is below the first, and nothing of the second.
-RUNNER_PREFIX = "runner/"
-MANIFEST_PREFIX = "manifest/"
-CURRENT_BUNDLE_OBJECT = f"{RUNNER_PREFIX}current.json"
-
 
 def is_resource_name(text: str) -> bool:
     return len(text) <= MAX_RESOURCE_NAME and _RESOURCE_NAME.fullmatch(text) is not None
@@ -103,16 +98,6 @@ def pointer_object() -> str:
 def bundle_object(sha256: str) -> str:
     """The start-up bundle of that checksum (hexadecimal)."""
     return f"{RUNNER_PREFIX}bundles/{sha256}.tar.gz"
-
-
-def manifest_object(stack: str) -> str:
-    """The object that holds a stack's manifest."""
-    return f"{MANIFEST_PREFIX}{stack}.json"
-
-
-def bundle_object(digest: str) -> str:
-    """The object that holds a start-up bundle; digest is 64 hexadecimal digits of SHA-256."""
-    return f"{RUNNER_PREFIX}bundles/{digest}.tar.gz"
 
 
 def _account_id(stack: str, subject: str) -> str:
