@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.model.names import docker_path
 from infra.model.schema import Cleanup, MirrorCleanup
 
 READER: Final = "roles/artifactregistry.reader"
@@ -62,8 +64,8 @@ class Registries(pulumi.ComponentResource):
             repository = self._repository(args, registry)
             self._grant(args.project, registry, repository, READER, "reads", registry.readers)
             self._grant(args.project, registry, repository, WRITER, "writes", registry.writers)
-            paths.setdefault(registry.location, {})[registry.repository] = pulumi.Output.concat(
-                f"{registry.location}-docker.pkg.dev/{args.project}/", repository.repository_id
+            paths.setdefault(registry.location, {})[registry.repository] = repository.repository_id.apply(
+                partial(docker_path, args.project, registry.location)
             )
         self.paths = pulumi.Output.all(**{location: pulumi.Output.all(**named) for location, named in paths.items()})
         self.register_outputs({"paths": self.paths})

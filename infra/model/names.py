@@ -85,6 +85,11 @@ def account_email(account_id: str, project: str) -> str:
     return f"{account_id}@{project}.iam.gserviceaccount.com"
 
 
+def docker_path(project: str, location: str, repository: str) -> str:
+    """What the names of images in a repository start with."""
+    return f"{location}-docker.pkg.dev/{project}/{repository}"
+
+
 def manifest_object(stack: str) -> str:
     """The object of the fleet bucket that holds a stack's manifest."""
     return f"{MANIFEST_PREFIX}{stack}.json"
