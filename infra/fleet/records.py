@@ -70,7 +70,7 @@ class Records:
         for _ in range(ATTEMPTS):
             current = self.read(name)
             wanted = decide(current.body if current else None)
-            if current is not None and wanted == current.body:
+            if current is not None and encode(wanted) == encode(current.body):
                 return Written(generation=current.generation, changed=False)
             generation = self._insert(
                 name, encode(wanted), "application/json", current.generation if current else ABSENT

@@ -1,0 +1,90 @@
+"""Publishing what the fleet is meant to be: the start-up bundle, the pointer to it, the stack's manifest.
+
+Owns the order (what is pointed at comes first) and which parts of the pointer are written here. Needs the bucket and
+nothing else of a stack, so that it also works after an apply that failed half-way: a manifest says what is desired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.fleet.bundle import STUB, Bundle, runner_bundle
+from infra.fleet.google import clients
+from infra.fleet.records import Body, Records, Written
+from infra.model import names
+from infra.model.manifest import manifest
+from infra.model.schema import StackConfig
+
+POINTER_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What is in the bucket now. `changed` of each part says whether this run wrote it."""
+
+    bucket: str
+    bundle_sha256: str
+    manifest_object: str
+    bundle: Written
+    pointer: Written
+    manifest: Written
+
+    @property
+    def changed(self) -> bool:
+        return self.bundle.changed or self.pointer.changed or self.manifest.changed
+
+
+def publish(config: StackConfig, endpoint: str | None, *, registry: StackConfig | None = None) -> Published:
+    """Write bundle, pointer and manifest of a stack where they differ from what is there.
+
+    endpoint: the local cloud's root URL, None for Google. registry: the stack whose repositories this one uses
+    (`registry_stack`), None where they are its own.
+    Raises GoogleError where the bucket is missing, refuses or does not answer.
+    """
+    bundle = runner_bundle()
+    bundle_object = names.bundle_object(bundle.sha256)
+    manifest_object = names.manifest_object(config.stack)
+    with clients(config.project, endpoint) as google:
+        records = Records(google=google, bucket=config.bucket.name)
+        return Published(
+            bucket=config.bucket.name,
+            bundle_sha256=bundle.sha256,
+            manifest_object=manifest_object,
+            bundle=records.put_once(bundle_object, bundle.content, "application/gzip"),
+            pointer=records.update(names.pointer_object(), lambda current: _pointer(config, bundle, current)),
+            manifest=records.update(manifest_object, lambda _: manifest_document(config, bundle, registry)),
+        )
+
+
+def manifest_document(config: StackConfig, bundle: Bundle, registry: StackConfig | None = None) -> dict[str, Any]:
+    """The stack's manifest as it is published with this bundle."""
+    return manifest(
+        config,
+        bundle=f"sha256:{bundle.sha256}",
+        startup_script=STUB.read_text(encoding="utf-8"),
+        registries=_docker_paths(registry or config),
+    )
+
+
+def _pointer(config: StackConfig, bundle: Bundle, current: Body | None) -> Body:
+    """What VMs read at boot. `images` belongs to image builds, which record there what VMs pull: it is kept."""
+    return {
+        "images": {},
+        **(current or {}),
+        "version": POINTER_VERSION,
+        "bundle": bundle.sha256,
+        "serves": {pool.name: list(pool.serves) for pool in config.pools},
+    }
+
+
+def _docker_paths(config: StackConfig) -> Mapping[str, str]:
+    """Docker paths by `<region>/<repository>`."""
+    if config.registries is None:
+        return {}
+    return {
+        f"{region}/{repository.name}": names.docker_path(config.project, region, repository.name)
+        for region in config.registries.regions
+        for repository in config.registries.repositories
+    }
