@@ -61,7 +61,8 @@ def _compare_value(found: Differences, path: str, field: Field, old: Any, new: A
     elif field.kind is Kind.TEXTS:
         _compare_texts(found, path, field, old, new)
     elif old != new and not (field.same and field.same(old, new)):
-        found[path] = PropertyDiff("update", field.replaces)
+        replaces = field.replaces or bool(field.replaces_when and field.replaces_when(old, new))
+        found[path] = PropertyDiff("update", replaces)
 
 
 def _replaces_within(field: Field, value: Any) -> bool:

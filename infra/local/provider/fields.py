@@ -29,8 +29,8 @@ class Kind(StrEnum):
 Rule = Callable[[Any], str | None]
 """Says what is wrong with a value, None where nothing is."""
 
-Same = Callable[[Any, Any], bool]
-"""Whether two different spellings mean one value (`30d` and `2592000s`)."""
+Compare = Callable[[Any, Any], bool]
+"""Something that holds between an old and a new value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,8 @@ class Field:
     default: what the provider fills in where it is not given.
     choices, rule: values that are allowed, and a further rule of form.
     excludes: sibling properties that cannot be given together with this one.
-    same: equality beyond `==`. unordered: a list whose order means nothing.
+    replaces_when: of an old and a new value, whether this change makes a new resource.
+    same: two spellings of one value (`30d` and `2592000s`). unordered: a list whose order means nothing.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     keeps_empty: false, 0, empty text and `{}` are sent too; elsewhere they are left out, as the service drops them.
     wire_text: a number that stands as text in JSON (int64).
@@ -60,7 +61,8 @@ class Field:
     choices: tuple[str, ...] = ()
     rule: Rule | None = None
     excludes: tuple[str, ...] = ()
-    same: Same | None = None
+    replaces_when: Compare | None = None
+    same: Compare | None = None
     unordered: bool = False
     local: bool = False
     computed: bool = False
@@ -104,7 +106,8 @@ class Marks(TypedDict, total=False):
     choices: tuple[str, ...]
     rule: Rule | None
     excludes: tuple[str, ...]
-    same: Same | None
+    replaces_when: Compare | None
+    same: Compare | None
     unordered: bool
     local: bool
     computed: bool

@@ -8,8 +8,11 @@ a success fails at once.
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -68,6 +71,10 @@ class Deadline:
             raise CancelledError("the run was cancelled while Google Cloud was still working on this")
 
 
+def _turns() -> defaultdict[str, threading.Lock]:
+    return defaultdict(threading.Lock)
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """One root URL and its kept-alive connections; safe for many threads."""
@@ -76,6 +83,7 @@ class Api:
     connections: int = 64
     now: Monotonic = time.monotonic
     _pool: urllib3.HTTPConnectionPool = field(init=False, repr=False)
+    _turns: defaultdict[str, threading.Lock] = field(init=False, repr=False, default_factory=_turns)
 
     def __post_init__(self) -> None:
         pool = urllib3.connectionpool.connection_from_url(self.url, maxsize=self.connections, retries=False)
@@ -84,6 +92,10 @@ class Api:
     def deadline(self, seconds: float | None, cancel: Cancel) -> Deadline:
         allowed = DEFAULT_TIMEOUT if seconds is None else seconds
         return Deadline(ends=self.now() + allowed, seconds=allowed, cancel=cancel, now=self.now)
+
+    def turn(self, subject: str) -> AbstractContextManager[bool]:
+        """One at a time for what is read, changed and written back as a whole: a policy, a router's NATs."""
+        return self._turns[subject]
 
     def call(
         self,

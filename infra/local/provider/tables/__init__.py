@@ -7,6 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from infra.local.provider.resource import ResourceType
-from infra.local.provider.tables import compute, tpu
+from infra.local.provider.tables import artifacts, compute, identity, keys, secrets, storage, tpu
 
-TYPES: Final[Mapping[str, ResourceType]] = MappingProxyType({kind.token: kind for kind in (*tpu.TYPES, *compute.TYPES)})
+_SERVICES = (artifacts, compute, identity, keys, secrets, storage, tpu)
+
+TYPES: Final[Mapping[str, ResourceType]] = MappingProxyType(
+    {kind.token: kind for service in _SERVICES for kind in service.TYPES}
+)

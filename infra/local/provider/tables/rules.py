@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_network
 
 from infra.local.provider.fields import Rule
 
@@ -45,3 +46,29 @@ def same_link(old: str, new: str) -> bool:
 
 def _path(link: str) -> str:
     return re.sub(r"^https?://.*?/(?=projects/)", "", link)
+
+
+def last_part(link: str) -> str:
+    """The bare name at the end of a path or URL."""
+    return link.rstrip("/").rsplit("/", 1)[-1]
+
+
+def same_last_part(old: str, new: str) -> bool:
+    """A short name and a full one are one."""
+    return last_part(old) == last_part(new)
+
+
+def does_not_contain(old: str, new: str) -> bool:
+    """Whether a new IP range leaves out a part of the old one: a range can only grow in place."""
+    try:
+        return not ip_network(old, strict=False).subnet_of(ip_network(new, strict=False))  # ty: ignore[invalid-argument-type]
+    except (TypeError, ValueError):
+        return True
+
+
+def is_ip_range(value: str) -> str | None:
+    try:
+        ip_network(value)
+    except ValueError as error:
+        return f"{value!r} is not an IP range in CIDR form ({error})"
+    return None

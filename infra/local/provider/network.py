@@ -1,0 +1,96 @@
+"""The calls of network resources that are not quite ordinary: subnetworks and the NATs of a router."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from infra.local.provider.operations import Wait, wait
+from infra.local.provider.resource import Call, Path
+from infra.local.provider.rest import Rest
+from infra.local.provider.transport import ApiError
+
+_Nats = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnetwork(Rest):
+    """Two of its properties change by verbs of their own, the others by a patch with the fingerprint that was read."""
+
+    def create(self, call: Call) -> None:
+        _enable_logs(call.body)
+        Rest.create(self, call)
+
+    def read(self, call: Call) -> dict[str, Any] | None:
+        found = Rest.read(self, call)
+        if found and not (found.get("logConfig") or {}).get("enable"):
+            found.pop("logConfig", None)
+        return found
+
+    def update(self, call: Call) -> None:
+        path = self.path(call)
+        verbs = {"ipCidrRange": "expandIpCidrRange", "privateIpGoogleAccess": "setPrivateIpGoogleAccess"}
+        for name, verb in verbs.items():
+            if name in call.changed:
+                body = {name: call.body[name]} if name in call.body else {}
+                self._wait(call, call.send("POST", f"{path}/{verb}", body=body))
+        rest = {name for name in call.changed - verbs.keys() if not self.fields[name].local}
+        if rest:
+            _enable_logs(call.body)
+            fingerprint = call.send("GET", path).get("fingerprint")
+            body = {name: call.body.get(name, self.fields[name].zero) for name in sorted(rest)}
+            if "logConfig" in rest and "logConfig" not in call.body:
+                body["logConfig"] = {"enable": False}
+            self._wait(call, call.send("PATCH", path, body={"fingerprint": fingerprint, **body}))
+
+    def _wait(self, call: Call, operation: dict[str, Any]) -> None:
+        wait(call.api, Wait.COMPUTE, self.base, operation, call.deadline)
+
+
+def _enable_logs(body: dict[str, Any]) -> None:
+    if "logConfig" in body:
+        body["logConfig"]["enable"] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterNat:
+    """An entry in a router's list of NATs, which is read, changed and written back as a whole, one at a time."""
+
+    base: str
+    router: Path
+
+    def create(self, call: Call) -> None:
+        def added(nats: _Nats) -> _Nats:
+            if any(nat["name"] == call.values["name"] for nat in nats):
+                message = f"the router {call.values['router']!r} has a NAT {call.values['name']!r} already"
+                raise ApiError(HTTPStatus.CONFLICT, message)
+            return [*nats, call.body]
+
+        self._change(call, added)
+
+    def read(self, call: Call) -> dict[str, Any] | None:
+        try:
+            nats = call.send("GET", self._path(call)).get("nats") or []
+        except ApiError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+        return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
+
+    def update(self, call: Call) -> None:
+        self._change(call, lambda nats: [call.body if nat["name"] == call.values["name"] else nat for nat in nats])
+
+    def delete(self, call: Call) -> None:
+        self._change(call, lambda nats: [nat for nat in nats if nat["name"] != call.values["name"]])
+
+    def _change(self, call: Call, change: Callable[[_Nats], _Nats]) -> None:
+        path = self._path(call)
+        with call.api.turn(path):
+            nats = change(call.send("GET", path).get("nats") or [])
+            operation = call.send("PATCH", path, body={"nats": nats})
+            wait(call.api, Wait.COMPUTE, self.base, operation, call.deadline)
+
+    def _path(self, call: Call) -> str:
+        return f"{self.base}/{self.router.fill(call.values)}"

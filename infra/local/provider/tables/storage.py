@@ -1,0 +1,124 @@
+"""Cloud Storage: buckets and who may read and write them.
+
+Facts: the published schema of the official provider (pulumi-gcp 10.2) and the discovery document v1 (2026-10).
+"""
+
+from __future__ import annotations
+
+from infra.local.provider.bucket import Bucket
+from infra.local.provider.checker import Naming
+from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
+from infra.local.provider.policy import Endpoint, IamMember
+from infra.local.provider.resource import Path, ResourceType
+from infra.local.provider.tables.common import COMMON, GRANT, TIDY_GRANT
+from infra.local.provider.tables.rules import same_text
+
+_BASE = "storage/v1"
+_PREFIX = "b/"
+
+
+def _with_prefix(bucket: str) -> str:
+    return bucket if bucket.startswith(_PREFIX) else _PREFIX + bucket
+
+
+def _same_bucket(old: str, new: str) -> bool:
+    return _with_prefix(old) == _with_prefix(new)
+
+
+def _are_labels(labels: dict[str, str]) -> str | None:
+    wrong = sorted(key for key in labels if len(key) > 63 or key != key.lower())
+    return f"label keys are at most 63 lower-case characters: {', '.join(wrong)}" if wrong else None
+
+
+_CONDITION = {
+    "age": whole(),
+    "createdBefore": text(),
+    "customTimeBefore": text(),
+    "daysSinceCustomTime": whole(),
+    "daysSinceNoncurrentTime": whole(),
+    "matchesPrefixes": texts(wire="matchesPrefix"),
+    "matchesStorageClasses": texts(wire="matchesStorageClass"),
+    "matchesSuffixes": texts(wire="matchesSuffix"),
+    "noncurrentTimeBefore": text(),
+    "numNewerVersions": whole(),
+    "withState": text(server=True, choices=("LIVE", "ARCHIVED", "ANY")),
+}
+
+_BUCKET = {
+    "name": text(replaces=True),
+    **COMMON,
+    "location": text(required=True, replaces=True, same=same_text),
+    "storageClass": text(default="STANDARD"),
+    "labels": table(rule=_are_labels),
+    "uniformBucketLevelAccess": flag(wire="iamConfiguration.uniformBucketLevelAccess.enabled", server=True),
+    "publicAccessPrevention": text(wire="iamConfiguration.publicAccessPrevention", server=True),
+    "versioning": block({"enabled": flag(required=True, keeps_empty=True)}, server=True),
+    "lifecycleRules": blocks(
+        {
+            "action": block({"type": text(required=True), "storageClass": text()}, required=True),
+            "condition": block(_CONDITION, required=True),
+        },
+        wire="lifecycle.rule",
+    ),
+    "softDeletePolicy": block(
+        {
+            "retentionDurationSeconds": whole(default=604800, wire_text=True, keeps_empty=True),
+            "effectiveTime": text(computed=True),
+        },
+        server=True,
+    ),
+    "retentionPolicy": block({"retentionPeriod": text(required=True), "isLocked": flag(default=False)}),
+    "encryption": block({"defaultKmsKeyName": text(required=True)}),
+    "logging": block({"logBucket": text(required=True), "logObjectPrefix": text(server=True)}),
+    "cors": blocks(
+        {
+            "maxAgeSeconds": whole(),
+            "methods": texts(wire="method"),
+            "origins": texts(wire="origin"),
+            "responseHeaders": texts(wire="responseHeader"),
+        }
+    ),
+    "autoclass": block({"enabled": flag(required=True, keeps_empty=True), "terminalStorageClass": text(server=True)}),
+    "hierarchicalNamespace": block({"enabled": flag(required=True, replaces=True, keeps_empty=True)}),
+    "requesterPays": flag(wire="billing.requesterPays"),
+    "defaultEventBasedHold": flag(),
+    "rpo": text(server=True),
+    "forceDestroy": flag(default=False, local=True),
+    "projectNumber": whole(computed=True),
+    "selfLink": text(computed=True),
+    "timeCreated": text(computed=True),
+    "updated": text(computed=True),
+    "url": text(computed=True),
+}
+
+BUCKET = ResourceType(
+    "gcp:storage/bucket:Bucket",
+    noun="Bucket",
+    identity=Path("{name}"),
+    fields=_BUCKET,
+    labelled=True,
+    naming=Naming(longest=63, lower=True),
+    derived={"url": Path("gs://{name}")},
+    calls=Bucket(
+        base=_BASE,
+        collection=Path("b"),
+        item=Path("b/{name}"),
+        fields=_BUCKET,
+        query={"project": Path("{project}")},
+    ),
+)
+
+BUCKET_IAM_MEMBER = ResourceType(
+    "gcp:storage/bucketIAMMember:BucketIAMMember",
+    noun="BucketIAMMember",
+    identity=Path("{bucket}/{role}/{member}"),
+    fields={"bucket": text(required=True, replaces=True, local=True, same=_same_bucket), **GRANT},
+    tidied={"bucket": _with_prefix, **TIDY_GRANT},
+    calls=IamMember(
+        owner=Path(f"{_BASE}/{{bucket}}"),
+        get=Endpoint(method="GET", suffix="/iam", query={"optionsRequestedPolicyVersion": "3"}),
+        put=Endpoint(method="PUT", suffix="/iam", wrapped=False),
+    ),
+)
+
+TYPES = (BUCKET, BUCKET_IAM_MEMBER)
