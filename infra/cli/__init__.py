@@ -1,0 +1,1 @@
+"""The commands of `./tidepool`: parse, call, print."""

@@ -1,0 +1,75 @@
+"""After an apply, whole or partly failed: publish the desired fleet, then read how every pool stands.
+
+Neither keeps the other from being done: what could not be done is a problem that the command tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from infra.cli.render.pools import pools_table, registries_line
+from infra.engines.states import PoolState, list_nodes, pool_states
+from infra.fleet.google import GoogleError
+from infra.fleet.publish import Published, publish
+from infra.model.fleet import capacity
+from infra.model.schema import StackConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aftermath:
+    """published: the manifest as it now stands in the fleet bucket, None where it could not be written."""
+
+    config: StackConfig
+    pools: tuple[PoolState, ...]
+    published: Published | None
+    problems: tuple[str, ...]
+
+    @property
+    def registries(self) -> Mapping[str, tuple[str, ...]]:
+        """Repositories by region."""
+        declared = self.config.registries
+        if declared is None:
+            return {}
+        return dict.fromkeys(declared.regions, tuple(each.name for each in declared.repositories))
+
+    def shown(self) -> Iterator[RenderableType]:
+        yield from (Text(f"problem: {each}", style="bold red") for each in self.problems)
+        if self.published is not None:
+            yield Text(f"manifest {self.published.url} (generation {self.published.generation})", style="dim")
+        yield Text()
+        yield pools_table(self.pools)
+        if self.registries:
+            yield Text()
+            yield registries_line(self.registries)
+
+    def to_json(self) -> dict[str, Any]:
+        manifest = self.published and {"url": self.published.url, "generation": self.published.generation}
+        return {
+            "pools": [pool.to_json() for pool in self.pools],
+            "registries": {region: list(names) for region, names in self.registries.items()},
+            "manifest": manifest,
+            "problems": list(self.problems),
+        }
+
+
+def look_after(config: StackConfig, endpoint: str | None) -> Aftermath:
+    """Publish and read. endpoint: the local cloud's root URL, None on Google."""
+    problems: list[str] = []
+    published: Published | None = None
+    try:
+        published = publish(config, endpoint)
+    except GoogleError as error:
+        problems.append(
+            f"the desired fleet was not published: {error}; mend it and run "
+            f"`./tidepool manifest publish {config.stack}`"
+        )
+    listing = list_nodes(config, endpoint)
+    problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
+    return Aftermath(
+        config=config, pools=pool_states(capacity(config), listing), published=published, problems=tuple(problems)
+    )

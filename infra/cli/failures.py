@@ -1,0 +1,111 @@
+"""How a command's failure reaches a person or a program: one clear text, an exit code, never a traceback.
+
+Owns exit codes of failures and the crash log under the home. With --json a failure is an object on stdout as well.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from infra.cli.workspace import workspace
+from infra.engines.protocol import EngineError
+from infra.model.errors import ConfigError
+
+FAILED = 1
+REFUSED = 2
+INTERRUPTED = 130
+WANTS_JSON = "tidepool.json"
+"""Key of `click.Context.meta` that a command's --json sets."""
+
+
+class Failure(click.ClickException):
+    """A command could not do its work; the message says what, why and what to do."""
+
+    exit_code = FAILED
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"error: {self.format_message()}", err=True, file=file)
+
+
+class Refusal(Failure):
+    """A command was asked for something that cannot be asked (exit code 2)."""
+
+    exit_code = REFUSED
+
+
+class Interruption(Failure):
+    """Ctrl-C ended a command; the message says what has become of its work."""
+
+    exit_code = INTERRUPTED
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.format_message(), err=True, file=file)
+
+
+@contextmanager
+def told(ctx: click.Context) -> Generator[None]:
+    """Turn whatever leaves a command into a text, an object where --json asked for one, and an exit code."""
+    try:
+        yield
+    except ConfigError as error:
+        _tell_config(ctx, error)
+        ctx.exit(REFUSED)
+    except (Failure, EngineError) as error:
+        failure = error if isinstance(error, Failure) else Failure(str(error))
+        failure.show()
+        _tell_json(ctx, failure.exit_code, failure.message)
+        ctx.exit(failure.exit_code)
+    except KeyboardInterrupt:
+        said = "Interrupted; nothing was in flight."
+        click.echo(said, err=True)
+        _tell_json(ctx, INTERRUPTED, said)
+        ctx.exit(INTERRUPTED)
+    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        raise
+    except Exception as error:  # noqa: BLE001 - the last place that can keep a traceback from a person
+        said = _tell_crash(error)
+        _tell_json(ctx, FAILED, said)
+        ctx.exit(FAILED)
+
+
+def _tell_config(ctx: click.Context, error: ConfigError) -> None:
+    count = len(error.problems)
+    click.echo("\n\n".join(str(problem) for problem in error.problems), err=True)
+    said = f"{count} {'problem' if count == 1 else 'problems'}; nothing was changed."
+    click.echo(f"\n{said}", err=True)
+    problems = [{name: getattr(each, name) for name in ("subject", "value", "rule", "fix")} for each in error.problems]
+    _tell_json(ctx, REFUSED, said, problems=problems)
+
+
+def _tell_json(ctx: click.Context, code: int, said: str, **more: Any) -> None:
+    if ctx.meta.get(WANTS_JSON):
+        click.echo(json.dumps({"exit": code, "error": said, **more}, indent=2))
+
+
+def _tell_crash(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    try:
+        where = f"details: {_log(error)}"
+    except OSError as unwritable:
+        where = f"the details could not be written: {unwritable}"
+    said = f"this is a fault of Tidepool itself: {what} ({where})"
+    click.echo(f"error: {said}", err=True)
+    return said
+
+
+def _log(error: Exception) -> Path:
+    place = workspace()
+    place.make_home()
+    place.logs.mkdir(exist_ok=True)
+    path = place.logs / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
+    path.write_text("".join(traceback.format_exception(error)))
+    return path

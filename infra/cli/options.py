@@ -1,0 +1,79 @@
+"""Arguments and options that several commands share, so that a word means one thing everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from infra.cli.failures import WANTS_JSON
+from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName
+
+F = TypeVar("F", bound=Callable[..., Any])
+AUTO = "auto"
+
+
+def stack_argument(command: F) -> F:
+    return click.argument("stack", metavar="STACK")(command)
+
+
+def json_option(command: F) -> F:
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=_remember,
+        help="Print one JSON object on stdout; text goes to stderr.",
+    )(command)
+
+
+def yes_option(command: F) -> F:
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask, as in CI.")(command)
+
+
+def place_options(command: F) -> F:
+    """--engine and --cloud; the command gets None for auto."""
+    for name, values, text in (
+        ("cloud", CloudName, "Where: the local cloud or Google's."),
+        ("engine", EngineName, "Who works: the pulumi CLI or the embedded (local) engine."),
+    ):
+        command = click.option(
+            f"--{name}",
+            type=click.Choice([AUTO, *(value.value for value in values)]),
+            default=AUTO,
+            show_default=True,
+            callback=_auto(values),
+            help=text,
+        )(command)
+    return command
+
+
+def work_options(command: F) -> F:
+    """--target and --parallel."""
+    command = click.option(
+        "--parallel",
+        type=click.IntRange(min=1, max=1000),
+        default=DEFAULT_PARALLEL,
+        show_default=True,
+        help="How many resources to work on at once.",
+    )(command)
+    return click.option(
+        "--target", "targets", metavar="URN", multiple=True, help="Change this resource alone; may be repeated."
+    )(command)
+
+
+def refresh_option(command: F) -> F:
+    return click.option("--refresh", is_flag=True, help="First read every resource from its cloud.")(command)
+
+
+def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    ctx.meta[WANTS_JSON] = value
+    return value
+
+
+def _auto(values: type[EngineName] | type[CloudName]) -> Callable[[click.Context, click.Parameter, str], Any]:
+    def parse(_: click.Context, __: click.Parameter, value: str) -> EngineName | CloudName | None:
+        return None if value == AUTO else values(value)
+
+    return parse

@@ -1,0 +1,59 @@
+"""`./tidepool preview STACK`: what `up` would do, in resources and in capacity."""
+
+from __future__ import annotations
+
+import click
+
+from infra.cli import options
+from infra.cli.documents import plan_document
+from infra.cli.failures import FAILED
+from infra.cli.render.console import machines, people
+from infra.cli.render.plan import describe
+from infra.cli.session import open_session
+from infra.cli.workspace import workspace
+from infra.engines.protocol import CloudName, EngineName
+from infra.model.stack import load_stack
+
+
+@click.command(name="preview", short_help="Say what up would change, and change nothing.")
+@options.stack_argument
+@options.place_options
+@options.refresh_option
+@options.work_options
+@options.yes_option
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    stack: str,
+    engine: EngineName | None,
+    cloud: CloudName | None,
+    refresh: bool,
+    targets: tuple[str, ...],
+    parallel: int,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Say what up would change, resource by resource and in VMs and chips. Nothing is changed.
+
+    Exit code 0 when the plan could be made, 1 when it could not, 2 when the stack file is invalid.
+    """
+    load_stack(workspace().root, stack)
+    session = open_session(
+        stack,
+        engine=engine,
+        cloud=cloud,
+        console=people(as_json=as_json),
+        parallel=parallel,
+        targets=targets,
+        refresh=refresh,
+    )
+    if refresh:
+        session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
+    plan = session.engine().preview()
+    for line in describe(plan, session.console.width):
+        session.say(line)
+    if as_json:
+        machines(plan_document(plan))
+    ctx.exit(FAILED if plan.failed else 0)

@@ -1,0 +1,28 @@
+"""Where text for people goes: stdout, or stderr where stdout carries one JSON object.
+
+NO_COLOR, TERM=dumb and COLUMNS are respected (by rich). Text that is no table is never cut: a terminal folds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+
+
+def people(*, as_json: bool) -> Console:
+    """The console for text."""
+    return Console(stderr=as_json, highlight=False, markup=False, emoji=False)
+
+
+def machines(body: Mapping[str, Any]) -> None:
+    """Print the one object of --json."""
+    click.echo(json.dumps(body, indent=2))
+
+
+def is_live(console: Console) -> bool:
+    """Whether lines can be drawn over: a terminal that knows how."""
+    return console.is_terminal and not console.is_dumb_terminal

@@ -1,0 +1,52 @@
+"""What a run came to, for people: counts, and each pool that is not as planned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from infra.cli.render.plan import STYLES
+from infra.cli.render.progress import WORDS
+from infra.engines.capacity import VM_TYPE, place
+from infra.model.plan import Op, Plan, Status, Step
+
+
+def outcome(run: Plan, seconds: float) -> Iterator[Text]:
+    """The lines that end an operation. Single failures were told when they came; here they are counted by pool."""
+    steps = [step for step in run.steps if step.op is not Op.SAME]
+    done = Counter(step.op for step in steps if step.status is Status.DONE)
+    statuses = Counter(step.status for step in steps)
+    line = Text(f"{run.stack}: ", style="bold")
+    if not steps:
+        line.append("nothing changed", style="green")
+    else:
+        parts = [Text(f"{done[op]} {WORDS[op][1]}", style=STYLES[op]) for op in Op if done[op]]
+        parts += [
+            Text(f"{statuses[status]} {status.value}", style="bold red")
+            for status in (Status.FAILED, Status.SKIPPED)
+            if statuses[status]
+        ]
+        line.append_text(Text(", ").join(parts))
+    unchanged = sum(step.op is Op.SAME for step in run.steps)
+    yield line.append(f", {unchanged} unchanged, in {seconds:.1f} s")
+    yield from _by_pool(steps)
+    for said in run.diagnostics:
+        if said.severity == "error":
+            yield Text(f"error: {said.message}", style="red")
+
+
+def _by_pool(steps: list[Step]) -> Iterator[Text]:
+    """`tpu-ci us-west4-a: 1 of 3 VMs failed`, for every pool and zone with a failure."""
+    failed: Counter[str] = Counter()
+    worked: Counter[str] = Counter()
+    for step in steps:
+        inputs = step.new_inputs or step.old_inputs
+        if step.type == VM_TYPE and inputs:
+            where = place(inputs)
+            worked[f"{where.pool} {where.zone}"] += 1
+            failed[f"{where.pool} {where.zone}"] += step.status is not Status.DONE
+    for where, count in sorted(failed.items()):
+        if count:
+            yield Text(f"  {where}: {count} of {worked[where]} VMs not done", style="red")

@@ -1,0 +1,45 @@
+"""The pools of a stack for people: what each is, how its VMs stand, and where the registries are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from infra.engines.states import READY, PoolState
+
+
+def pools_table(pools: Sequence[PoolState]) -> Table:
+    """One row a pool and zone, and their sum."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True, header_style="bold")
+    table.add_column("pool", overflow="fold", footer=Text("all pools", style="bold"))
+    table.add_column("zone", no_wrap=True)
+    table.add_column("accelerator", no_wrap=True)
+    for title, total in (
+        ("VMs", sum(pool.slices for pool in pools)),
+        ("hosts", sum(pool.hosts for pool in pools)),
+        ("chips", sum(pool.chips for pool in pools)),
+    ):
+        table.add_column(title, justify="right", no_wrap=True, footer=Text(str(total), style="bold"))
+    table.add_column("state", overflow="fold")
+    for pool in pools:
+        place = pool.place
+        counts = (str(pool.slices), str(pool.hosts), str(pool.chips))
+        table.add_row(place.pool, place.zone, place.accelerator, *counts, Text(str(pool) or "-", style=_style(pool)))
+    return table
+
+
+def registries_line(repositories: Mapping[str, Sequence[str]]) -> Text:
+    """The regions that have registries, and the repositories in each."""
+    names = sorted({name for region in repositories.values() for name in region})
+    return Text.assemble(
+        ("registries ", "bold"),
+        f"in {len(repositories)} regions: {', '.join(repositories)} (each has {', '.join(names)})",
+    )
+
+
+def _style(pool: PoolState) -> str:
+    if pool.is_ready:
+        return "green"
+    return "yellow" if READY in pool.states else "red"

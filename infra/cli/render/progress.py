@@ -1,0 +1,126 @@
+"""Work in progress: on a terminal a row per resource that is working, with counts and time; elsewhere a line each.
+
+A `Progress` is a listener for an engine. Failures are printed when they come, above the rows, and stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from infra.cli.render.console import is_live
+from infra.cli.render.plan import SIGNS, STYLES, short_type
+from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
+
+WORDS = {
+    Op.CREATE: ("creating", "created"),
+    Op.UPDATE: ("updating", "updated"),
+    Op.REPLACE: ("replacing", "replaced"),
+    Op.DELETE: ("deleting", "deleted"),
+    Op.READ: ("reading", "read"),
+    Op.SAME: ("checking", "unchanged"),
+}
+MARGIN_ROWS = 4
+"""Terminal rows kept free of working resources: the counts, what is hidden, and the prompt's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Working:
+    step: Step
+    since: float
+
+
+class Progress:
+    """Shows an operation over `total` resources while it runs; use it in a `with` and hand it to the engine."""
+
+    def __init__(self, console: Console, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._total = total
+        self._clock = clock
+        self._begun = clock()
+        self._working: dict[str, _Working] = {}
+        self._ended: Counter[Status] = Counter()
+        self._lock = Lock()
+        self._live = Live(console=console, get_renderable=self.frame, refresh_per_second=8, transient=True)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if is_live(self._console):
+            self._stack.enter_context(self._live)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, StepStarted):
+            with self._lock:
+                self._working[event.step.urn] = _Working(event.step, self._clock())
+        elif isinstance(event, StepEnded):
+            self._end(event.step)
+        elif isinstance(event, Diagnostic) and event.severity in {"warning", "error"}:
+            style = "red" if event.severity == "error" else "yellow"
+            self._print(Text(f"{event.severity}: {event.message}", style=style))
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._begun
+
+    def frame(self) -> Group:
+        """What the terminal shows now."""
+        with self._lock:
+            working, ended = list(self._working.values()), Counter(self._ended)
+        room = max(self._console.height - MARGIN_ROWS, 1)
+        rows = Table.grid(padding=(0, 2))
+        now = self._clock()
+        for each in working[:room]:
+            rows.add_row(
+                Text(f"  {WORDS[each.step.op][0]}", style=STYLES[each.step.op]),
+                Text(each.step.name, overflow="fold"),
+                Text(short_type(each.step.type), style="dim", no_wrap=True),
+                Text(f"{now - each.since:.0f} s", justify="right"),
+            )
+        hidden = len(working) - room
+        more = [Text(f"  and {hidden} more at work", style="dim")] if hidden > 0 else []
+        return Group(rows, *more, self._counts(len(working), ended))
+
+    def _counts(self, working: int, ended: Counter[Status]) -> Text:
+        minutes, seconds = divmod(int(self.seconds), 60)
+        line = Text(f"{ended[Status.DONE]}/{self._total} done", style="bold")
+        line.append(f", {working} at work, {minutes}:{seconds:02d}", style="")
+        if ended[Status.FAILED]:
+            line.append(f", {ended[Status.FAILED]} failed", style="bold red")
+        return line
+
+    def _end(self, step: Step) -> None:
+        with self._lock:
+            self._working.pop(step.urn, None)
+            if step.op is Op.SAME:
+                return
+            self._ended[step.status] += 1
+        if step.status is Status.FAILED:
+            self._print(Text(f"FAILED {step.op.value} {step.name}: {step.error}", style="bold red"))
+        elif not is_live(self._console):
+            self._print(_line(step))
+
+    def _print(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=True)
+
+
+def _line(step: Step) -> Text:
+    word = WORDS[step.op][1] if step.status is Status.DONE else step.status.value
+    took = "" if step.seconds is None else f" in {step.seconds:.1f} s"
+    return Text(f"{SIGNS[step.op]} {word} {step.name} ({short_type(step.type)}){took}")

@@ -1,0 +1,103 @@
+"""From a command line to an engine at work: read the stack file, choose, start the local cloud, make the engine.
+
+Owns that order: an invalid stack file is told before anything is started or changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from infra.cli.failures import Failure, Refusal
+from infra.cli.workspace import Workspace, workspace
+from infra.engines.choose import Choice, ChoiceError, choose, observe
+from infra.engines.make import make_engine
+from infra.engines.protocol import CloudName, Engine, EngineName, Request
+from infra.model.errors import ConfigError, Problem
+from infra.model.stack import stack_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One command's place, choice and request."""
+
+    place: Workspace
+    choice: Choice
+    request: Request
+    console: Console
+
+    @property
+    def endpoint(self) -> str | None:
+        """Root URL of the local cloud, None on Google."""
+        return self.request.cloud_url
+
+    def engine(self, *, continue_on_error: bool = False) -> Engine:
+        return make_engine(self.choice.engine, replace(self.request, continue_on_error=continue_on_error))
+
+    def say(self, line: str | Text) -> None:
+        self.console.print(line, soft_wrap=True)
+
+    def ask(self, what: str, *, yes: bool) -> None:
+        """Ask before `what`; Refusal without a terminal, Failure on a no."""
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise Refusal(f"{what} is asked about first, and there is no terminal to ask on; add --yes")
+        if not click.confirm(f"{what}. Go on?", err=True):
+            raise Failure("answered no; nothing was changed")
+
+    def ask_before_google(self, what: str, *, yes: bool) -> None:
+        """Ask before `what` where it reaches the real Google Cloud; the local cloud needs no question."""
+        if self.choice.cloud is CloudName.GOOGLE:
+            self.ask(f"{what} on Google Cloud", yes=yes)
+
+
+def require_stack(place: Workspace, stack: str) -> None:
+    """ConfigError naming the known stacks where `stack` has no file; the file itself is not judged."""
+    known = stack_names(place.root)
+    if stack not in known:
+        fix = f"one of {', '.join(known)}" if known else f"a file stacks/Pulumi.{stack}.yaml"
+        raise ConfigError([Problem(f"stacks/Pulumi.{stack}.yaml", "", f"there is no stack named {stack}", fix)])
+
+
+def open_session(
+    stack: str,
+    *,
+    engine: EngineName | None,
+    cloud: CloudName | None,
+    console: Console,
+    parallel: int | None = None,
+    targets: tuple[str, ...] = (),
+    refresh: bool = False,
+) -> Session:
+    """Choose engine and cloud, say which and why, and see that the local cloud runs where it is the one."""
+    place = workspace()
+    require_stack(place, stack)
+    try:
+        choice = choose(observe(), engine, cloud)
+    except ChoiceError as error:
+        raise Refusal(str(error)) from None
+    console.print(Text(str(choice), style="dim"), soft_wrap=True)
+    request = Request(
+        root=place.root, home=place.home, stack=stack, cloud=choice.cloud, targets=targets, refresh=refresh
+    )
+    if parallel is not None:
+        request = replace(request, parallel=parallel)
+    if choice.cloud is CloudName.LOCAL:
+        request = replace(request, cloud_url=_local_cloud(place, console))
+    return Session(place=place, choice=choice, request=request, console=console)
+
+
+def _local_cloud(place: Workspace, console: Console) -> str:
+    from infra.local.cloud.daemon import ensure_running, find
+
+    place.make_home()
+    running = find(place.home)
+    handle = running or ensure_running(place.home)
+    if running is None:
+        console.print(Text(f"started the local cloud at {handle.url} (pid {handle.pid})", style="dim"), soft_wrap=True)
+    return handle.url

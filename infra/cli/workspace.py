@@ -1,0 +1,35 @@
+"""Where a command works: the checkout with the stack files, and the home of what Tidepool keeps on this machine.
+
+Owns TIDEPOOL_ROOT and TIDEPOOL_HOME. Does not own what lies in either.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """root: holds `stacks/`. home: state, local cloud, passphrase and logs; made when first written to."""
+
+    root: Path
+    home: Path
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    def make_home(self) -> None:
+        """Make the home if it is missing, for its owner alone: it holds state and the passphrase."""
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def workspace(environ: Mapping[str, str] = os.environ) -> Workspace:
+    """The checkout that holds this package, or TIDEPOOL_ROOT; its `.tidepool`, or TIDEPOOL_HOME."""
+    root = Path(environ.get("TIDEPOOL_ROOT") or CHECKOUT).absolute()
+    return Workspace(root=root, home=Path(environ.get("TIDEPOOL_HOME") or root / ".tidepool").absolute())

@@ -1,0 +1,107 @@
+"""What a plan means in capacity: slices, hosts and chips, before and after, per pool and zone.
+
+Owns the reading of TPU VMs in a plan, whichever engine made it. Does not own what an accelerator type holds
+(`infra.model.catalogue`) nor how capacity is printed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from infra.model.catalogue import AcceleratorType, CapacityKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from infra.model.plan import Plan, Step
+
+VM_TYPE = "gcp:tpu/v2Vm:V2Vm"
+POOL_LABEL = "tidepool-pool"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where slices of one kind stand: a pool in one zone, with its accelerator type and capacity kind."""
+
+    pool: str
+    zone: str
+    accelerator: str
+    capacity: str
+
+    @property
+    def shape(self) -> AcceleratorType:
+        return AcceleratorType.parse(self.accelerator)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Slices, hosts and chips of one place before and after a plan."""
+
+    place: Place
+    before: int
+    after: int
+
+    @property
+    def hosts(self) -> tuple[int, int]:
+        return self.before * self.place.shape.hosts, self.after * self.place.shape.hosts
+
+    @property
+    def chips(self) -> tuple[int, int]:
+        return self.before * self.place.shape.chips, self.after * self.place.shape.chips
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {"slices": (self.before, self.after), "hosts": self.hosts, "chips": self.chips}
+        return {
+            "pool": self.place.pool,
+            "zone": self.place.zone,
+            "accelerator": self.place.accelerator,
+            "capacity": self.place.capacity,
+            **{name: {"before": before, "after": after} for name, (before, after) in counts.items()},
+        }
+
+    @property
+    def counts(self) -> str:
+        """`2 -> 3 VMs, 8 -> 12 chips`; hosts are told where a slice has several."""
+        parts = [f"{self.before} -> {self.after} VMs"]
+        if self.place.shape.multi_host:
+            parts.append("{} -> {} hosts".format(*self.hosts))
+        parts.append("{} -> {} chips".format(*self.chips))
+        return ", ".join(parts)
+
+
+def capacity(plan: Plan) -> tuple[Change, ...]:
+    """Every pool and zone that has slices before or after the plan, sorted; unchanged ones included."""
+    counts: defaultdict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    for step in plan.steps:
+        if step.type != VM_TYPE:
+            continue
+        for side, inputs in enumerate((step.old_inputs, step.new_inputs)):
+            if inputs is not None:
+                counts[place(inputs)][side] += 1
+    return tuple(Change(place=where, before=before, after=after) for where, (before, after) in sorted(counts.items()))
+
+
+def chips_of(step: Step) -> int:
+    """Chips of a TPU VM's slice as it stands before the step, or after it where it did not exist before."""
+    inputs = step.old_inputs or step.new_inputs
+    return place(inputs).shape.chips if inputs and step.type == VM_TYPE else 0
+
+
+def place(inputs: Mapping[str, Any]) -> Place:
+    """Where the slice with these inputs stands."""
+    labels = inputs.get("labels") or {}
+    return Place(
+        pool=labels.get(POOL_LABEL, ""),
+        zone=inputs.get("zone", ""),
+        accelerator=inputs["acceleratorType"],
+        capacity=_kind(inputs.get("schedulingConfig") or {}),
+    )
+
+
+def _kind(scheduling: Mapping[str, Any]) -> CapacityKind:
+    for kind in (CapacityKind.SPOT, CapacityKind.PREEMPTIBLE, CapacityKind.RESERVED):
+        if scheduling.get(kind.value):
+            return kind
+    return CapacityKind.ON_DEMAND

@@ -1,0 +1,19 @@
+"""When an apply may go on after a failure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infra.model.plan import Op
+
+if TYPE_CHECKING:
+    from infra.model.plan import Plan
+
+
+def safe_to_continue(plan: Plan) -> bool:
+    """Whether other resources may still be worked on after one has failed.
+
+    A VM with a fixed name is deleted before its replacement is made. Going on after a stockout would take down one VM
+    after another with nothing to put in their place, so a plan that replaces anything stops at its first failure.
+    """
+    return all(step.op is not Op.REPLACE for step in plan.steps)

@@ -1,0 +1,114 @@
+"""How the declared slices stand in the cloud: each pool and zone with the states that the TPU API tells.
+
+Owns the comparison of declared VMs with listed nodes. Does not own what to do about a difference. A preempted VM is no
+difference to Pulumi, so this table, not a plan, is where it shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.engines.capacity import Place
+from infra.fleet.google import Api, GoogleError, clients, execute
+from infra.model.fleet import CapacityRow
+from infra.model.names import vm_name
+from infra.model.schema import StackConfig
+
+READY = "READY"
+MISSING = "MISSING"
+"""Said of a declared slice that its zone does not list; no state of the TPU API."""
+UNKNOWN = "UNKNOWN"
+"""Said of slices whose zone did not answer."""
+
+NodeStates = Mapping[str, str]
+"""Node names of one zone with their states (`READY`, `PREEMPTED`, ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """The declared slices of one place, and how many stand in which state."""
+
+    place: Place
+    slices: int
+    states: Mapping[str, int]
+
+    @property
+    def hosts(self) -> int:
+        return self.slices * self.place.shape.hosts
+
+    @property
+    def chips(self) -> int:
+        return self.slices * self.place.shape.chips
+
+    @property
+    def is_ready(self) -> bool:
+        return set(self.states) <= {READY}
+
+    def __str__(self) -> str:
+        """`2 READY`, or `1 READY, 1 PREEMPTED`; empty where no slice is declared."""
+        states = sorted(self.states.items(), key=lambda state: (state[0] != READY, state[0]))
+        return ", ".join(f"{count} {state}" for state, count in states)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "pool": self.place.pool,
+            "zone": self.place.zone,
+            "accelerator": self.place.accelerator,
+            "capacity": self.place.capacity,
+            "slices": self.slices,
+            "hosts": self.hosts,
+            "chips": self.chips,
+            "states": dict(self.states),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Every zone's nodes, and of the zones that did not answer why not."""
+
+    nodes: Mapping[str, NodeStates]
+    silent: Mapping[str, str]
+
+
+def pool_states(rows: Iterable[CapacityRow], listing: Listing) -> tuple[PoolState, ...]:
+    """Each declared pool and zone, those with no slices too."""
+    return tuple(PoolState(place=_place(row), slices=row.slices, states=_states(row, listing)) for row in rows)
+
+
+def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
+    """Ask the TPU API of every zone that the stack uses; one zone's silence costs the others nothing."""
+    nodes: dict[str, NodeStates] = {}
+    silent: dict[str, str] = {}
+    with clients(config.project, endpoint) as google:
+        api = google.api(Api.TPU).projects().locations().nodes()
+        for zone in sorted({zone for pool in config.pools for zone in pool.zones}):
+            try:
+                nodes[zone] = _nodes(api, f"projects/{config.project}/locations/{zone}")
+            except GoogleError as error:
+                silent[zone] = str(error)
+    return Listing(nodes=nodes, silent=silent)
+
+
+def _nodes(api: Any, parent: str) -> NodeStates:
+    found: dict[str, str] = {}
+    request = api.list(parent=parent, pageSize=1000)
+    while request is not None:
+        page = execute(request, f"listing TPU VMs of {parent}")
+        for node in page.get("nodes", ()):
+            found[node["name"].rpartition("/")[2]] = node.get("state", UNKNOWN)
+        request = api.list_next(request, page)
+    return found
+
+
+def _states(row: CapacityRow, listing: Listing) -> dict[str, int]:
+    if row.zone not in listing.nodes:
+        return {UNKNOWN: row.slices} if row.slices else {}
+    nodes = listing.nodes[row.zone]
+    return dict(Counter(nodes.get(vm_name(row.pool, row.zone, index), MISSING) for index in range(row.slices)))
+
+
+def _place(row: CapacityRow) -> Place:
+    return Place(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)

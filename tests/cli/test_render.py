@@ -1,0 +1,210 @@
+"""What people read of plans, runs and pools, at 80 columns and without colour."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from infra.cli.render.outcome import outcome
+from infra.cli.render.plan import describe, ranges, short_type
+from infra.cli.render.pools import pools_table, registries_line
+from infra.cli.render.progress import Progress
+from infra.engines.capacity import Place
+from infra.engines.states import PoolState
+from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
+from tests.cli import plans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from infra.model.plan import Plan
+
+
+def _printed(renderables: Iterable[RenderableType], width: int = 80) -> str:
+    written = StringIO()
+    console = Console(file=written, width=width, highlight=False, markup=False)
+    for each in renderables:
+        console.print(each)
+    return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+
+
+def _described(plan: Plan, width: int = 80) -> str:
+    return "\n".join(str(line) for line in describe(plan, width))
+
+
+MIXED = """\
++ create 2
+  tpu.V2Vm (1)
+      tpu-ci-us-west4-a-2
+  artifactregistry.Repository (1)
+      us-west4-levanter
+
+~ update 4
+  tpu.V2Vm (4)
+    labels.owner: ml -> infra
+      tpu-v6e-europe-west4-a-5, tpu-v6e-europe-west4-a-{0..2}
+
+! REPLACE 2: each is deleted and made anew, its work is lost (2 VMs, 8 chips)
+  tpu.V2Vm (2)
+    acceleratorType: v4-8 -> v4-32  (forces the replacement)
+    labels.team: added core
+      tpu-v4-us-central2-b-0
+      tpu-v4-us-central2-b-1
+
+- DELETE 2: gone for good (2 VMs, 8 chips)
+  tpu.V2Vm (2)
+      tpu-ci-us-east1-c-0
+      tpu-ci-us-east1-c-1
+
+Capacity
+  tpu-ci us-east1-c: 2 -> 0 VMs, 8 -> 0 chips
+  tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips
+  tpu-v4 us-central2-b (v4-32, preemptible): 0 -> 2 VMs, 0 -> 8 hosts, 0 -> 32 chips
+  tpu-v4 us-central2-b (v4-8, preemptible): 2 -> 0 VMs, 8 -> 0 chips
+
+ci: 2 to create, 4 to update, 2 to replace, 2 to delete, 3 unchanged"""
+
+FIRST = """\
++ create 22
+  tpu.V2Vm (5)
+      tpu-ci-us-east1-c-{0..1}, tpu-ci-us-west4-a-{0..1}, train-us-central2-b-0
+  artifactregistry.Repository (16)
+      a-repository, b-repository, c-repository, d-repository, e-repository,
+      f-repository, g-repository, h-repository, i-repository, j-repository,
+      k-repository, l-repository and 4 more
+  stack (1)
+      tidepool-ci
+
+Capacity
+  tpu-ci us-east1-c: 0 -> 2 VMs, 0 -> 8 chips
+  tpu-ci us-west4-a: 0 -> 2 VMs, 0 -> 8 chips
+  train us-central2-b: 0 -> 1 VMs, 0 -> 4 hosts, 0 -> 16 chips
+
+ci: 22 to create, 0 unchanged"""
+
+
+def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:
+    assert _described(plans.MIXED) == MIXED
+
+
+def test_a_first_plan_groups_what_is_made_by_type() -> None:
+    assert _described(plans.FIRST) == FIRST
+
+
+def test_a_plan_without_changes_is_one_line() -> None:
+    assert _described(plans.UNCHANGED) == "ci: nothing to change, 2 unchanged"
+
+
+def test_what_the_program_said_is_shown_with_the_plan() -> None:
+    said = (Diagnostic(severity="warning", message="mind this"), Diagnostic(severity="info", message="chatter"))
+    assert _described(plans.plan(diagnostics=said)).startswith("warning: mind this\n")
+
+
+def test_a_long_value_is_told_by_its_length() -> None:
+    step = plans.vm(Op.UPDATE, "a", "us-west4-a", 0, diff={"metadata.x": plans.changed("a" * 900, "b" * 901)})
+    line = next(line for line in _described(plans.plan(step)).splitlines() if "metadata.x" in line)
+    assert "(900 characters)" in line
+    assert "(901 characters)" in line
+    assert len(line) < 140
+
+
+def test_equal_looking_values_are_only_called_changed() -> None:
+    step = plans.vm(Op.UPDATE, "a", "us-west4-a", 0, diff={"x": plans.changed("[secret]", "[secret]")})
+    assert "    x: changed\n" in _described(plans.plan(step))
+
+
+def test_neighbouring_indexes_are_one_range() -> None:
+    assert ranges(["a-0", "a-2", "a-1", "a-4", "b", "a-10", "a-11"]) == ["a-4", "a-{0..2}", "a-{10..11}", "b"]
+
+
+def test_type_tokens_are_said_in_short() -> None:
+    assert short_type("gcp:tpu/v2Vm:V2Vm") == "tpu.V2Vm"
+    assert short_type("pulumi:pulumi:Stack") == "stack"
+    assert short_type("pulumi:providers:gcp") == "providers.gcp"
+    assert short_type("tidepool:pools:RunnerPool") == "pools.RunnerPool"
+
+
+def test_a_partly_failed_run_says_which_pools_are_short() -> None:
+    assert _printed(outcome(plans.FAILED, 4.3)) == (
+        "ci: 2 created, 1 failed, 1 skipped, 0 unchanged, in 4.3 s\n  tpu-ci us-west4-a: 2 of 3 VMs not done"
+    )
+
+
+def test_a_run_that_changed_nothing_says_so() -> None:
+    assert _printed(outcome(plans.UNCHANGED, 1.0)) == "ci: nothing changed, 2 unchanged, in 1.0 s"
+
+
+def _pool(pool: str, zone: str, accelerator: str, **states: int) -> PoolState:
+    place = Place(pool=pool, zone=zone, accelerator=accelerator, capacity="preemptible")
+    return PoolState(place=place, slices=sum(states.values()), states=states)
+
+
+POOLS = (
+    _pool("tpu-ci", "europe-west4-b", "v5litepod-4", READY=2),
+    _pool("tpu-ci", "us-west4-a", "v5litepod-4", PREEMPTED=1, READY=1),
+    _pool("training", "us-central2-b", "v4-32", MISSING=1),
+    _pool("nightly", "us-central1-ai1a", "tpu7x-8"),
+)
+TABLE = """\
+pool       zone              accelerator  VMs  hosts  chips  state
+tpu-ci     europe-west4-b    v5litepod-4    2      2      8  2 READY
+tpu-ci     us-west4-a        v5litepod-4    2      2      8  1 READY, 1
+                                                             PREEMPTED
+training   us-central2-b     v4-32          1      4     16  1 MISSING
+nightly    us-central1-ai1a  tpu7x-8        0      0      0  -
+all pools                                   5      8     32"""
+
+
+def test_the_pools_table_fits_80_columns() -> None:
+    assert _printed([pools_table(POOLS)]) == TABLE
+
+
+def test_the_pools_table_uses_a_wider_terminal() -> None:
+    assert "1 READY, 1 PREEMPTED" in _printed([pools_table(POOLS)], width=120)
+
+
+def test_a_stack_without_pools_has_an_empty_table() -> None:
+    assert "all pools" in _printed([pools_table(())])
+
+
+def test_the_registries_are_told_by_region() -> None:
+    assert str(registries_line({"us-west4": ["levanter", "marin"], "us-east1": ["levanter", "marin"]})) == (
+        "registries in 2 regions: us-west4, us-east1 (each has levanter, marin)"
+    )
+
+
+def test_progress_off_a_terminal_is_a_line_a_resource() -> None:
+    written = StringIO()
+    console = Console(file=written, width=80, highlight=False, markup=False)
+    with Progress(console, total=3, clock=lambda: 0.0) as progress:
+        for step in plans.FAILED.steps:
+            progress(StepStarted(step=step))
+            progress(StepEnded(step=step))
+        for step in plans.UNCHANGED.steps:
+            progress(StepEnded(step=step))
+    assert written.getvalue() == (
+        "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm) in 3.2 s\n"
+        "FAILED create tpu-ci-us-west4-a-1: Error code 8, message: There is no more capacity in the zone us-west4-a\n"
+        "+ skipped tpu-ci-us-west4-a-2 (tpu.V2Vm)\n"
+        "+ created tpu-ci-us-east1-c-0 (tpu.V2Vm) in 2.0 s\n"
+    )
+
+
+def test_progress_on_a_terminal_has_a_row_for_what_is_working() -> None:
+    now = [100.0]
+    console = Console(file=StringIO(), width=80, height=6, force_terminal=True, highlight=False)
+    progress = Progress(console, total=20, clock=lambda: now[0])
+    for index in range(4):
+        progress(StepStarted(step=plans.vm(Op.CREATE, "tpu-ci", "us-west4-a", index)))
+    progress(StepEnded(step=plans.FAILED.steps[0]))
+    now[0] = 175.0
+    assert _printed([progress.frame()]) == (
+        "  creating  tpu-ci-us-west4-a-1  tpu.V2Vm  75 s\n"
+        "  creating  tpu-ci-us-west4-a-2  tpu.V2Vm  75 s\n"
+        "  and 1 more at work\n"
+        "1/20 done, 3 at work, 1:15"
+    )
