@@ -7,7 +7,8 @@ request. Leaves HTTP to `server` and each API to `services`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -32,10 +33,12 @@ class Project:
 
 
 class Cloud:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    """wall: the source of real seconds; tests hand in their own. The clock's offset is the store's."""
+
+    def __init__(self, store: Store, *, wall: Callable[[], float] = time.time) -> None:
         self.store = store
-        self.clock = clock
-        self.now = clock.read()
+        self.clock = Clock(offset=store.setting("clock-offset", 0.0), wall=wall)
+        self.now = self.clock.read()
         self.timeline = Timeline(store)
         self.operations = Operations(self)
         self.limits = Limits(store)
@@ -63,6 +66,16 @@ class Cloud:
     def compression(self) -> float:
         """By how much operation delays (and only they) are shorter than in the real cloud."""
         return float(self.store.setting("compression", DEFAULT_COMPRESSION))
+
+    @compression.setter
+    def compression(self, factor: float) -> None:
+        self.store.set_setting("compression", factor)
+
+    def advance(self, seconds: float) -> None:
+        """Move cloud time forward, durably, and let happen what becomes due."""
+        self.clock.advance(seconds)
+        self.store.set_setting("clock-offset", self.clock.offset)
+        self.settle()
 
     def compressed(self, seconds: float) -> float:
         """A realistic operation delay as it is here."""

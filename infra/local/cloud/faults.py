@@ -36,8 +36,8 @@ class Target:
 class Rule:
     """One fault.
 
-    kind: `error` refuses with HTTP `code`; `slow` answers `seconds` (of real time) late; `stockout` lets a TPU create or
-        start fail in its operation for want of capacity; `operation` does so with `status`; `preempt` takes
+    kind: `error` refuses with HTTP `code`; `slow` answers `seconds` (of real time) late; `stockout` lets a TPU create
+        or start fail in its operation for want of capacity; `operation` does so with `status`; `preempt` takes
         preemptible and spot nodes away at `per_hour` (chance per hour of cloud time, each node on its own).
     method, project, zone, accelerator, name: patterns with `*`; all must match.
     count: how often it fires before it goes; None for ever. probability: chance to fire, drawn from `seed`.
@@ -105,6 +105,17 @@ class Faults:
     def each(self, now: float) -> list[Rule]:
         """Every rule that still holds, oldest first."""
         return [rule for rule in self._all() if rule.until is None or rule.until > now]
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any rule at all."""
+        return self._store.count(_KIND) > 0
+
+    def spend(self, number: int, now: float) -> bool:
+        """Whether a rule still holds; counts one use of it."""
+        found = self._store.find(_KIND, _name(number))
+        rule = Rule(**found.body) if found else None
+        return rule is not None and (rule.until is None or rule.until > now) and self._fires(rule, now)
 
     def strike(self, kind: Kind, target: Target, now: float) -> Rule | None:
         """The first rule of a kind that fires for this request; counts it."""

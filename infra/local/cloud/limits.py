@@ -130,7 +130,6 @@ def _exceeded(limit: Limit) -> ApiError:
             f"There is not enough capacity left in reservation '{name}' of {limit.chips} {pot.generation} chips "
             f"in zone {pot.zone}."
         )
-        metric = "reservation"
     else:
         metric = (
             f"TPU{pot.generation}{'Preemptible' if pot.capacity == 'preemptible' else ''}PerProjectPerZoneForTPUAPI"

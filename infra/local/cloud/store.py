@@ -207,9 +207,11 @@ class Store:
         return int(row[0])
 
     def clear(self) -> None:
-        """Forget everything."""
-        for table in ("resources", "operations", "events", "settings", "counters"):
-            self.connection.execute(f"DELETE FROM {table}")  # noqa: S608 - constant names
+        """Forget everything but what time it is."""
+        tables = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            keep = " WHERE key != 'clock-offset'" if table == "settings" else ""
+            self.connection.execute(f"DELETE FROM {table}{keep}")  # noqa: S608 - names of our own tables
 
 
 def _resource(row: tuple[Any, ...]) -> Resource:

@@ -1,1 +1,31 @@
 """What each Google API does here, one module a service; importing this package registers all of them."""
+
+from infra.local.cloud.services import (
+    artifact_registry,
+    compute_networks,
+    compute_places,
+    compute_routers,
+    compute_subnetworks,
+    iam,
+    kms,
+    resource_manager,
+    secret_manager,
+    service_usage,
+    tpu_nodes,
+    tpu_places,
+)
+
+__all__ = [
+    "artifact_registry",
+    "compute_networks",
+    "compute_places",
+    "compute_routers",
+    "compute_subnetworks",
+    "iam",
+    "kms",
+    "resource_manager",
+    "secret_manager",
+    "service_usage",
+    "tpu_nodes",
+    "tpu_places",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infra.local.cloud.errors import not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import tpu_shapes
+from infra.local.cloud.services import tpu_lifecycle, tpu_shapes
 from infra.model import catalogue
 from infra.model.catalogue import AcceleratorType
 
@@ -46,6 +46,28 @@ def get_runtime_version(call: Call) -> JsonObject:
     if call.ids["runtimeVersionsId"] not in tpu_shapes.runtimes():
         raise not_found(call.params["name"])
     return _runtime(call, call.ids["runtimeVersionsId"])
+
+
+@handles("tpu.projects.locations.operations.get")
+def get_operation(call: Call) -> JsonObject:
+    return call.cloud.operations.get(call.params["name"])
+
+
+@handles("tpu.projects.locations.operations.list")
+def list_operations(call: Call) -> JsonObject:
+    return {"operations": call.cloud.operations.each(f"{call.params['name']}/operations/")}
+
+
+@handles("tpu.projects.locations.operations.delete")
+def delete_operation(call: Call) -> JsonObject:
+    call.cloud.operations.delete(call.params["name"])
+    return {}
+
+
+@handles("tpu.projects.locations.operations.cancel")
+def cancel_operation(call: Call) -> JsonObject:
+    tpu_lifecycle.cancel(call.cloud, call.params["name"])
+    return {}
 
 
 def _parent(call: Call) -> str:

@@ -6,27 +6,16 @@ Owns the refusals for unknown zones, accelerators and runtimes, and the reading 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from infra.local.cloud.errors import invalid
+from infra.local.cloud.limits import Capacity, Pot
 from infra.local.cloud.registry import JsonObject
 from infra.model import catalogue
-from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError
+from infra.model.catalogue import AcceleratorType, UnknownNameError
 
 # Runtimes that are not a generation's documented one but that the service takes, seen in public fleets in 2026-09.
 _FURTHER_RUNTIMES = ("tpu-ubuntu2204-base", "tpu-vm-base", "v2-alpha-tpuv5-lite", "v2-alpha-tpuv5", "v2-alpha-tpuv6e")
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a node holds, and out of which pot. capacity: `on-demand`, `preemptible` (spot too) or `reserved`."""
-
-    project: str
-    zone: str
-    generation: str
-    capacity: str
-    chips: int
 
 
 def known_zone(zone: str) -> str:
@@ -99,18 +88,12 @@ def accelerator_config(accelerator: AcceleratorType) -> JsonObject | None:
     return {"type": kind, "topology": str(accelerator.topology)} if kind else None
 
 
-def claim_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> Claim:
+def pot_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> Pot:
+    """What the chips of a node are counted against."""
     scheduling = node.get("schedulingConfig", {})
+    capacity: Capacity = "on-demand"
     if scheduling.get("reserved"):
         capacity = "reserved"
-    else:
-        capacity = "preemptible" if scheduling.get("spot") or scheduling.get("preemptible") else "on-demand"
-    return Claim(project, zone, accelerator.generation.name, capacity, accelerator.chips)
-
-
-def generation_named(name: str) -> Generation:
-    """Raises 400 for a name the catalogue does not have."""
-    try:
-        return Generation.parse(name)
-    except UnknownNameError as error:
-        raise invalid(f"Generation {error}.", field="generation") from None
+    elif scheduling.get("spot") or scheduling.get("preemptible"):
+        capacity = "preemptible"
+    return Pot(project, zone, accelerator.generation.name, capacity)

@@ -1,0 +1,133 @@
+"""A client of the control surface: what `./tidepool cloud ...` and tests tell the local cloud.
+
+Owns the calls and their plain answers. Every method raises `ControlError` with the cloud's own words when it refuses.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any, Literal
+from urllib.parse import quote, urlsplit
+
+JsonObject = dict[str, Any]
+
+
+class ControlError(Exception):
+    """The cloud refused, or nobody answers at the address."""
+
+
+class Control:
+    """url: root of a local cloud, as `daemon.Handle` has it. timeout: seconds."""
+
+    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+        self.url = url.rstrip("/")
+        self._timeout = timeout
+
+    def status(self) -> JsonObject:
+        """pid, time, uptimeSeconds, requests, nodes (count by state), faults, limits, compression."""
+        return self._ask("GET", "status")
+
+    # Clock and speed
+
+    def clock(self) -> JsonObject:
+        """time (RFC 3339), seconds (since the epoch), offset (ahead of the wall clock)."""
+        return self._ask("GET", "clock")
+
+    def advance(self, seconds: float) -> JsonObject:
+        """Move cloud time forward; what becomes due happens. The answer is `clock`'s."""
+        return self._ask("POST", "clock", {"advance": seconds})
+
+    def set_compression(self, factor: float) -> JsonObject:
+        """Divide operation delays by `factor`: 1 is realistic, 1000 the default. Operations that run keep theirs."""
+        return self._ask("POST", "settings", {"compression": factor})
+
+    # Nodes
+
+    def nodes(self) -> list[JsonObject]:
+        """Every TPU node as the API shows it."""
+        return self._ask("GET", "nodes")["nodes"]
+
+    def preempt(self, node: str) -> JsonObject:
+        """Take a READY preemptible or spot node away; `node` is its id, or its full name where ids repeat."""
+        return self._ask("POST", "preempt", {"node": node})
+
+    def maintain(self, node: str, seconds: float | None = None) -> JsonObject:
+        """Begin a maintenance event that ends after `seconds` of cloud time (600 where left out)."""
+        return self._ask("POST", "maintain", {"node": node, **({} if seconds is None else {"seconds": seconds})})
+
+    def add_node(self, name: str, node: JsonObject) -> JsonObject:
+        """A node nobody asked the API for, READY at once; `name` is full."""
+        return self._ask("POST", "nodes", {"name": name, "node": node})
+
+    def edit_node(self, name: str, changes: JsonObject) -> JsonObject:
+        """Set fields of a node behind everybody's back; None removes one."""
+        return self._ask("PATCH", f"nodes/{quote(name)}", changes)
+
+    def remove_node(self, name: str) -> None:
+        """Gone at once."""
+        self._ask("DELETE", f"nodes/{quote(name)}")
+
+    # Faults
+
+    def faults(self) -> list[JsonObject]:
+        return self._ask("GET", "faults")["faults"]
+
+    def fail(self, kind: Literal["error", "slow", "stockout", "operation", "preempt"], **rule: Any) -> JsonObject:
+        """Add a fault; the fields of `rule` are those of `faults.Rule`. The answer has its `id`."""
+        return self._ask("POST", "faults", {"kind": kind, **rule})
+
+    def mend(self, fault: int | None = None) -> None:
+        """Remove one fault, or all."""
+        self._ask("DELETE", "faults" if fault is None else f"faults/{fault}")
+
+    # Limits
+
+    def limits(self) -> list[JsonObject]:
+        """Each with the chips `held` of it here."""
+        return self._ask("GET", "limits")["limits"]
+
+    def limit(
+        self,
+        *,
+        project: str,
+        zone: str,
+        generation: str,
+        chips: int,
+        capacity: Literal["on-demand", "preemptible", "reserved"] = "on-demand",
+        **more: Any,
+    ) -> JsonObject:
+        """Declare a quota, or with `reserved` a reservation. more: name, held_elsewhere, refuse (see `limits.Limit`)."""
+        pot = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
+        return self._ask("POST", "limits", {**pot, "chips": chips, **more})
+
+    def lift(self, *, project: str, zone: str, generation: str, capacity: str = "on-demand") -> None:
+        """Remove a declared limit."""
+        pot = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
+        self._ask("DELETE", "limits", pot)
+
+    # Log and reset
+
+    def log(self, *, limit: int = 200, after: int = 0) -> list[JsonObject]:
+        """The last requests, oldest first; fields of `requestlog.Entry`. after: only numbers above it."""
+        return self._ask("GET", f"log?limit={limit}&after={after}")["entries"]
+
+    def reset(self) -> None:
+        """Forget every resource, fault, limit and setting; the clock stays."""
+        self._ask("POST", "reset")
+
+    def _ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        parts = urlsplit(self.url)
+        # No proxy applies to loopback, so none of the clients that honour proxy variables is used.
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self._timeout)
+        try:
+            connection.request(verb, f"/_tidepool/{path}", None if body is None else json.dumps(body))
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise ControlError(f"the local cloud at {self.url} does not answer: {error}") from error
+        finally:
+            connection.close()
+        if "error" in answer and response.status >= 400:
+            raise ControlError(answer["error"]["message"])
+        return answer

@@ -1,0 +1,133 @@
+"""Start, find and stop the local cloud of a home folder.
+
+Owns that there is at most one a home, however many start it at once. The process itself is `process`; what can be
+said to it is `control`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.local.cloud.control import Control, ControlError
+
+_ROOT = Path(__file__).resolve().parents[3]
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+_PAUSE = 0.01
+
+
+class DaemonError(Exception):
+    """The local cloud could not be started or stopped; the text says where to look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A running local cloud: its root URL, without a slash at the end, and its process."""
+
+    url: str
+    pid: int
+
+
+def ensure_running(home: Path) -> Handle:
+    """The running cloud of a home, started in the background where there is none. Raises DaemonError."""
+    home = home.resolve()
+    if found := running(home):
+        return found
+    with _lock(home):
+        return running(home) or _start(home)
+
+
+def running(home: Path) -> Handle | None:
+    """The cloud that answers for this home, or None."""
+    try:
+        record = json.loads((home / "cloud" / "cloud.json").read_text())
+        handle = Handle(record["url"], record["pid"])
+        alive = Control(handle.url, timeout=10.0).status()["pid"] == handle.pid
+    except (OSError, ValueError, KeyError, ControlError):
+        return None
+    return handle if alive else None
+
+
+def stop(home: Path) -> bool:
+    """End the cloud of a home and wait for it; whether there was one. Its state stays. Raises DaemonError."""
+    home = home.resolve()
+    found = running(home)
+    if found is None:
+        return False
+    with _lock(home):
+        os.kill(found.pid, signal.SIGTERM)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while running(home) is not None or _exists(found.pid):
+            if time.monotonic() > deadline:
+                raise DaemonError(f"the local cloud (process {found.pid}) does not end; see {_log(home)}")
+            time.sleep(_PAUSE)
+    return True
+
+
+def status(home: Path) -> dict[str, Any]:
+    """running, url, pid, nodes (count by state) and, where it runs, everything `Control.status` says."""
+    found = running(home.resolve())
+    if found is None:
+        return {"running": False, "url": None, "pid": None, "nodes": {}}
+    return {"running": True, "url": found.url, **Control(found.url).status()}
+
+
+def _start(home: Path) -> Handle:
+    with _log(home).open("ab") as log:
+        # A session of its own, so that Ctrl-C in the terminal that started it does not reach it.
+        process = subprocess.Popen(
+            [sys.executable, "-m", "infra.local.cloud", "--home", str(home)],
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        found = running(home)
+        if found is not None and found.pid == process.pid:
+            return found
+        if process.poll() is not None:
+            raise DaemonError(f"the local cloud ended as it started (exit {process.returncode}); see {_log(home)}")
+        time.sleep(_PAUSE)
+    process.terminate()
+    raise DaemonError(f"the local cloud did not answer within {_START_SECONDS:.0f} s; see {_log(home)}")
+
+
+@contextmanager
+def _lock(home: Path) -> Generator[None]:
+    folder = home / "cloud"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "start.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _log(home: Path) -> Path:
+    return home / "cloud" / "cloud.log"
+
+
+def _exists(pid: int) -> bool:
+    try:
+        # A child that ended stays until somebody asks for it.
+        if os.waitpid(pid, os.WNOHANG)[0] == pid:
+            return False
+    except ChildProcessError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""The daemon's own side: one process that serves one home folder until it is told to end or the folder is gone.
+
+Owns the port, the log file and `cloud.json`, which appears when the first request can be answered and goes when the
+process ends in order. Leaves starting and stopping it to `daemon`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+import uvicorn
+
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.requestlog import LOGGER
+from infra.local.cloud.server import Application
+from infra.local.cloud.store import Store
+
+LOOPBACK = "127.0.0.1"
+_LOG_BYTES = 10_000_000
+_WATCH_SECONDS = 1.0
+
+
+def serve(home: Path) -> None:
+    """Serve until SIGTERM, SIGINT, or the end of the home folder."""
+    folder = home / "cloud"
+    folder.mkdir(parents=True, exist_ok=True)
+    _log_to(folder / "cloud.log")
+    store = Store(folder / "cloud.sqlite")
+    listener = bound(store.setting("port", 0))
+    port = listener.getsockname()[1]
+    store.set_setting("port", port)
+    server = uvicorn.Server(configured(Application(Cloud(store))))
+    try:
+        asyncio.run(_run(server, listener, folder, f"http://{LOOPBACK}:{port}"))
+    finally:
+        store.close()
+
+
+def bound(port: int) -> socket.socket:
+    """A socket on loopback, at the port asked for where it is free."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except OSError:
+        listener.bind((LOOPBACK, 0))
+    return listener
+
+
+def configured(application: Application) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        loop="asyncio",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+
+
+async def _run(server: uvicorn.Server, listener: socket.socket, folder: Path, url: str) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.005)
+    record = folder / "cloud.json"
+    mine = json.dumps({"url": url, "pid": os.getpid()})
+    _write(record, mine)
+    LOGGER.info("serving %s", url)
+    while not serving.done() and record.parent.is_dir():
+        await asyncio.wait([serving], timeout=_WATCH_SECONDS)
+    server.should_exit = True
+    await serving
+    if record.exists() and record.read_text() == mine:
+        record.unlink()
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing: readers never see half a record."""
+    draft = path.with_suffix(".new")
+    draft.write_text(text)
+    draft.replace(path)
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+    logging.getLogger("uvicorn.error").addHandler(handler)

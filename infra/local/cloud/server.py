@@ -1,0 +1,63 @@
+"""The ASGI application: the Google APIs at the root, the control surface below `/_tidepool/`.
+
+Owns sockets' side of things: reading bodies, sending replies, waiting where a fault says so. Requests are handled one
+after another in the event loop's thread, so handlers need no locks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from infra.local.cloud import services
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.gateway import Gateway, Reply, Request
+from infra.local.cloud.surface import Surface
+
+CONTROL = "/_tidepool/"
+
+assert services.__all__, "handlers register themselves when their package is imported"
+
+
+class Application:
+    """`strict_answers`: see `Gateway`."""
+
+    def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
+        self.gateway = Gateway(cloud, strict_answers=strict_answers)
+        self._surface = Surface(self.gateway)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError(f"{scope['type']} is not served")
+        request = await _request(scope, receive)
+        control = request.path.startswith(CONTROL)
+        reply = self._surface.reply(request) if control else self.gateway.reply(request)
+        if reply.delay:
+            await asyncio.sleep(reply.delay)
+        await _send(reply, send)
+
+
+async def _request(scope: Any, receive: Any) -> Request:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    parts = []
+    more = True
+    while more:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    host = headers.get("host") or "{}:{}".format(*scope["server"])
+    return Request(
+        verb=scope["method"],
+        path=scope["raw_path"].decode("latin-1"),
+        query=scope["query_string"].decode("latin-1"),
+        headers=headers,
+        data=b"".join(parts),
+        root=f"{scope['scheme']}://{host}",
+    )
+
+
+async def _send(reply: Reply, send: Any) -> None:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+    headers.append((b"content-length", str(len(reply.data)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.data})

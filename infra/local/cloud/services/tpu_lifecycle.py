@@ -1,0 +1,198 @@
+"""What a request does to a TPU node: its operations, the states between, and the chips it takes.
+
+Owns create, update, delete, stop and start with their delays, which are compressed. What befalls a node that nobody
+asked for (preemption, the 24 hours, maintenance) is `tpu_fate`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, rpc_status
+from infra.local.cloud.registry import Call, reacts
+from infra.local.cloud.services import tpu_fate
+from infra.local.cloud.services.tpu_node import Node, forget, load, save
+from infra.local.cloud.timeline import Event
+
+# Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
+_SECONDS = {
+    "create": (90.0, 180.0),
+    "delete": (45.0, 90.0),
+    "start": (60.0, 120.0),
+    "stop": (30.0, 60.0),
+    "update": (5.0, 15.0),
+    "failure": (20.0, 60.0),
+}
+_PORT = 8470
+_CLOUD_TPU = "type.googleapis.com/google.cloud.tpu"
+
+
+def create(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
+    """Begin a node. refusal: a limit that shows in the operation rather than in the answer."""
+    cloud = call.cloud
+    node.life = cloud.store.next_number(f"life of {node.name}")
+    digest = hashlib.sha256(f"{node.name} {node.life}".encode()).digest()
+    node.public |= {"state": "CREATING", "id": str(int.from_bytes(digest[:8], "big") >> 1)}
+    error = refusal.as_rpc() if refusal else _struck(call, node)
+    if refusal is None:
+        cloud.limits.take(node.name, node.pot, node.accelerator.chips)
+    if error is None:
+        running = {"state": "READY", "health": "HEALTHY", "networkEndpoints": _endpoints(cloud, node)}
+        answer = _operation(call, node, "create", after={**node.public, **running})
+        cloud.after(_seconds("create", node), "tpu.node.ready", node.name, running)
+    else:
+        answer = _operation(call, node, "create", error=error)
+        cloud.after(_seconds("failure", node), "tpu.node.gone", node.name)
+    node.operation = answer["name"]
+    save(cloud, node)
+    return answer
+
+
+def update(call: Call, node: Node) -> JsonObject:
+    """Store changed fields; they are in force at once."""
+    _not_going(node, "change")
+    if error := _struck(call, node):
+        return _operation(call, node, "update", error=error)
+    save(call.cloud, node)
+    return _operation(call, node, "update", after=node.public)
+
+
+def delete(call: Call, node: Node) -> JsonObject:
+    """Begin the end of a node. One that is already going answers the operation that takes it away."""
+    cloud = call.cloud
+    if node.state == "DELETING":
+        return cloud.operations.get(node.operation)
+    if error := _struck(call, node):
+        return _operation(call, node, "delete", error=error)
+    if node.state == "CREATING":
+        cloud.operations.fail(node.operation, "CANCELLED", f"The node '{node.name}' was deleted while it was created.")
+    cloud.timeline.cancel(node.name)
+    node.public["state"] = "DELETING"
+    node.public.pop("health", None)
+    answer = _operation(call, node, "delete")
+    node.operation = answer["name"]
+    save(cloud, node)
+    cloud.after(_seconds("delete", node), "tpu.node.gone", node.name)
+    return answer
+
+
+def stop(call: Call, node: Node) -> JsonObject:
+    cloud = call.cloud
+    if error := _struck(call, node):
+        return _operation(call, node, "stop", error=error)
+    cloud.timeline.cancel(node.name)
+    node.public["state"] = "STOPPING"
+    node.public.pop("health", None)
+    save(cloud, node)
+    stopped = {"state": "STOPPED"}
+    cloud.after(_seconds("stop", node), "tpu.node.becomes", node.name, stopped)
+    return _operation(call, node, "stop", after={**node.public, **stopped})
+
+
+def start(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
+    """Begin to run a stopped node again; it takes its chips anew."""
+    cloud = call.cloud
+    if error := refusal.as_rpc() if refusal else _struck(call, node):
+        return _operation(call, node, "start", error=error)
+    cloud.limits.take(node.name, node.pot, node.accelerator.chips)
+    node.public["state"] = "STARTING"
+    save(cloud, node)
+    running = {"state": "READY", "health": "HEALTHY"}
+    cloud.after(_seconds("start", node), "tpu.node.ready", node.name, running)
+    return _operation(call, node, "start", after={**node.public, **running})
+
+
+def cancel(cloud: Cloud, operation: str) -> None:
+    """Best effort, as the API says: a create that runs is undone; other operations run on. Raises 404."""
+    target = cloud.operations.get(operation).get("metadata", {}).get("target", "")
+    found = cloud.store.find("tpu.node", target)
+    if found is not None and found.body["operation"] == operation and found.body["public"]["state"] == "CREATING":
+        cloud.operations.fail(operation, "CANCELLED", "The operation was cancelled.")
+        forget(cloud, target)
+
+
+@reacts("tpu.node.ready")
+def _ready(cloud: Cloud, event: Event) -> None:
+    node = load(cloud, event.subject)
+    node.public |= event.data
+    save(cloud, node)
+    tpu_fate.plan(cloud, node)
+
+
+@reacts("tpu.node.becomes")
+def _becomes(cloud: Cloud, event: Event) -> None:
+    node = load(cloud, event.subject)
+    node.public |= event.data
+    save(cloud, node)
+
+
+@reacts("tpu.node.gone")
+def _gone(cloud: Cloud, event: Event) -> None:
+    forget(cloud, event.subject)
+
+
+def _operation(
+    call: Call, node: Node, verb: str, *, after: JsonObject | None = None, error: JsonObject | None = None
+) -> JsonObject:
+    namespace = f"{_CLOUD_TPU}.{call.version}"
+    metadata = {
+        "@type": f"{namespace}.OperationMetadata",
+        "target": node.name,
+        "verb": verb,
+        "cancelRequested": False,
+        "apiVersion": call.version,
+    }
+    return call.cloud.operations.lro(
+        f"projects/{node.pot.project}/locations/{node.pot.zone}",
+        seconds=_seconds("failure" if error else verb, node),
+        metadata=metadata,
+        response={"@type": f"{namespace}.Node", **after} if after else None,
+        error=error,
+    )
+
+
+def _seconds(action: str, node: Node) -> float:
+    # The spread of a model, not of a secret.
+    return random.Random(f"{action} {node.name}").uniform(*_SECONDS[action])  # noqa: S311
+
+
+def _struck(call: Call, node: Node) -> JsonObject | None:
+    """The error that a fault rule puts into this request's operation."""
+    faults, target = call.cloud.faults, node.target(call.method)
+    if call.method.endswith((".create", ".start")) and (rule := faults.strike("stockout", target, call.cloud.now)):
+        return rpc_status("RESOURCE_EXHAUSTED", rule.message or _stockout(node))
+    if rule := faults.strike("operation", target, call.cloud.now):
+        return rpc_status(rule.status, rule.message or "The service is currently unavailable.")
+    return None
+
+
+def _stockout(node: Node) -> str:
+    return (
+        f'There is no more capacity in the zone "{node.pot.zone}"; you can try in another zone where Cloud TPU Nodes '
+        "are offered (see https://cloud.google.com/tpu/docs/regions)"
+    )
+
+
+def _not_going(node: Node, verb: str) -> None:
+    if node.state == "DELETING":
+        raise failed_precondition(f"Cannot {verb} '{node.name}' in state DELETING.")
+
+
+def _endpoints(cloud: Cloud, node: Node) -> list[JsonObject]:
+    networks = node.public.get("networkConfigs") or [node.public.get("networkConfig", {})]
+    external = networks[0].get("enableExternalIps", False)
+    return [_endpoint(cloud.store.next_number("address"), external=external) for _ in range(node.accelerator.hosts)]
+
+
+def _endpoint(number: int, *, external: bool) -> JsonObject:
+    """Addresses nobody else has: 10.128.0.0/9 inside, and outside 198.18.0.0/15, which RFC 2544 keeps for tests."""
+    endpoint: JsonObject = {"ipAddress": _address(10, 128, number % 2**23), "port": _PORT}
+    if external:
+        endpoint["accessConfig"] = {"externalIp": _address(198, 18, number % 2**17)}
+    return endpoint
+
+
+def _address(first: int, second: int, number: int) -> str:
+    return f"{first}.{second + (number >> 16)}.{number >> 8 & 255}.{number & 255}"

@@ -1,0 +1,193 @@
+"""Cloud TPU nodes as a client sees them: create, read, list, patch, delete, start and stop.
+
+Owns the checks of a request and what is echoed: every field that was sent comes back as it was sent, and what the
+service adds is either output-only or a default of an input nobody sent. What happens to a node over time is
+`tpu_lifecycle`'s.
+"""
+
+from __future__ import annotations
+
+import re
+
+from infra.local.cloud.clock import timestamp
+from infra.local.cloud.errors import already_exists, failed_precondition, invalid
+from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.services import tpu_fate, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.services.tpu_node import KIND, Node, load
+from infra.model.catalogue import region_of
+
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_KEY = re.compile(r"[a-z][-_a-z0-9]{0,62}")
+_LABEL_VALUE = re.compile(r"[-_a-z0-9]{0,63}")
+# updateMask paths of UpdateNode, in snake case as gcloud sends them and in camel case as the provider does.
+_MUTABLE = {
+    "description": "description",
+    "labels": "labels",
+    "metadata": "metadata",
+    "tags": "tags",
+    "dataDisks": "dataDisks",
+    "data_disks": "dataDisks",
+}
+_MAX_DESCRIPTION = 512
+
+
+@handles("tpu.projects.locations.nodes.create")
+def create_node(call: Call) -> JsonObject:
+    project, zone = call.ids["projectsId"], tpu_shapes.known_zone(call.ids["locationsId"])
+    name = f"{call.params['parent']}/nodes/{_node_id(call)}"
+    if call.cloud.store.find(KIND, name) is not None:
+        raise already_exists(name)
+    sent = call.body
+    _check_fields(sent)
+    tpu_shapes.check_runtime(sent)
+    accelerator = tpu_shapes.accelerator_of(sent, zone)
+    pot = tpu_shapes.pot_of(project, zone, accelerator, sent)
+    refusal = call.cloud.limits.refusal(pot, accelerator.chips)
+    if refusal is not None and refusal[0].refuse == "request":
+        raise refusal[1]
+    config = tpu_shapes.accelerator_config(accelerator)
+    public: JsonObject = {
+        **({"acceleratorConfig": config} if config else {}),
+        "acceleratorType": accelerator.name,
+        **_defaults(call, project, zone),
+        **sent,
+        "name": name,
+        "createTime": timestamp(call.cloud.now),
+        "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA"),
+    }
+    return tpu_lifecycle.create(call, Node(public, pot, accelerator), refusal[1] if refusal else None)
+
+
+@handles("tpu.projects.locations.nodes.get")
+def get_node(call: Call) -> JsonObject:
+    return _shown(call, load(call.cloud, call.params["name"]).public)
+
+
+@handles("tpu.projects.locations.nodes.list")
+def list_nodes(call: Call) -> JsonObject:
+    """`locations/-` lists every zone."""
+    parent = f"projects/{call.ids['projectsId']}/locations/"
+    if call.ids["locationsId"] != "-":
+        parent += f"{tpu_shapes.known_zone(call.ids['locationsId'])}/nodes/"
+    page = call.cloud.store.page(KIND, parent, call.params)
+    answer: JsonObject = {"nodes": [_shown(call, found.body["public"]) for found in page.resources]}
+    if page.next_token:
+        answer["nextPageToken"] = page.next_token
+    return answer
+
+
+@handles("tpu.projects.locations.nodes.patch")
+def patch_node(call: Call) -> JsonObject:
+    node = load(call.cloud, call.params["name"])
+    mask = [part.strip() for part in call.params.get("updateMask", "").split(",") if part.strip()]
+    if not mask:
+        raise invalid("updateMask is required.", field="update_mask")
+    unknown = [path for path in mask if path.partition(".")[0] not in _MUTABLE]
+    if unknown:
+        raise invalid(
+            f"Update mask paths {unknown} cannot be changed. A node's mutable fields: description, labels, metadata, "
+            "tags, data_disks.",
+            field="update_mask",
+        )
+    _check_fields(call.body)
+    for path in mask:
+        field = _MUTABLE[path.partition(".")[0]]
+        node.public.pop(field, None)
+        if field in call.body:
+            node.public[field] = call.body[field]
+    return tpu_lifecycle.update(call, node)
+
+
+@handles("tpu.projects.locations.nodes.delete")
+def delete_node(call: Call) -> JsonObject:
+    return tpu_lifecycle.delete(call, load(call.cloud, call.params["name"]))
+
+
+@handles("tpu.projects.locations.nodes.stop")
+def stop_node(call: Call) -> JsonObject:
+    node = _single_host(call, "stop")
+    _in_state(node, "READY", "stop")
+    return tpu_lifecycle.stop(call, node)
+
+
+@handles("tpu.projects.locations.nodes.start")
+def start_node(call: Call) -> JsonObject:
+    node = _single_host(call, "start")
+    _in_state(node, "STOPPED", "start")
+    refusal = call.cloud.limits.refusal(node.pot, node.accelerator.chips)
+    if refusal is not None and refusal[0].refuse == "request":
+        raise refusal[1]
+    return tpu_lifecycle.start(call, node, refusal[1] if refusal else None)
+
+
+@handles("tpu.projects.locations.nodes.simulateMaintenanceEvent", "tpu.projects.locations.nodes.performMaintenance")
+def maintain_node(call: Call) -> JsonObject:
+    node = load(call.cloud, call.params["name"])
+    tpu_fate.maintain(call.cloud, node)
+    return tpu_lifecycle.update(call, node)
+
+
+def _node_id(call: Call) -> str:
+    node_id = call.params.get("nodeId", "")
+    if not _NAME.fullmatch(node_id):
+        raise invalid(
+            f"Invalid node id '{node_id}'. It is a lower-case letter, then up to 62 lower-case letters, digits or "
+            "hyphens, and does not end with a hyphen.",
+            field="node_id",
+        )
+    return node_id
+
+
+def _check_fields(sent: JsonObject) -> None:
+    if len(sent.get("description", "")) > _MAX_DESCRIPTION:
+        raise invalid(f"A description has at most {_MAX_DESCRIPTION} characters.", field="node.description")
+    for key, value in sent.get("labels", {}).items():
+        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
+            raise invalid(
+                f"Invalid label '{key}: {value}'. Keys start with a lower-case letter; keys and values have at most 63 "
+                "lower-case letters, digits, underscores and hyphens.",
+                field="node.labels",
+            )
+    if "networkConfig" in sent and "networkConfigs" in sent:
+        raise invalid("networkConfig and networkConfigs exclude each other.", field="node.network_config")
+    scheduling = sent.get("schedulingConfig", {})
+    if scheduling.get("reserved") and (scheduling.get("spot") or scheduling.get("preemptible")):
+        raise invalid("A reserved node is neither spot nor preemptible.", field="node.scheduling_config")
+
+
+def _defaults(call: Call, project: str, zone: str) -> JsonObject:
+    """What the service fills in; a field that was sent replaces its default as a whole."""
+    defaults: JsonObject = {
+        "serviceAccount": {
+            "email": f"{call.cloud.project(project).number}-compute@developer.gserviceaccount.com",
+            "scope": ["https://www.googleapis.com/auth/cloud-platform"],
+        }
+    }
+    if "networkConfigs" not in call.body:
+        defaults["networkConfig"] = {
+            "network": f"projects/{project}/global/networks/default",
+            "subnetwork": f"projects/{project}/regions/{region_of(zone)}/subnetworks/default",
+        }
+    return defaults
+
+
+def _single_host(call: Call, verb: str) -> Node:
+    node = load(call.cloud, call.params["name"])
+    if node.accelerator.multi_host:
+        raise failed_precondition(
+            f"Cannot {verb} '{node.name}': {node.accelerator.name} has {node.accelerator.hosts} hosts, and only "
+            "single-host nodes stop and start."
+        )
+    return node
+
+
+def _in_state(node: Node, state: str, verb: str) -> None:
+    if node.state != state:
+        raise failed_precondition(f"Cannot {verb} '{node.name}' in state {node.state}; it must be {state}.")
+
+
+def _shown(call: Call, public: JsonObject) -> JsonObject:
+    """A node in the version of the call: `autocheckpointEnabled` exists in v2alpha1 only."""
+    if call.version == "v2":
+        return {key: value for key, value in public.items() if key != "autocheckpointEnabled"}
+    return public

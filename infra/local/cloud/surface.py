@@ -1,0 +1,195 @@
+"""The control surface below `/_tidepool/`: what a person or a test may do to the cloud that Google's APIs cannot.
+
+Owns its paths and the shapes of their JSON. The Python client of it is `control`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote
+
+from infra.local.cloud import media
+from infra.local.cloud.clock import timestamp
+from infra.local.cloud.errors import ApiError, invalid, not_found
+from infra.local.cloud.faults import Rule
+from infra.local.cloud.gateway import Gateway, Reply, Request, rendered, sent
+from infra.local.cloud.limits import Limit
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.services import tpu_edit, tpu_fate
+from infra.local.cloud.services.tpu_node import Node, each
+
+_SERVICE = "_tidepool"
+_LOG_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """rest: what follows the command in the path."""
+
+    body: JsonObject
+    query: dict[str, str]
+    rest: str
+
+
+class Surface:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._cloud = gateway.cloud
+        self._began = time.monotonic()
+        self._commands: dict[tuple[str, str], Callable[[_Ask], JsonObject]] = {
+            ("GET", "status"): self._status,
+            ("GET", "clock"): self._clock,
+            ("POST", "clock"): self._advance,
+            ("GET", "log"): self._log,
+            ("GET", "settings"): self._settings,
+            ("POST", "settings"): self._set,
+            ("GET", "faults"): self._faults,
+            ("POST", "faults"): self._fail,
+            ("DELETE", "faults"): self._mend,
+            ("GET", "limits"): self._limits,
+            ("POST", "limits"): self._limit,
+            ("DELETE", "limits"): self._lift,
+            ("GET", "nodes"): self._nodes,
+            ("POST", "nodes"): self._add_node,
+            ("PATCH", "nodes"): self._edit_node,
+            ("DELETE", "nodes"): self._remove_node,
+            ("POST", "preempt"): self._preempt,
+            ("POST", "maintain"): self._maintain,
+            ("POST", "reset"): self._reset,
+        }
+
+    def reply(self, request: Request) -> Reply:
+        try:
+            return self._obeyed(request)
+        except ApiError as refusal:
+            return rendered(refusal, _SERVICE)
+
+    def _obeyed(self, request: Request) -> Reply:
+        command, _, rest = request.path.removeprefix("/_tidepool/").partition("/")
+        act = self._commands.get((request.verb, command))
+        if act is None:
+            raise ApiError(404, f"The control surface has no {request.verb} {request.path}.")
+        body = media.parsed_json(request.data)
+        if not isinstance(body, dict | None):
+            raise invalid("The body is a JSON object.")
+        ask = _Ask(body or {}, dict(parse_qsl(request.query)), unquote(rest))
+        with self._cloud.request():
+            return sent(act(ask))
+
+    # Seeing
+
+    def _status(self, _: _Ask) -> JsonObject:
+        cloud = self._cloud
+        return {
+            "pid": os.getpid(),
+            "time": timestamp(cloud.now),
+            "uptimeSeconds": round(time.monotonic() - self._began, 3),
+            "requests": self._gateway.log.count,
+            "nodes": dict(sorted(Counter(node.state for node in each(cloud)).items())),
+            "faults": len(cloud.faults.each(cloud.now)),
+            "limits": sum(1 for _ in cloud.limits.each()),
+            "compression": cloud.compression,
+        }
+
+    def _clock(self, _: _Ask) -> JsonObject:
+        return {"time": timestamp(self._cloud.now), "seconds": self._cloud.now, "offset": self._cloud.clock.offset}
+
+    def _log(self, ask: _Ask) -> JsonObject:
+        limit, after = _whole(ask.query, "limit", _LOG_LINES), _whole(ask.query, "after", 0)
+        return {"entries": self._gateway.log.tail(limit, after=after)}
+
+    def _settings(self, _: _Ask) -> JsonObject:
+        return {"compression": self._cloud.compression}
+
+    def _faults(self, _: _Ask) -> JsonObject:
+        return {"faults": [rule.to_json() for rule in self._cloud.faults.each(self._cloud.now)]}
+
+    def _limits(self, _: _Ask) -> JsonObject:
+        return {"limits": [{**limit.to_json(), "held": held} for limit, held in self._cloud.limits.each()]}
+
+    def _nodes(self, _: _Ask) -> JsonObject:
+        return {"nodes": [node.public for node in each(self._cloud)]}
+
+    # Doing
+
+    def _advance(self, ask: _Ask) -> JsonObject:
+        seconds = ask.body.get("advance")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+            raise invalid(f"advance is a number of seconds, at least 0, not {seconds!r}.", field="advance")
+        self._cloud.advance(seconds)
+        return self._clock(ask)
+
+    def _set(self, ask: _Ask) -> JsonObject:
+        factor = ask.body.get("compression")
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
+            raise invalid(f"compression is a number above 0, not {factor!r}.", field="compression")
+        self._cloud.compression = float(factor)
+        return self._settings(ask)
+
+    def _fail(self, ask: _Ask) -> JsonObject:
+        rule = self._cloud.faults.add(Rule.from_json(ask.body), now=self._cloud.now)
+        if rule.kind == "preempt":
+            tpu_fate.apply_rule(self._cloud, rule)
+        return rule.to_json()
+
+    def _mend(self, ask: _Ask) -> JsonObject:
+        if ask.rest:
+            self._cloud.faults.remove(_whole({"id": ask.rest}, "id", 0))
+        else:
+            self._cloud.faults.clear()
+        return {}
+
+    def _limit(self, ask: _Ask) -> JsonObject:
+        limit = Limit.from_json(ask.body)
+        self._cloud.limits.declare(limit, now=self._cloud.now)
+        return {**limit.to_json(), "held": self._cloud.limits.held(limit.pot)}
+
+    def _lift(self, ask: _Ask) -> JsonObject:
+        limit = Limit.from_json({**ask.body, "chips": 0})
+        self._cloud.limits.lift(limit.pot)
+        return {}
+
+    def _preempt(self, ask: _Ask) -> JsonObject:
+        node = self._named(ask.body.get("node", ""))
+        tpu_fate.preempt(self._cloud, node)
+        return node.public
+
+    def _maintain(self, ask: _Ask) -> JsonObject:
+        node = self._named(ask.body.get("node", ""))
+        tpu_fate.maintain(self._cloud, node, float(ask.body.get("seconds", tpu_fate.MAINTENANCE_SECONDS)))
+        return node.public
+
+    def _add_node(self, ask: _Ask) -> JsonObject:
+        return tpu_edit.add(self._cloud, str(ask.body.get("name", "")), ask.body.get("node", {})).public
+
+    def _edit_node(self, ask: _Ask) -> JsonObject:
+        return tpu_edit.edit(self._cloud, self._named(ask.rest), ask.body).public
+
+    def _remove_node(self, ask: _Ask) -> JsonObject:
+        tpu_edit.remove(self._cloud, self._named(ask.rest))
+        return {}
+
+    def _reset(self, _: _Ask) -> JsonObject:
+        self._cloud.store.clear()
+        return {}
+
+    def _named(self, name: str) -> Node:
+        """By full name, or by a node id that only one node has. Raises 404, or 400 with the full names."""
+        found = [node for node in each(self._cloud) if name in (node.name, node.id)]
+        if not found:
+            raise not_found(f"node {name}")
+        if len(found) > 1:
+            names = ", ".join(node.name for node in found)
+            raise invalid(f"'{name}' is the name of several nodes; say which: {names}.", field="node")
+        return found[0]
+
+
+def _whole(values: dict[str, str], key: str, default: int) -> int:
+    text = values.get(key, str(default))
+    if not text.isdigit():
+        raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
+    return int(text)
