@@ -67,7 +67,7 @@ def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> Accoun
     draws = tuple(
         Draw(stack=stack.stack, pool=pool.name, slices=pool.zones[limit.zone], chips_per_slice=pool.accelerator.chips)
         for stack in stacks
-        if has(stack, "project") and stack.project == limit.project
+        if not has(stack, "project") or stack.project == limit.project
         for pool in stack.pools
         if has(pool, "name", "zones", "accelerator", "capacity")
         and pool.zones.get(limit.zone)

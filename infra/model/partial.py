@@ -5,7 +5,7 @@ Objects made here may lack fields; only rules read them, through `has`. They nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -59,23 +59,34 @@ def _partial(model: type[M], raw: object) -> M:
 
 
 def _checked(model: type[BaseModel], name: str, value: Any) -> Any:
-    """The value of one field, without those entries of a mapping that are wrong by themselves."""
+    """The value of one field; entries of a mapping that are wrong are left out, items of a list become None."""
     adapter = _adapter(model, name)
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        if not isinstance(value, dict):
-            raise
-        locations = [detail["loc"] for detail in error.errors() if detail["loc"]]
-        wrong = {location[0] for location in locations}
-        if name == "zones":
-            # A zone whose count is wrong is still a zone of the pool; it counts for none.
-            wrong = {location[0] for location in locations if "[key]" in location}
-            value = {zone: 0 if (zone,) in locations else count for zone, count in value.items()}
-        left = {key: entry for key, entry in value.items() if key not in wrong}
-        if not left:
-            raise
-        return adapter.validate_python(left)
+        wrong = {detail["loc"] for detail in error.errors() if detail["loc"]}
+        if isinstance(value, dict):
+            right = _right_entries(value, wrong, keep_keys=name == "zones")
+            if not right:
+                raise
+            return adapter.validate_python(right)
+        if isinstance(value, list):
+            return tuple(_right_items(adapter, value, {location[0] for location in wrong}))
+        raise
+
+
+def _right_entries(value: dict[str, Any], wrong: set[tuple[int | str, ...]], *, keep_keys: bool) -> dict[str, Any]:
+    """keep_keys: a zone whose count is wrong is still a zone of the pool; it counts for none."""
+    if keep_keys:
+        value = {key: 0 if (key,) in wrong else entry for key, entry in value.items()}
+        wrong = {location for location in wrong if "[key]" in location}
+    dropped = {location[0] for location in wrong}
+    return {key: entry for key, entry in value.items() if key not in dropped}
+
+
+def _right_items(adapter: TypeAdapter[Any], value: list[Any], wrong: set[int | str]) -> Iterator[Any]:
+    for number, item in enumerate(value):
+        yield None if number in wrong else adapter.validate_python([item])[0]
 
 
 @cache

@@ -68,11 +68,16 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> 
     value = detail["input"]
     context: Mapping[str, Any] = detail.get("ctx", {})
     if detail["type"] == "missing":
-        return Problem(subject(loc[:-1] if len(loc) > 1 else loc), "", f"{loc[-1]} is required", f"{loc[-1]}: ...")
+        return Problem(where, "", f"{loc[-1]} is required", f"{loc[-1]}: and its value (see docs/stack-file.md)")
     if detail["type"] == "extra_forbidden":
         return unknown_key(str(loc[-1]), value, where, _keys_at(model, loc))
     if value is None:
         return Problem(where, "nothing", "a key that is written has a value", "a value, or remove the key")
+    if detail["type"] == "string_type" and isinstance(value, bool | int | float):
+        return Problem(where, shown(value), "text is wanted here", f'"{shown(value)}", in quotes')
+    if detail["type"] == "enum":
+        expected = context["expected"].replace("'", "")
+        return Problem(where, shown(value), f"{loc[-1]} is {expected}", f"one of {expected}")
     if detail["type"] == "refused":
         return Problem(where, shown(value), context["rule"], context["fix"])
     rule, fix = _GENERIC.get(detail["type"], (detail["msg"], "see docs/stack-file.md"))
@@ -115,7 +120,6 @@ _GENERIC = {
     "mapping_type": ("a mapping is wanted here", "key: value lines, indented"),
     "dict_type": ("a mapping is wanted here", "key: value lines, indented"),
     "model_type": ("a mapping is wanted here", "key: value lines, indented"),
-    "enum": ("one of {expected}", "one of {expected}"),
     "too_short": ("at least {min_length} is wanted here", "at least {min_length}"),
     "greater_than_equal": ("at least {ge}", "{ge} or more"),
 }

@@ -129,7 +129,7 @@ def _data_disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     for index, pool in enumerate(config.pools):
         if not has(pool, "zones", "data_disks"):
             continue
-        for number, disk in enumerate(pool.data_disks):
+        for number, disk in _right(pool.data_disks):
             where = ("pools", index, "data_disks", number)
             if any(zone != disk.zone for zone in pool.zones):
                 rule = f"a disk attaches in its own zone, {disk.zone}; the pool is in {', '.join(pool.zones)}"
@@ -160,7 +160,7 @@ def _routing_labels(config: StackConfig, siblings: Sequence[StackConfig], subjec
     for index, pool in enumerate(config.pools):
         if not has(pool, "labels"):
             continue
-        for number, label in enumerate(pool.labels):
+        for number, label in _right(pool.labels):
             holder = owners.get(label.lower())
             where = subject(("pools", index, "labels", number))
             if holder and holder[2] is pool:
@@ -262,7 +262,7 @@ def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
         yield from _repeats(given, subject, (key,), f"a name stands once in {key}", "name")
     for index, pool in enumerate(config.pools):
         if has(pool, "serves"):
-            served = [repository.lower() for repository in pool.serves]
+            served = [repository and repository.lower() for repository in pool.serves]
             yield from _repeats(served, subject, ("pools", index, "serves"), "a repository stands once")
 
 
@@ -272,7 +272,7 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
         if not has(secret, "readers"):
             continue
         yield from _repeats(secret.readers, subject, ("secrets", index, "readers"), "a reader stands once")
-        for number, reader in enumerate(secret.readers):
+        for number, reader in _right(secret.readers):
             kind, _slash, name = reader.partition("/")
             where = subject(("secrets", index, "readers", number))
             if kind != "pool":
@@ -285,6 +285,11 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
             elif has(pool, "trust") and pool.trust is Trust.FORK:
                 rule = f"trust fork reads no secret; pool {name} runs any pull request's code"
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
+
+
+def _right(items: Iterable[T]) -> Iterator[tuple[int, T]]:
+    """The items of a list that are right by themselves, with their places in it."""
+    return ((number, item) for number, item in enumerate(items) if item is not None)
 
 
 def _repeats(

@@ -160,7 +160,7 @@ LabelKey = Annotated[
 ]
 LabelValue = Annotated[
     StrictStr,
-    _passing(names.is_label_value, f"a label's value is {names.LABEL_VALUE_RULE}", 'quoted text such as "true"'),
+    _passing(names.is_label_value, f"a label's value is {names.LABEL_VALUE_RULE}", "such as my-team"),
 ]
 RunnerLabel = Annotated[
     StrictStr,

@@ -119,13 +119,16 @@ def _lenient(root: Path, stack: str) -> StackConfig:
     except ConfigError:
         return StackConfig.model_construct(stack=stack, project="")
     raw, _ = _decode(given)
-    return partial_stack(raw)
+    try:
+        return StackConfig.model_validate(raw)
+    except ValidationError:
+        return partial_stack(raw)
 
 
 def _from_text(text: str, *, stack: str, source: str) -> _Input:
     document = yamlfile.read(text, source)
     lines = {path[1:] if path[0] == "config" else path: line for path, line in document.lines.items() if path}
-    lines[()] = 1
+    lines.setdefault((), 1)
     given = _Input(stack=stack, source=source, values={}, lines=lines)
     found = list(_top_level_problems(document.data, given.subject))
     config = document.data.get("config")
@@ -198,8 +201,10 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
     undecoded = {key for key in _KEYS if f"{PULUMI_PROJECT}:{key}" in given.values} - set(raw)
 
     def subject(path: YamlPath) -> str:
-        head = "gcp:project" if path[:1] == ("project",) else f"{PULUMI_PROJECT}:{path[0]}" if path else ""
-        return given.subject((head, *path[1:]) if head else ())
+        if path[:1] in ((), ("stack",)):
+            return given.subject(())
+        head = "gcp:project" if path[0] == "project" else f"{PULUMI_PROJECT}:{path[0]}"
+        return given.subject((head, *path[1:]))
 
     try:
         config = StackConfig.model_validate(raw)
