@@ -1,0 +1,212 @@
+"""The engine that drives the official pulumi CLI through Pulumi's Automation API.
+
+Owns the operations: where their state is, what comes before one (a killed run is settled), and how the CLI's events and
+failures become a `Plan` or an `EngineError`. Leaves the words of an event to `steps`, the project folder to
+`workspace`, recovery to `recovery` and processes to `runner`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from pulumi import automation
+
+from infra.engines.official.recovery import Recovery
+from infra.engines.official.runner import Runner
+from infra.engines.official.steps import Recorder, without_traceback
+from infra.engines.official.workspace import Place, Workspace, place_of, scratch, workspace
+from infra.engines.protocol import EngineError, EngineName, Listener, Request
+from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.model.stack import load_stack
+
+Operation = Callable[..., object]
+
+
+class OfficialEngine:
+    """`infra.engines.Engine` on the pulumi CLI."""
+
+    name = EngineName.PULUMI
+
+    def __init__(
+        self, request: Request, *, runner: Runner | None = None, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self._request = request
+        self._environ = environ
+        self._given_runner = runner
+        self._planned: Plan | None = None
+
+    def preview(self, listener: Listener | None = None) -> Plan:
+        self._check()
+        recorder = Recorder(listener, planning=True)
+        options = {**self._options, "refresh": self._request.refresh}
+        try:
+            with self._workspace() as work:
+                self._run(recorder, self._stack(work).preview, options)
+        except automation.StackNotFoundError:
+            recorder = Recorder(listener, planning=True)
+            with scratch(self._request, self._place, self._runner) as work:
+                work.create_stack(self._request.stack)
+                self._run(recorder, self._stack(work).preview, options)
+        self._planned = self._plan(recorder)
+        return self._planned
+
+    def up(self, listener: Listener | None = None) -> Plan:
+        self._check()
+        options = {
+            **self._options,
+            "refresh": self._request.refresh,
+            "continue_on_error": self._request.continue_on_error,
+            "show_secrets": False,
+        }
+        with self._workspace() as work:
+            recorder = Recorder(listener, planning=False)
+            self._settled(work, recorder, create=True)
+            self._run(recorder, self._stack(work).up, options, work)
+            return self._with_unreached(self._plan(recorder, self._outputs(work)))
+
+    def refresh(self, listener: Listener | None = None) -> Plan:
+        return self._change_state(listener, "refresh")
+
+    def destroy(self, listener: Listener | None = None) -> Plan:
+        return self._change_state(listener, "destroy")
+
+    def outputs(self) -> Mapping[str, Any]:
+        try:
+            with self._workspace() as work:
+                return self._outputs(work)
+        except automation.StackNotFoundError:
+            return {}
+
+    def _change_state(self, listener: Listener | None, operation: str) -> Plan:
+        recorder = Recorder(listener, planning=False)
+        try:
+            with self._workspace() as work:
+                self._settled(work, recorder, create=False)
+                options = {**self._options, "show_secrets": False}
+                self._run(recorder, getattr(self._stack(work), operation), options, work)
+        except automation.StackNotFoundError:
+            recorder.say(
+                Diagnostic(severity="info", message=f"stack {self._request.stack} has no state: nothing to do")
+            )
+        return self._plan(recorder)
+
+    def _settled(self, work: Workspace, recorder: Recorder, *, create: bool) -> None:
+        """Settle what a killed run left; make the stack where it is missing and may be made."""
+        try:
+            self._recovery(work, recorder).settle()
+        except automation.StackNotFoundError:
+            if not create:
+                raise
+            work.create_stack(self._request.stack)
+
+    def _run(
+        self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
+    ) -> None:
+        """Run an operation of the Automation API. One that failed after it began is told by its events alone."""
+        ear = _Ear(recorder)
+
+        def attempt() -> object:
+            return operation(on_event=ear.hear, color="never", **options)
+
+        try:
+            self._recovery(work, recorder).through_locks(attempt) if work else attempt()
+        except automation.StackNotFoundError:
+            raise
+        except (automation.CommandError, RuntimeError) as error:
+            if not recorder.failed:
+                raise EngineError(_said_by(error)) from None
+        finally:
+            ear.close()
+
+    def _recovery(self, work: Workspace, recorder: Recorder) -> Recovery:
+        return Recovery(work, self._request.stack, recorder.say)
+
+    def _check(self) -> None:
+        """Raise ConfigError for a stack file at fault, which the CLI would bury in a traceback."""
+        load_stack(self._request.root, self._request.stack)
+
+    def _workspace(self) -> AbstractContextManager[Workspace]:
+        return workspace(self._request, self._place, self._runner)
+
+    def _stack(self, work: Workspace) -> automation.Stack:
+        return automation.Stack.select(self._request.stack, work)
+
+    @cached_property
+    def _runner(self) -> Runner:
+        return self._given_runner or Runner()
+
+    @cached_property
+    def _place(self) -> Place:
+        return place_of(self._request, self._environ)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"target": list(self._request.targets) or None, "parallel": self._request.parallel}
+
+    def _outputs(self, work: Workspace) -> Mapping[str, Any]:
+        """Asked without --show-secrets, so that no secret comes into this process."""
+        return json.loads(work.ask("stack", "output", "--json", "--stack", self._request.stack))
+
+    def _plan(self, recorder: Recorder, outputs: Mapping[str, Any] | None = None) -> Plan:
+        return Plan(
+            stack=self._request.stack,
+            engine=self.name.value,
+            cloud=self._request.cloud.value,
+            steps=recorder.steps(),
+            outputs=outputs or {},
+            diagnostics=recorder.diagnostics(),
+        )
+
+    def _with_unreached(self, run: Plan) -> Plan:
+        """The run with what this engine had planned before and a failure kept it from beginning, as SKIPPED."""
+        if self._planned is None or not run.failed:
+            return run
+        reached = {step.urn for step in run.steps}
+        unreached = tuple(
+            replace(step, status=Status.SKIPPED)
+            for step in self._planned.steps
+            if step.op is not Op.SAME and step.urn not in reached
+        )
+        return replace(run, steps=(*run.steps, *unreached))
+
+
+class _Ear:
+    """Hands the CLI's events on, one at a time and never after `close`.
+
+    The Automation API turns an exception of a listener into a warning, so it is kept and raised by `close`.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._open = True
+        self._failure: Exception | None = None
+
+    def hear(self, event: automation.EngineEvent) -> None:
+        with self._lock:
+            if not self._open or self._failure is not None:
+                return
+            try:
+                self._recorder.take(event)
+            except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+                self._failure = error
+
+    def close(self) -> None:
+        with self._lock:
+            self._open = False
+        if self._failure is not None:
+            raise self._failure
+
+
+def _said_by(error: Exception) -> str:
+    """The CLI's own words for why it could not start."""
+    _, marker, stderr = str(error).rpartition("\n stderr: ")
+    text = without_traceback(stderr if marker else str(error)).strip()
+    return f"the pulumi CLI could not go on: {text.removeprefix('error: ')}"

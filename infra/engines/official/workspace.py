@@ -1,0 +1,184 @@
+"""Where the CLI works: its project folder, its environment, and the stack's state.
+
+Owns the copy of the project on which it works for the local cloud (the CLI writes into stack files), the settings that
+point the official Google provider at the local cloud, and the environment. Does not own what the CLI is asked to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pulumi import automation
+
+from infra.engines.official.runner import Runner
+from infra.engines.passphrase import passphrase
+from infra.engines.protocol import CloudName, EngineError, Request
+
+ENDPOINTS: Final[Mapping[str, str]] = {
+    "artifactRegistryCustomEndpoint": "v1/",
+    "computeCustomEndpoint": "compute/beta/",
+    "iamBetaCustomEndpoint": "v1/",
+    "kmsCustomEndpoint": "v1/",
+    "resourceManagerCustomEndpoint": "v1/",
+    "secretManagerCustomEndpoint": "v1/",
+    "serviceUsageCustomEndpoint": "v1beta1/",
+    "storageCustomEndpoint": "storage/v1/",
+    "tpuV2CustomEndpoint": "v2alpha1/",
+}
+"""Base paths below the local cloud's root. The provider replaces its whole base, version included; its hand-written
+clients cut the last part off and put their own version back, so each keeps one. Seen with pulumi-gcp 9.35, 2026-11."""
+
+LOCAL_SETTINGS: Final[Mapping[str, Any]] = {
+    "accessToken": "local-cloud",
+    "batching": {"enableBatching": False, "sendAfter": "0s"},
+    "pollInterval": "1s",
+    "skipRegionValidation": True,
+}
+"""`gcp:` settings besides the endpoints: a token that only the local cloud takes, and no waiting for its answers."""
+
+GOOGLE_CREDENTIAL_VARIABLES: Final = (
+    "GCLOUD_KEYFILE_JSON",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CLOUD_KEYFILE_JSON",
+    "GOOGLE_CREDENTIALS",
+    "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+    "GOOGLE_OAUTH_ACCESS_TOKEN",
+)
+"""Emptied for the local cloud, so that no credentials of Google's leave for it."""
+
+_ENCRYPTION_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
+_OWN_COPIES = frozenset({"Pulumi.yaml", "stacks", ".git"})
+
+
+class Workspace(automation.LocalWorkspace):
+    """An automation workspace that leaves the user's selected stack as it is."""
+
+    def create_stack(self, stack_name: str) -> None:
+        provider = ["--secrets-provider", self.secrets_provider] if self.secrets_provider else []
+        self._run_pulumi_cmd_sync(["stack", "init", stack_name, "--no-select", *provider])
+
+    def select_stack(self, stack_name: str) -> None:
+        """Nothing is selected: every command names its stack."""
+
+    def ask(self, *args: str) -> str:
+        """What one CLI command prints."""
+        return self._run_pulumi_cmd_sync(list(args)).stdout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a stack's state is, and what opens its secrets.
+
+    backend: URL of the state's backend; None for the one that the CLI is logged in to.
+    passphrase: of the state's secrets, where they are under one.
+    """
+
+    backend: str | None
+    passphrase: str
+
+
+def place_of(request: Request, environ: Mapping[str, str]) -> Place:
+    """PULUMI_BACKEND_URL wins; else the CLI's own login on Google, and a folder of this machine for the local cloud.
+
+    Raises EngineError for the local cloud with a shared backend: its state would take the place of the real one's.
+    """
+    url = environ.get("PULUMI_BACKEND_URL")
+    if request.cloud is CloudName.GOOGLE:
+        return Place(backend=url, passphrase=passphrase(request.home, environ))
+    if url is not None and not url.startswith("file://"):
+        raise EngineError(
+            f"PULUMI_BACKEND_URL is {url}, a backend that others share; the local cloud's state would mix with theirs. "
+            "Unset it, or name a file:// backend, for --cloud local"
+        )
+    own = request.home / "state" / request.cloud.value
+    if url is None:
+        own.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Place(backend=url or f"file://{own}", passphrase=passphrase(request.home, environ))
+
+
+@contextmanager
+def workspace(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
+    """The workspace of a request: the checkout itself on Google Cloud, a passing copy of it for the local cloud."""
+    if request.cloud is CloudName.GOOGLE:
+        yield _workspace(request.root, request, place, runner)
+        return
+    with project_copy(request, salt=state_salt(place.backend, request.stack)) as folder:
+        yield _workspace(folder, request, place, runner)
+
+
+@contextmanager
+def scratch(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
+    """A passing copy with a passing backend, in which a preview can have a stack without making any state."""
+    with project_copy(request, salt=None) as folder:
+        backend = folder / "backend"
+        backend.mkdir()
+        passing = Place(backend=f"file://{backend}", passphrase=place.passphrase)
+        yield _workspace(folder, request, passing, runner)
+
+
+@contextmanager
+def project_copy(request: Request, *, salt: str | None) -> Generator[Path]:
+    """A passing copy of the checkout's project: own Pulumi.yaml and stack files, links to the rest.
+
+    salt: the `encryptionsalt` of the stack's state, None where there is no state yet.
+    """
+    below = request.home / "work"
+    below.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = Path(tempfile.mkdtemp(prefix=f"{request.stack}-", dir=below))
+    try:
+        shutil.copy(request.root / "Pulumi.yaml", folder)
+        shutil.copytree(request.root / "stacks", folder / "stacks")
+        for entry in request.root.iterdir():
+            if entry.name not in _OWN_COPIES and entry != request.home:
+                (folder / entry.name).symlink_to(entry)
+        _settle_stack_file(folder / "stacks" / f"Pulumi.{request.stack}.yaml", request.cloud_url, salt)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def endpoint_settings(cloud_url: str) -> dict[str, Any]:
+    """The `gcp:` settings that make the official provider speak to the local cloud alone."""
+    root = cloud_url.rstrip("/")
+    endpoints = {key: f"{root}/{base}" for key, base in ENDPOINTS.items()}
+    return {f"gcp:{key}": value for key, value in {**LOCAL_SETTINGS, **endpoints}.items()}
+
+
+def state_salt(backend: str | None, stack: str) -> str | None:
+    """The passphrase salt in a state of a file backend, so that the CLI keeps its key; None where there is no state."""
+    if backend is None or not backend.startswith("file://"):
+        return None
+    path = Path(backend.removeprefix("file://")).expanduser() / ".pulumi" / "stacks" / "tidepool" / f"{stack}.json"
+    if not path.exists():
+        return None
+    latest = json.loads(path.read_bytes())["checkpoint"].get("latest") or {}
+    return (latest.get("secrets_providers") or {}).get("state", {}).get("salt")
+
+
+def _settle_stack_file(path: Path, cloud_url: str | None, salt: str | None) -> None:
+    settings = yaml.safe_load(path.read_text())
+    for key in _ENCRYPTION_KEYS:
+        settings.pop(key, None)
+    if cloud_url is not None:
+        settings["config"] |= endpoint_settings(cloud_url)
+    if salt is not None:
+        settings["encryptionsalt"] = salt
+    path.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+
+
+def _workspace(folder: Path, request: Request, place: Place, runner: Runner) -> Workspace:
+    environment = {"PULUMI_CONFIG_PASSPHRASE": place.passphrase}
+    if place.backend is not None:
+        environment["PULUMI_BACKEND_URL"] = place.backend
+    if request.cloud is CloudName.LOCAL:
+        environment |= dict.fromkeys(GOOGLE_CREDENTIAL_VARIABLES, "")
+    return Workspace(work_dir=os.fspath(folder), env_vars=environment, pulumi_command=runner)
