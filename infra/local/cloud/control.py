@@ -97,7 +97,7 @@ class Control:
         capacity: Literal["on-demand", "preemptible", "reserved"] = "on-demand",
         **more: Any,
     ) -> JsonObject:
-        """Declare a quota, or with `reserved` a reservation. more: name, held_elsewhere, refuse (see `limits.Limit`)."""
+        """Declare a quota, or with `reserved` a reservation. more: see `limits.Limit`."""
         pot = {"project": project, "zone": zone, "generation": generation, "capacity": capacity}
         return self._ask("POST", "limits", {**pot, "chips": chips, **more})
 

@@ -1,0 +1,46 @@
+"""Fixtures that every room may use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+
+@pytest.fixture
+def cloud() -> Iterator[TestCloud]:
+    """A local Google Cloud of its own on loopback: `url`, `control`, `wall` (its clock stands still until moved)."""
+    from infra.local.cloud.testing import running_cloud
+
+    with running_cloud() as running:
+        yield running
+
+
+@pytest.fixture
+def ticking_cloud() -> Iterator[TestCloud]:
+    """As `cloud`, with a clock that moves half a second at each request, for clients that poll operations to the end."""
+    from infra.local.cloud.testing import running_cloud
+
+    with running_cloud(ticking=0.5) as running:
+        yield running
+
+
+@pytest.fixture
+def tool() -> Callable[[str], str]:
+    """Finds a program that a test needs; the test is skipped, or with TIDEPOOL_STRICT=1 fails, where it is absent."""
+
+    def find(name: str) -> str:
+        found = shutil.which(name)
+        if found is None and os.environ.get("TIDEPOOL_STRICT") == "1":
+            pytest.fail(f"{name} is not installed, and TIDEPOOL_STRICT=1 lets nothing be skipped")
+        if found is None:
+            pytest.skip(f"{name} is not installed")
+        return found
+
+    return find
