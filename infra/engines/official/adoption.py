@@ -127,7 +127,7 @@ def _import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
         return ""
     if kind not in IMPORT_IDS:
         raise EngineError(
-            f"{name} ({kind}) was being created when an earlier run was killed, and how to adopt one is not known here; "
+            f"{name} ({kind}) was being created when an earlier run was killed, and how to adopt one is not known; "
             f"look whether it exists, adopt it with `pulumi import {kind} {name} ID` or delete it, "
             "then clear the operation with `pulumi refresh --clear-pending-creates`"
         )

@@ -118,9 +118,7 @@ def workspace(request: Request, place: Place, runner: Runner) -> Generator[Works
 @contextmanager
 def scratch(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
     """A passing copy with a passing backend, in which a preview can have a stack without making any state."""
-    with project_copy(request, salt=None) as folder:
-        backend = folder / "backend"
-        backend.mkdir()
+    with project_copy(request, salt=None) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as backend:
         passing = Place(backend=f"file://{backend}", passphrase=place.passphrase)
         yield _workspace(folder, request, passing, runner)
 
