@@ -1,7 +1,7 @@
 """`./tidepool doctor`: what is installed here, and what each absence means.
 
-Owns the list of what is looked at and the sentence for each absence. Leaves reading the machine for the choice of engine
-to `infra.engines.choose`, so that doctor and the other commands can never disagree.
+Owns the list of what is looked at and the sentence for each absence. Leaves reading the machine for the choice of
+engine to `infra.engines.choose`, so that doctor and the other commands can never disagree.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def command(*, as_json: bool) -> None:
 def examine(machine: Machine, place: Workspace) -> list[Finding]:
     """Every finding for this machine, in the order in which a newcomer needs it."""
     return [
-        Finding("Python", True, f"{platform.python_version()} in {Path(sys.prefix)}", "runs the command line and the program"),
+        Finding("Python", True, f"{platform.python_version()} in {sys.prefix}", "runs Tidepool"),
         _tool("uv", "sets up .venv quickly", "pip sets up .venv instead, more slowly; ./tidepool lock needs uv"),
         _pulumi(machine),
         _of(
