@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from infra.cli.render.pools import pools_table, registries_line
+from infra.cli.session import Declared
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError
 from infra.fleet.publish import Published, publish
@@ -40,7 +41,7 @@ class Aftermath:
     def shown(self) -> Iterator[RenderableType]:
         yield from (Text(f"problem: {each}", style="bold red") for each in self.problems)
         if self.published is not None:
-            yield Text(f"manifest {self.published.url} (generation {self.published.generation})", style="dim")
+            yield Text(manifest_line(self.published), style="dim")
         yield Text()
         yield pools_table(self.pools)
         if self.registries:
@@ -48,28 +49,45 @@ class Aftermath:
             yield registries_line(self.registries)
 
     def to_json(self) -> dict[str, Any]:
-        manifest = self.published and {"url": self.published.url, "generation": self.published.generation}
         return {
             "pools": [pool.to_json() for pool in self.pools],
             "registries": {region: list(names) for region, names in self.registries.items()},
-            "manifest": manifest,
+            "manifest": self.published and manifest_json(self.published),
             "problems": list(self.problems),
         }
 
 
-def look_after(config: StackConfig, endpoint: str | None) -> Aftermath:
+def look_after(stack: Declared, endpoint: str | None) -> Aftermath:
     """Publish and read. endpoint: the local cloud's root URL, None on Google."""
+    config = stack.config
     problems: list[str] = []
     published: Published | None = None
     try:
-        published = publish(config, endpoint)
+        published = publish(config, endpoint, registry=stack.registry)
     except GoogleError as error:
         problems.append(
-            f"the desired fleet was not published: {error}; mend it and run "
-            f"`./tidepool manifest publish {config.stack}`"
+            f"the desired fleet was not published: {error}; then run `./tidepool manifest publish {config.stack}`"
         )
     listing = list_nodes(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
     return Aftermath(
         config=config, pools=pool_states(capacity(config), listing), published=published, problems=tuple(problems)
     )
+
+
+def manifest_line(published: Published) -> str:
+    """Where the manifest is, and whether it is new."""
+    said = "published" if published.manifest.changed else "unchanged"
+    where = f"gs://{published.bucket}/{published.manifest_object}"
+    return f"manifest {said}: {where} (generation {published.manifest.generation})"
+
+
+def manifest_json(published: Published) -> dict[str, Any]:
+    """What `manifest publish --json` and `up --json` say of a publication."""
+    return {
+        "bucket": published.bucket,
+        "object": published.manifest_object,
+        "generation": published.manifest.generation,
+        "changed": published.changed,
+        "bundle": f"sha256:{published.bundle_sha256}",
+    }

@@ -9,10 +9,8 @@ from infra.cli.documents import plan_document
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people
 from infra.cli.render.plan import describe
-from infra.cli.session import open_session
-from infra.cli.workspace import workspace
+from infra.cli.session import declared, open_session
 from infra.engines.protocol import CloudName, EngineName
-from infra.model.stack import load_stack
 
 
 @click.command(name="preview", short_help="Say what up would change, and change nothing.")
@@ -39,7 +37,7 @@ def command(
 
     Exit code 0 when the plan could be made, 1 when it could not, 2 when the stack file is invalid.
     """
-    load_stack(workspace().root, stack)
+    declared(stack)
     session = open_session(
         stack,
         engine=engine,

@@ -17,8 +17,10 @@ from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import Choice, ChoiceError, choose, observe
 from infra.engines.make import make_engine
 from infra.engines.protocol import CloudName, Engine, EngineName, Request
+from infra.local.cloud import daemon
 from infra.model.errors import ConfigError, Problem
-from infra.model.stack import stack_names
+from infra.model.schema import StackConfig
+from infra.model.stack import load_stack, stack_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,22 @@ class Session:
         """Ask before `what` where it reaches the real Google Cloud; the local cloud needs no question."""
         if self.choice.cloud is CloudName.GOOGLE:
             self.ask(f"{what} on Google Cloud", yes=yes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A valid stack file, and that of the stack whose registries it uses (None where they are its own)."""
+
+    config: StackConfig
+    registry: StackConfig | None
+
+
+def declared(stack: str) -> Declared:
+    """What the stack files say; ConfigError with every problem of them."""
+    root = workspace().root
+    config = load_stack(root, stack)
+    elsewhere = config.registry_stack
+    return Declared(config=config, registry=load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None)
 
 
 def require_stack(place: Workspace, stack: str) -> None:
@@ -93,11 +111,12 @@ def open_session(
 
 
 def _local_cloud(place: Workspace, console: Console) -> str:
-    from infra.local.cloud.daemon import ensure_running, find
-
     place.make_home()
-    running = find(place.home)
-    handle = running or ensure_running(place.home)
-    if running is None:
-        console.print(Text(f"started the local cloud at {handle.url} (pid {handle.pid})", style="dim"), soft_wrap=True)
-    return handle.url
+    try:
+        if found := daemon.running(place.home):
+            return found.url
+        started = daemon.ensure_running(place.home)
+    except daemon.DaemonError as error:
+        raise Failure(str(error)) from None
+    console.print(Text(f"started the local cloud at {started.url} (pid {started.pid})", style="dim"), soft_wrap=True)
+    return started.url

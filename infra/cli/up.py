@@ -13,12 +13,10 @@ from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import describe
 from infra.cli.render.progress import Progress
-from infra.cli.session import Session, open_session
-from infra.cli.workspace import workspace
+from infra.cli.session import Session, declared, open_session
 from infra.engines.care import safe_to_continue
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.plan import Op, Plan
-from infra.model.stack import load_stack
 
 
 @click.command(name="up", short_help="Make the cloud as the stack file says.")
@@ -47,7 +45,7 @@ def command(
     The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
     Exit code 0 when all is done, 1 when something failed, 2 when the stack file is invalid and nothing was changed.
     """
-    config = load_stack(workspace().root, stack)
+    wanted = declared(stack)
     session = open_session(
         stack,
         engine=engine,
@@ -69,7 +67,7 @@ def command(
     run, seconds = apply(session, plan)
     for line in outcome(run, seconds):
         session.say(line)
-    after = look_after(config, session.endpoint)
+    after = look_after(wanted, session.endpoint)
     for shown in after.shown():
         session.console.print(shown)
     code = FAILED if run.failed or after.problems else 0

@@ -1,0 +1,281 @@
+"""`./tidepool cloud ...`: start, stop and look at the local Google Cloud, and let things go wrong in it.
+
+Owns the words of these commands. What they do is `infra.local.cloud.daemon` and `infra.local.cloud.control`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, get_args
+
+import click
+
+from infra.cli import options
+from infra.cli.failures import Failure, Refusal
+from infra.cli.render.console import machines
+from infra.cli.workspace import workspace
+from infra.local.cloud import daemon
+from infra.local.cloud.control import Control, ControlError
+from infra.local.cloud.faults import Kind, Rule
+from infra.model.stack import pulumi_values, stack_names
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Duration(click.ParamType):
+    """`90s`, `15m`, `24h`, `2d`, or plain seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no length of time; write 90s, 15m, 24h or 2d", param, ctx)
+        return float(found[1]) * SECONDS[found[2] or "s"]
+
+
+@click.group(name="cloud", short_help="Drive the local Google Cloud.")
+def command() -> None:
+    """Drive the local Google Cloud of this checkout: a server on loopback with Google's REST APIs.
+
+    `up` starts it by itself and leaves it running. Its state survives a restart, and it ends when its home folder goes.
+    """
+
+
+@command.command()
+@options.json_option
+def start(*, as_json: bool) -> None:
+    """Start it in the background; one that runs already is left as it is."""
+    place = workspace()
+    place.make_home()
+    with _told():
+        handle = daemon.ensure_running(place.home)
+    _answer(as_json, {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})")
+
+
+@command.command()
+@options.json_option
+def stop(*, as_json: bool) -> None:
+    """End it. What it holds stays for the next start."""
+    with _told():
+        stopped = daemon.stop(workspace().home)
+    _answer(as_json, {"stopped": stopped}, "stopped" if stopped else "it was not running")
+
+
+@command.command()
+@options.json_option
+def status(*, as_json: bool) -> None:
+    """Say whether it runs, where, and how many TPU VMs are in which state."""
+    with _told():
+        found = daemon.status(workspace().home)
+    _answer(as_json, found, *_status_lines(found))
+
+
+@command.command()
+@click.argument("vm", metavar="VM-NAME")
+@options.json_option
+def preempt(*, vm: str, as_json: bool) -> None:
+    """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
+    with _running() as control:
+        node = control.preempt(vm)
+    _answer(as_json, node, f"{vm} is {node['state']}")
+
+
+@command.command()
+@click.argument("vm", metavar="VM-NAME")
+@click.option("--for", "seconds", type=Duration(), help="How long, in cloud time; 10m when left out.")
+@options.json_option
+def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
+    """Begin a maintenance event of a TPU VM."""
+    with _running() as control:
+        node = control.maintain(vm, seconds)
+    _answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
+
+
+@command.command()
+@click.argument("kind", required=False, type=click.Choice(get_args(Kind)))
+@click.option("--zone", help="Zones, with * as a wildcard.")
+@click.option("--accelerator", help="Accelerator types, with *.")
+@click.option("--name", help="Names of VMs or other resources, with *.")
+@click.option("--method", help="Methods such as tpu.projects.locations.nodes.create, with *.")
+@click.option("--code", type=click.IntRange(400, 599), help="HTTP status of `error`; 503 when left out.")
+@click.option("--status", help="Status of `operation`, such as INTERNAL.")
+@click.option("--message", help="What the failure says.")
+@click.option("--late", "seconds", type=Duration(), help="How late `slow` answers.")
+@click.option("--per-hour", type=float, help="Chance per VM and hour of `preempt`.")
+@click.option("--count", type=click.IntRange(1), help="How often; for ever when left out.")
+@click.option("--probability", type=click.FloatRange(0, 1), help="Chance that it happens to one request.")
+@click.option("--seed", type=int, help="The same seed gives the same chances.")
+@click.option("--for", "lasting", type=Duration(), help="How long, in cloud time.")
+@click.option("--mend", type=int, metavar="ID", help="Remove this fault.")
+@click.option("--mend-all", is_flag=True, help="Remove every fault.")
+@options.json_option
+def fail(
+    *, kind: str | None, lasting: float | None, mend: int | None, mend_all: bool, as_json: bool, **rule: Any
+) -> None:
+    """Let requests go wrong; without a KIND, list what is going wrong.
+
+    \b
+    error      refuse with --code (429, 503, ...)
+    slow       answer --late
+    stockout   TPU creates answer 200 and fail for want of capacity
+    operation  TPU creates answer 200 and fail with --status
+    preempt    take VMs away at --per-hour
+
+    One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
+    """
+    with _running() as control:
+        if mend_all or mend is not None:
+            control.mend(mend)
+        elif kind is not None:
+            given = {key: value for key, value in rule.items() if value is not None}
+            if lasting is not None:
+                given["until"] = control.clock()["seconds"] + lasting
+            control.fail(kind, **given)  # ty: ignore[invalid-argument-type] - click has checked it
+        faults = control.faults()
+    _answer(as_json, {"faults": faults}, *(_fault_lines(faults) or ["nothing goes wrong on purpose"]))
+
+
+@command.command()
+@click.option("--advance", type=Duration(), help="Move the cloud's time forward: 90s, 24h, ...")
+@click.option("--compression", type=click.FloatRange(min=0, min_open=True), help="Divide operation delays by this.")
+@options.json_option
+def clock(*, advance: float | None, compression: float | None, as_json: bool) -> None:
+    """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
+    with _running() as control:
+        if compression is not None:
+            control.set_compression(compression)
+        now = control.clock() if advance is None else control.advance(advance)
+        now["compression"] = control.status()["compression"]
+    said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
+    _answer(as_json, now, said)
+
+
+@command.command()
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many.")
+@click.option("--failed", is_flag=True, help="Only those that were refused.")
+@options.json_option
+def log(*, limit: int, failed: bool, as_json: bool) -> None:
+    """Show the last requests, oldest first. No body, query or header is ever kept."""
+    with _running() as control:
+        entries = control.log(limit=100_000 if failed else limit)
+    if failed:
+        entries = [entry for entry in entries if entry["status"] >= 400][-limit:]
+    lines = (
+        f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
+        for entry in entries
+    )
+    _answer(as_json, {"entries": entries}, *lines)
+
+
+@command.command()
+@click.argument("zone", required=False)
+@click.argument("generation", required=False)
+@click.argument("chips", required=False, type=click.IntRange(0))
+@click.option(
+    "--capacity",
+    type=click.Choice(["on-demand", "preemptible", "reserved"]),
+    default="preemptible",
+    show_default=True,
+    help="Which quota; spot draws on the preemptible one. reserved is a reservation.",
+)
+@click.option("--project", help="Whose; the project of the stack files when left out.")
+@click.option("--name", default="", help="Name of a reservation.")
+@click.option("--held-elsewhere", type=click.IntRange(0), default=0, help="Chips of it that others hold.")
+@click.option("--lift", is_flag=True, help="Remove the limit of ZONE and GENERATION.")
+@options.json_option
+def limit(
+    *,
+    zone: str | None,
+    generation: str | None,
+    chips: int | None,
+    capacity: Any,
+    project: str | None,
+    name: str,
+    held_elsewhere: int,
+    lift: bool,
+    as_json: bool,
+) -> None:
+    """Declare how many chips a zone gives of a generation; without arguments, list the limits.
+
+    A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
+    """
+    with _running() as control:
+        if zone is not None:
+            if generation is None or (chips is None and not lift):
+                raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
+            pot = {"project": project or _project(), "zone": zone, "generation": generation, "capacity": capacity}
+            if lift:
+                control.lift(**pot)
+            else:
+                control.limit(**pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
+        limits = control.limits()
+    lines = [
+        f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
+        f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"
+        for each in limits
+    ]
+    _answer(as_json, {"limits": limits}, *(lines or ["no limits are declared"]))
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    try:
+        yield
+    except (ControlError, daemon.DaemonError) as error:
+        raise Failure(str(error)) from None
+
+
+@contextmanager
+def _running() -> Generator[Control]:
+    home = workspace().home
+    with _told():
+        handle = daemon.running(home)
+        if handle is None:
+            raise Failure(f"the local cloud of {home} does not run; start it with `./tidepool cloud start`")
+        yield Control(handle.url)
+
+
+def _answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
+    if as_json:
+        machines(body)
+        return
+    for line in lines:
+        click.echo(line)
+
+
+def _status_lines(found: Mapping[str, Any]) -> list[str]:
+    if not found["running"]:
+        return ["it does not run; start it with `./tidepool cloud start`"]
+    nodes = ", ".join(f"{count} {state}" for state, count in found["nodes"].items()) or "none"
+    return [
+        f"url       {found['url']}",
+        f"pid       {found['pid']}",
+        f"time      {found['time']}",
+        f"TPU VMs   {nodes}",
+        f"faults    {found['faults']}",
+        f"limits    {found['limits']}",
+        f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
+    ]
+
+
+def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Each fault with what makes it differ from one that only has a kind."""
+    lines = []
+    for fault in faults:
+        plain = Rule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
+        said = " ".join(f"{key}={value}" for key, value in fault.items() if value != plain[key])
+        lines.append(f"{fault['id']:>3} {fault['kind']:<9} {said}".rstrip())
+    return lines
+
+
+def _project() -> str:
+    """The one project that the stack files name."""
+    root = workspace().root
+    texts = ((root / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8") for stack in stack_names(root))
+    projects = {pulumi_values(text).get("gcp:project", "") for text in texts} - {""}
+    if len(projects) != 1:
+        raise Refusal(f"the stack files name {len(projects)} projects; say which with --project")
+    return projects.pop()
