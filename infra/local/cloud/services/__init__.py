@@ -11,6 +11,8 @@ from infra.local.cloud.services import (
     resource_manager,
     secret_manager,
     service_usage,
+    storage_buckets,
+    storage_objects,
     tpu_nodes,
     tpu_places,
 )
@@ -26,6 +28,8 @@ __all__ = [
     "resource_manager",
     "secret_manager",
     "service_usage",
+    "storage_buckets",
+    "storage_objects",
     "tpu_nodes",
     "tpu_places",
 ]

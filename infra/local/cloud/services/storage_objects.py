@@ -1,0 +1,166 @@
+"""Cloud Storage: objects as the JSON API shows them: write, read, list, copy, compose, delete.
+
+Owns what a client may say of an object and how listings fold names into prefixes. Generations and preconditions are
+`storage_versions`. Source: cloud.google.com/storage/docs/json_api/v1/objects, read 2026-11.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from infra.local.cloud.errors import ApiError, invalid
+from infra.local.cloud.registry import Call, JsonObject, Response, handles
+from infra.local.cloud.services import bodies
+from infra.local.cloud.services import storage_listing as listings
+from infra.local.cloud.services import storage_versions as versions
+from infra.local.cloud.store import Resource
+
+_SAID_BY_CLIENT = frozenset(
+    {"contentType", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "metadata",
+     "customTime", "storageClass"}
+)  # fmt: skip
+_CHECKSUMS = frozenset({"md5Hash", "crc32c"})
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_MOST_SOURCES = 32
+
+
+@handles("storage.objects.insert")
+def insert_object(call: Call) -> JsonObject:
+    name = call.params.get("name") or call.body.get("name", "")
+    content, fields = b"", _said(call.body, _SAID_BY_CLIENT | _CHECKSUMS)
+    if call.media is not None:
+        content = call.media.data
+        fields.setdefault("contentType", call.media.content_type)
+    if "contentEncoding" in call.params:
+        fields["contentEncoding"] = call.params["contentEncoding"]
+    return _shown(call, versions.write(call.cloud, call.ids["bucket"], name, fields, content, call.params))
+
+
+@handles("storage.objects.get")
+def get_object(call: Call) -> JsonObject | Response:
+    held = _found(call)
+    body = held.body
+    if versions.check(call.params, generation=body["generation"], metageneration=body["metageneration"]):
+        return Response(304)
+    return _content(call, held) if call.params.get("alt") == "media" else _shown(call, held)
+
+
+@handles("storage.objects.list")
+def list_objects(call: Call) -> JsonObject:
+    bucket = versions.bucket(call.cloud, call.ids["bucket"]).name
+    prefix, noncurrent = call.params.get("prefix", ""), call.params.get("versions", False)
+    page = listings.page(versions.each(call.cloud, bucket, prefix, noncurrent=noncurrent), call.params)
+    answer = bodies.listing("items", [_shown(call, held) for held in page.items], page.next_token)
+    if page.prefixes:
+        answer["prefixes"] = list(page.prefixes)
+    return {"kind": "storage#objects", **answer}
+
+
+@handles("storage.objects.patch", "storage.objects.update")
+def change_object(call: Call) -> JsonObject:
+    held = _found(call)
+    versions.check_write(call.params, held)
+    sent = {key: value for key, value in call.body.items() if key in _SAID_BY_CLIENT}
+    kept = {key: value for key, value in held.body.items() if key not in _SAID_BY_CLIENT or key == "storageClass"}
+    current = held.body if call.method.endswith(".patch") else kept
+    return _shown(call, versions.change(call.cloud, held, bodies.merged(current, sent)))
+
+
+@handles("storage.objects.delete")
+def delete_object(call: Call) -> Response:
+    versions.delete(call.cloud, call.ids["bucket"], call.ids["object"], call.params)
+    return Response(204)
+
+
+@handles("storage.objects.copy")
+def copy_object(call: Call) -> JsonObject:
+    return _shown(call, _copied(call))
+
+
+@handles("storage.objects.rewrite")
+def rewrite_object(call: Call) -> JsonObject:
+    """A rewrite is done in its first call, whatever its size."""
+    made = _copied(call)
+    size = made.body["size"]
+    return {
+        "kind": "storage#rewriteResponse",
+        "totalBytesRewritten": size,
+        "objectSize": size,
+        "done": True,
+        "resource": _shown(call, made),
+    }
+
+
+@handles("storage.objects.compose")
+def compose_objects(call: Call) -> JsonObject:
+    bucket, sources = call.ids["destinationBucket"], call.body.get("sourceObjects") or []
+    if not 1 <= len(sources) <= _MOST_SOURCES:
+        raise invalid(f"{len(sources)} sources were given; 1 to {_MOST_SOURCES} are allowed.", field="sourceObjects")
+    parts = []
+    for source in sources:
+        held = versions.find(call.cloud, bucket, source.get("name", ""), source.get("generation"))
+        versions.check_write(source.get("objectPreconditions", {}), held)
+        parts.append(held)
+    content = b"".join(versions.data(call.cloud, part) for part in parts)
+    fields = {"contentType": parts[0].body.get("contentType", "application/octet-stream")}
+    fields |= _said(call.body.get("destination", {}), _SAID_BY_CLIENT)
+    made = versions.write(call.cloud, bucket, call.ids["destinationObject"], fields, content, call.params)
+    return _shown(call, made)
+
+
+def _said(body: JsonObject, names: frozenset[str]) -> JsonObject:
+    return {key: value for key, value in body.items() if key in names and value is not None}
+
+
+def _found(call: Call) -> Resource:
+    return versions.find(call.cloud, call.ids["bucket"], call.ids["object"], call.params.get("generation"))
+
+
+def _copied(call: Call) -> Resource:
+    """Metadata comes from the source unless the request has its own, as the service rules."""
+    ids, params = call.ids, call.params
+    source = versions.find(call.cloud, ids["sourceBucket"], ids["sourceObject"], params.get("sourceGeneration"))
+    versions.check_write(params, source, prefix="ifSource")
+    fields = _said(call.body, _SAID_BY_CLIENT) or _said(source.body, _SAID_BY_CLIENT)
+    fields.setdefault("contentType", source.body.get("contentType", "application/octet-stream"))
+    content = versions.data(call.cloud, source)
+    return versions.write(call.cloud, ids["destinationBucket"], ids["destinationObject"], fields, content, params)
+
+
+def _shown(call: Call, held: Resource) -> JsonObject:
+    body = held.body
+    path = f"b/{body['bucket']}/o/{quote(body['name'], safe='')}"
+    return {
+        **body,
+        "kind": "storage#object",
+        "id": f"{body['bucket']}/{body['name']}/{body['generation']}",
+        "selfLink": call.base + path,
+        "mediaLink": f"{call.root}/download/storage/v1/{path}?generation={body['generation']}&alt=media",
+        "generation": str(body["generation"]),
+        "metageneration": str(body["metageneration"]),
+        "etag": versions.etag(held),
+    }
+
+
+def _content(call: Call, held: Resource) -> Response:
+    """The bytes, or the range of them that the request's header names."""
+    body, content = held.body, versions.data(call.cloud, held)
+    headers = {
+        "etag": versions.etag(held),
+        "x-goog-generation": str(body["generation"]),
+        "x-goog-metageneration": str(body["metageneration"]),
+        "x-goog-hash": f"crc32c={body['crc32c']},md5={body['md5Hash']}",
+        "x-goog-stored-content-length": body["size"],
+    }
+    kind = body.get("contentType", "application/octet-stream")
+    asked = _RANGE.fullmatch(call.headers.get("range", ""))
+    if asked is None or asked[0] == "bytes=-":
+        return Response(200, content, headers, kind)
+    first = int(asked[1]) if asked[1] else max(0, len(content) - int(asked[2]))
+    last = min(int(asked[2]), len(content) - 1) if asked[1] and asked[2] else len(content) - 1
+    if first > last:
+        raise ApiError(416, "The requested range cannot be satisfied.", reason="requestedRangeNotSatisfiable")
+    return Response(
+        206, content[first : last + 1], {**headers, "content-range": f"bytes {first}-{last}/{len(content)}"}, kind
+    )
