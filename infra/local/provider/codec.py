@@ -50,7 +50,7 @@ def _encode_value(field: Field, value: Any) -> Any:
         case Kind.TEXTS:
             return list(value)
         case _:
-            return value
+            return field.spelled(value) if field.spelled else value
 
 
 def _put(body: dict[str, Any], path: str, value: Any) -> None:

@@ -47,7 +47,7 @@ class Field:
     same: two spellings of one value (`30d` and `2592000s`). unordered: a list whose order means nothing.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     keeps_empty: false, 0, empty text and `{}` are sent too; elsewhere they are left out, as the service drops them.
-    wire_text: a number that stands as text in JSON (int64).
+    wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written.
     keyed: a list that is a map on the wire, by this property of its elements.
     inner: the properties of a block.
     """
@@ -68,6 +68,7 @@ class Field:
     computed: bool = False
     keeps_empty: bool = False
     wire_text: bool = False
+    spelled: Callable[[Any], Any] | None = None
     keyed: str = ""
     inner: Mapping[str, Field] = field(default_factory=dict)
 
@@ -113,6 +114,7 @@ class Marks(TypedDict, total=False):
     computed: bool
     keeps_empty: bool
     wire_text: bool
+    spelled: Callable[[Any], Any] | None
     keyed: str
 
 

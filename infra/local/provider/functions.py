@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from infra.local.engine.provider import ProviderError
 from infra.local.provider.settings import Settings
-from infra.local.provider.transport import Api, ApiError, Never
+from infra.local.provider.transport import Api, ApiError
 
 Function = Callable[[Api, Settings, Mapping[str, Any]], dict[str, Any]]
 
@@ -19,7 +19,7 @@ def _get_project(api: Api, settings: Settings, args: Mapping[str, Any]) -> dict[
     if not project:
         raise ProviderError("getProject: give a projectId, or set gcp:project")
     try:
-        found = api.call("GET", f"v1/projects/{project}", api.deadline(None, Never()))
+        found = api.call("GET", f"v1/projects/{project}", api.deadline())
     except ApiError as error:
         raise ProviderError(f"Error reading project {project}: {error}") from error
     return {

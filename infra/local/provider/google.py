@@ -24,7 +24,7 @@ from infra.local.engine.provider import (
     ReadResult,
 )
 from infra.local.provider.checker import Findings, check_fields, fill_name
-from infra.local.provider.codec import DEFAULTS, as_written, decode, encode, overlay, plain
+from infra.local.provider.codec import DEFAULTS, as_written, decode, encode, has_unknown, overlay, plain
 from infra.local.provider.differ import compare
 from infra.local.provider.fields import table
 from infra.local.provider.functions import FUNCTIONS
@@ -33,7 +33,7 @@ from infra.local.provider.operations import OperationFailedError, OperationTimeo
 from infra.local.provider.resource import Call, ResourceType, Values
 from infra.local.provider.settings import Settings
 from infra.local.provider.tables import TYPES
-from infra.local.provider.transport import Api, ApiError, Never
+from infra.local.provider.transport import Api, ApiError
 
 _TOP = re.compile(r"[.\[]")
 _GONE: Final = 404
@@ -126,7 +126,7 @@ class GoogleProvider:
             values=self._values(kind, inputs),
             body=self._body(kind, inputs, None),
         )
-        resource_id = kind.identity.fill(call.values)
+        resource_id = kind.id_of(call.values)
         try:
             kind.calls.create(call)
         except ApiError as error:
@@ -157,7 +157,7 @@ class GoogleProvider:
         kind = TYPES[token]
         values = self._values(kind, inputs, resource_id)
         try:
-            found = kind.calls.read(Call(api=self._api, deadline=self._api.deadline(None, Never()), values=values))
+            found = kind.calls.read(Call(api=self._api, deadline=self._api.deadline(), values=values))
         except (ApiError, OperationTimeoutError) as error:
             raise ProviderError(f"Error reading {kind.noun} {resource_id}: {error}") from error
         if found is None:
@@ -224,7 +224,7 @@ class GoogleProvider:
 
     def _locate(self, kind: ResourceType, inputs: Mapping[str, Any]) -> str | None:
         values = self._values(kind, inputs)
-        return kind.identity.fill(values) if kind.identity.known(values) else None
+        return kind.id_of(values) if kind.identity.known(values) and not has_unknown(values.get("condition")) else None
 
     def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:
         kind = TYPES[token]

@@ -1,7 +1,7 @@
 """Waiting for long-running operations, in the two shapes that Google's APIs have.
 
-An operation is asked for at once and then after a quarter of the time it has taken so far, so that a quick one is
-noticed in milliseconds and a slow one costs few calls.
+An operation is asked for soon, and then whenever it has taken half as long again: a quick one is noticed within a
+third of its time, a slow one costs few calls.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from infra.local.provider.transport import Api, ApiError, Deadline
 
-_SHORTEST_POLL, _LONGEST_POLL = 0.02, 2.0
+_SHORTEST_POLL, _LONGEST_POLL = 0.05, 5.0
 
 
 class Wait(StrEnum):
@@ -33,12 +33,14 @@ class OperationTimeoutError(Exception):
 
 
 def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
-    """Ask until `ended`. Raises OperationTimeoutError, CancelledError."""
+    """Ask until `ended`, after a first pause. Raises OperationTimeoutError, CancelledError."""
     began = deadline.now()
-    while not ended():
+    while True:
+        deadline.pause(min(_LONGEST_POLL, max(_SHORTEST_POLL, (deadline.now() - began) / 2)))
+        if ended():
+            return
         if deadline.left() <= 0:
             raise OperationTimeoutError(f"still running after {deadline.seconds:g} s")
-        deadline.pause(min(_LONGEST_POLL, max(_SHORTEST_POLL, (deadline.now() - began) / 4)))
 
 
 def wait(api: Api, shape: Wait, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
@@ -57,12 +59,15 @@ def _wait_lro(api: Api, base: str, operation: Mapping[str, Any], deadline: Deadl
     latest = dict(operation)
 
     def ended() -> bool:
-        nonlocal latest
-        if not latest.get("done") and "name" in latest:
-            latest = _ask(api, f"{base}/{operation['name']}", deadline) or latest
         return bool(latest.get("done")) or "name" not in latest
 
-    poll(deadline, ended)
+    def ask() -> bool:
+        nonlocal latest
+        latest = _ask(api, f"{base}/{operation['name']}", deadline) or latest
+        return ended()
+
+    if not ended():
+        poll(deadline, ask)
     if error := latest.get("error"):
         raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
 
@@ -77,13 +82,13 @@ def _wait_compute(api: Api, base: str, operation: Mapping[str, Any], deadline: D
     project = operation["selfLink"].split("/projects/", 1)[1].split("/", 1)[0]
     path = f"{base}/projects/{project}/{place}/operations/{operation['name']}"
 
-    def ended() -> bool:
+    def ask() -> bool:
         nonlocal latest
-        if latest.get("status") != "DONE":
-            latest = _ask(api, path, deadline) or latest
+        latest = _ask(api, path, deadline) or latest
         return latest.get("status") == "DONE"
 
-    poll(deadline, ended)
+    if latest.get("status") != "DONE":
+        poll(deadline, ask)
     if errors := (latest.get("error") or {}).get("errors"):
         raise OperationFailedError(
             "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in errors)

@@ -62,10 +62,10 @@ class IamMember:
                 raise
             return None
         for binding in policy.get("bindings") or []:
-            members = {tidy_member(member) for member in binding.get("members", [])}
-            if _is_of(binding, call.values) and tidy_member(call.values["member"]) in members:
-                found = {"role": binding["role"], "member": call.values["member"], "etag": policy.get("etag", "")}
-                return found | ({"condition": binding["condition"]} if binding.get("condition") else {})
+            for member in binding.get("members", []):
+                if _is_grant(binding, member, call.values):
+                    found = {"role": binding["role"], "member": member, "etag": policy.get("etag", "")}
+                    return found | ({"condition": binding["condition"]} if binding.get("condition") else {})
         return None
 
     def update(self, call: Call) -> None:
@@ -108,6 +108,20 @@ def _condition(holder: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _is_of(binding: Mapping[str, Any], grant: Mapping[str, Any]) -> bool:
     return binding.get("role") == grant["role"] and _condition(binding) == _condition(grant)
+
+
+def qualifier(values: Mapping[str, Any]) -> str:
+    """What the official provider puts behind the id of a conditional grant."""
+    title = _condition(values)[0]
+    return f"/{title}" if title else ""
+
+
+def _is_grant(binding: Mapping[str, Any], member: str, wanted: Mapping[str, Any]) -> bool:
+    """Whether this is the grant that is asked for. An import knows the member and the title only as one text."""
+    if _is_of(binding, wanted):
+        return tidy_member(member) == tidy_member(wanted["member"])
+    imported = binding.get("role") == wanted["role"] and not wanted.get("condition")
+    return imported and tidy_member(member) + qualifier(binding) == wanted["member"]
 
 
 def _with(bindings: list[dict[str, Any]], grant: Mapping[str, Any]) -> list[dict[str, Any]]:

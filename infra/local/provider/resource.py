@@ -56,10 +56,18 @@ class Path:
         return match.groupdict() if match else None
 
 
+_FORMS = {
+    "role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+",
+    "member": r".+",
+    "bucket": r"b/[^/]+",
+    "keyRing": r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+",
+    "serviceAccountId": r"projects/[^/]+/serviceAccounts/[^/]+",
+}
+
+
 def _group(hole: str) -> str:
-    """A role and a member have slashes and colons of their own; every other part of a path has no slash."""
-    forms = {"role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+", "member": r".+", "keyRing": r".+"}
-    return f"(?P<{hole}>{forms.get(hole, '[^/]+')})"
+    """Some parts of a path have slashes of their own; every other part has none."""
+    return f"(?P<{hole}>{_FORMS.get(hole, '[^/]+')})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +122,7 @@ class ResourceType:
     naming: how a name is made where the program gives none.
     derived: outputs that follow from given values (an account's email).
     tidied: how an input that has several spellings stands in paths (`bucket` without `b/`).
+    qualified: what follows an id because of further values (the title of a grant's condition).
     replaced_in_turn: always deleted before its replacement is made.
     """
 
@@ -127,4 +136,9 @@ class ResourceType:
     naming: Naming | None = None
     derived: Mapping[str, Path] = field(default_factory=dict)
     tidied: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    qualified: Callable[[Values], str] | None = None
     replaced_in_turn: bool = False
+
+    def id_of(self, values: Values) -> str:
+        """The id that these values lead to."""
+        return self.identity.fill(values) + (self.qualified(values) if self.qualified else "")

@@ -53,7 +53,8 @@ class Rest:
             found = self._get(call)
             return found is None or self.settling is None or not self.settling(found)
 
-        poll(call.deadline, settled)
+        if not settled():
+            poll(call.deadline, settled)
         return found
 
     def _get(self, call: Call) -> dict[str, Any] | None:

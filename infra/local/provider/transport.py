@@ -71,17 +71,32 @@ class Deadline:
             raise CancelledError("the run was cancelled while Google Cloud was still working on this")
 
 
+class Never:
+    """A run that nobody gives up: for calls that wait for little."""
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        time.sleep(timeout or 0.0)
+        return False
+
+
 def _turns() -> defaultdict[str, threading.Lock]:
     return defaultdict(threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One root URL and its kept-alive connections; safe for many threads."""
+    """One root URL and its kept-alive connections; safe for many threads.
+
+    now: the clock of deadlines. idle: how a call waits that nobody can cancel.
+    """
 
     url: str
     connections: int = 64
     now: Monotonic = time.monotonic
+    idle: Cancel = field(default_factory=Never)
     _pool: urllib3.HTTPConnectionPool = field(init=False, repr=False)
     _turns: defaultdict[str, threading.Lock] = field(init=False, repr=False, default_factory=_turns)
 
@@ -89,9 +104,9 @@ class Api:
         pool = urllib3.connectionpool.connection_from_url(self.url, maxsize=self.connections, retries=False)
         object.__setattr__(self, "_pool", pool)
 
-    def deadline(self, seconds: float | None, cancel: Cancel) -> Deadline:
+    def deadline(self, seconds: float | None = None, cancel: Cancel | None = None) -> Deadline:
         allowed = DEFAULT_TIMEOUT if seconds is None else seconds
-        return Deadline(ends=self.now() + allowed, seconds=allowed, cancel=cancel, now=self.now)
+        return Deadline(ends=self.now() + allowed, seconds=allowed, cancel=cancel or self.idle, now=self.now)
 
     def turn(self, subject: str) -> AbstractContextManager[bool]:
         """One at a time for what is read, changed and written back as a whole: a policy, a router's NATs."""
@@ -141,14 +156,3 @@ def _error(code: int, data: bytes) -> ApiError:
         return ApiError(code, error["message"], reason=reasons[0].get("reason", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return ApiError(code, data.decode(errors="replace").strip() or HTTPStatus(code).phrase)
-
-
-class Never:
-    """A run that nobody gives up: for calls that wait for little."""
-
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, timeout: float | None = None) -> bool:
-        time.sleep(timeout or 0.0)
-        return False

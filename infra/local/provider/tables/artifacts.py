@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
 from infra.local.provider.operations import Wait
-from infra.local.provider.policy import Endpoint, IamMember
+from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest
 from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
-from infra.local.provider.tables.rules import last_part, same_duration, same_last_part, same_text
+from infra.local.provider.tables.rules import in_seconds, last_part, same_duration, same_last_part, same_text
 
 _BASE = "v1"
 _ITEM = Path("projects/{project}/locations/{location}/repositories/{repositoryId}")
@@ -22,8 +22,8 @@ _CONDITION = {
     "tagPrefixes": texts(),
     "versionNamePrefixes": texts(),
     "packageNamePrefixes": texts(),
-    "olderThan": text(same=same_duration),
-    "newerThan": text(same=same_duration),
+    "olderThan": text(same=same_duration, spelled=in_seconds),
+    "newerThan": text(same=same_duration, spelled=in_seconds),
 }
 
 _CUSTOM_UPSTREAM = block({"uri": text(replaces=True)}, replaces=True)
@@ -128,6 +128,7 @@ REPOSITORY_IAM_MEMBER = ResourceType(
     },
     derived={"repository": _OWNER},
     tidied={"repository": last_part, **TIDY_GRANT},
+    qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_BASE}/{_OWNER.template}"),
         get=Endpoint(method="GET", suffix=":getIamPolicy"),

@@ -10,7 +10,7 @@ from infra.local.provider.account import Account
 from infra.local.provider.checker import Naming
 from infra.local.provider.enablement import Enablement
 from infra.local.provider.fields import flag, text
-from infra.local.provider.policy import Endpoint, IamMember
+from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.tables.common import COMMON, GRANT, TIDY_GRANT
 from infra.local.provider.tables.rules import shaped
@@ -61,6 +61,7 @@ ACCOUNT_IAM_MEMBER = ResourceType(
         **GRANT,
     },
     tidied=TIDY_GRANT,
+    qualified=qualifier,
     calls=IamMember(
         owner=Path("v1/{serviceAccountId}"),
         get=Endpoint(method="POST", suffix=":getIamPolicy", query={"options.requestedPolicyVersion": "3"}),
@@ -75,6 +76,7 @@ PROJECT_IAM_MEMBER = ResourceType(
     fields={"project": text(required=True, replaces=True, local=True), **GRANT},
     tidied=TIDY_GRANT,
     replaced_in_turn=True,
+    qualified=qualifier,
     calls=IamMember(
         owner=Path("v1/projects/{project}"),
         get=Endpoint(method="POST", suffix=":getIamPolicy", body=_VERSION_3),

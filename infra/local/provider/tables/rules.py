@@ -23,7 +23,13 @@ COMPUTE_NAME = shaped(
 
 def same_duration(old: str, new: str) -> bool:
     """`30d` and `2592000s` are one duration."""
-    return _seconds(old) is not None and _seconds(old) == _seconds(new)
+    return in_seconds(old) == in_seconds(new)
+
+
+def in_seconds(duration: str) -> str:
+    """`30d` as `2592000s`, the only form that the API takes; what is no duration stays for the service to refuse."""
+    seconds = _seconds(duration)
+    return duration if seconds is None else f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
 
 
 def _seconds(duration: str) -> float | None:

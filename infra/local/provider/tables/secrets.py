@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import block, blocks, flag, table, text
-from infra.local.provider.policy import Endpoint, IamMember
+from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest
 from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
@@ -87,6 +87,7 @@ SECRET_IAM_MEMBER = ResourceType(
     },
     derived={"secretId": _ITEM},
     tidied={"secretId": last_part, **TIDY_GRANT},
+    qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_BASE}/{_ITEM.template}"),
         get=Endpoint(method="GET", suffix=":getIamPolicy", query={"options.requestedPolicyVersion": "3"}),

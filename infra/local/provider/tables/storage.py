@@ -8,7 +8,7 @@ from __future__ import annotations
 from infra.local.provider.bucket import Bucket
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
-from infra.local.provider.policy import Endpoint, IamMember
+from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.tables.common import COMMON, GRANT, TIDY_GRANT
 from infra.local.provider.tables.rules import same_text
@@ -114,6 +114,7 @@ BUCKET_IAM_MEMBER = ResourceType(
     identity=Path("{bucket}/{role}/{member}"),
     fields={"bucket": text(required=True, replaces=True, local=True, same=_same_bucket), **GRANT},
     tidied={"bucket": _with_prefix, **TIDY_GRANT},
+    qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_BASE}/{{bucket}}"),
         get=Endpoint(method="GET", suffix="/iam", query={"optionsRequestedPolicyVersion": "3"}),

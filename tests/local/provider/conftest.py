@@ -1,0 +1,58 @@
+"""A provider at a local cloud on loopback, with time that passes only when somebody waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from infra.local.cloud.testing import TestCloud, running_cloud
+from infra.local.provider import GoogleProvider
+from infra.local.provider.settings import Settings
+from infra.local.provider.transport import Api
+
+PROJECT = "hai-gcp-models"
+
+
+class VirtualTime:
+    """A clock and a `Cancel` in one: whoever waits moves it, and nobody really waits."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.waits: list[float] = []
+        self.cancelled = False
+
+    def now(self) -> float:
+        return self.seconds
+
+    def is_set(self) -> bool:
+        return self.cancelled
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout or 0.0)
+        self.seconds += timeout or 0.0
+        return self.cancelled
+
+
+@pytest.fixture(scope="session")
+def serving() -> Iterator[TestCloud]:
+    """One cloud for the session, its answers checked against Google's discovery documents."""
+    with running_cloud(ticking=0.05) as cloud:
+        yield cloud
+
+
+@pytest.fixture
+def cloud(serving: TestCloud) -> TestCloud:
+    serving.control.reset()
+    return serving
+
+
+@pytest.fixture
+def virtual() -> VirtualTime:
+    return VirtualTime()
+
+
+@pytest.fixture
+def provider(cloud: TestCloud, virtual: VirtualTime) -> GoogleProvider:
+    api = Api(cloud.url, now=virtual.now, idle=virtual)
+    return GoogleProvider(cloud.url, api=api, settings=Settings(project=PROJECT))

@@ -1,0 +1,296 @@
+"""Every type goes through its whole life at the local cloud, and what was read back is what was declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from infra.local.provider import GoogleProvider
+from infra.local.provider.codec import DEFAULTS
+from infra.local.provider.tables import TYPES
+
+PROJECT = "hai-gcp-models"
+NETWORK = f"projects/{PROJECT}/global/networks/ci"
+READER = f"serviceAccount:runner@{PROJECT}.iam.gserviceaccount.com"
+CONDITION = {"title": "only fleet/", "expression": 'resource.name.startsWith("projects/_/buckets/b/objects/fleet/")'}
+
+
+@dataclass(frozen=True)
+class Life:
+    """inputs: as a program writes them. id: where it is found. change: inputs after an update in place, by path's top.
+    needs: resources that must be there first. shows: some of its outputs. stays: a destroy leaves it on the service.
+    """
+
+    token: str
+    id: str
+    inputs: dict[str, Any]
+    change: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[tuple[str, dict[str, Any]], ...] = ()
+    shows: dict[str, Any] = field(default_factory=dict)
+    stays: bool = False
+
+
+THE_NETWORK = ("gcp:compute/network:Network", {"name": "ci", "autoCreateSubnetworks": False})
+THE_ROUTER = ("gcp:compute/router:Router", {"name": "ci", "region": "us-west4", "network": NETWORK})
+THE_ACCOUNT = ("gcp:serviceaccount/account:Account", {"accountId": "runner"})
+THE_REPOSITORY = (
+    "gcp:artifactregistry/repository:Repository",
+    {"repositoryId": "marin", "location": "us-west4", "format": "DOCKER"},
+)
+THE_SECRET = ("gcp:secretmanager/secret:Secret", {"secretId": "token", "replication": {"auto": {}}})
+THE_BUCKET = ("gcp:storage/bucket:Bucket", {"name": "fleet-records", "location": "us-west4"})
+THE_RING = ("gcp:kms/keyRing:KeyRing", {"name": "tidepool", "location": "us-central1"})
+RING = f"projects/{PROJECT}/locations/us-central1/keyRings/tidepool"
+
+LIVES = [
+    Life(
+        "gcp:tpu/v2Vm:V2Vm",
+        f"projects/{PROJECT}/locations/us-west4-a/nodes/tpu-ci-us-west4-a-0",
+        {
+            "name": "tpu-ci-us-west4-a-0",
+            "zone": "us-west4-a",
+            "acceleratorType": "v5litepod-4",
+            "runtimeVersion": "v2-alpha-tpuv5-lite",
+            "description": "a runner",
+            "labels": {"tidepool-pool": "tpu-ci"},
+            "metadata": {"startup-script": "#!/bin/sh\ntrue\n"},
+            "tags": ["runner"],
+            "schedulingConfig": {"preemptible": True},
+            "networkConfig": {"network": NETWORK, "enableExternalIps": False},
+            "serviceAccount": {"email": READER.partition(":")[2], "scopes": ["cloud-platform"]},
+            "shieldedInstanceConfig": {"enableSecureBoot": True},
+        },
+        change={"labels": {"tidepool-pool": "other", "owner": "ci"}, "metadata": {}, "description": ""},
+        shows={
+            "state": "READY",
+            "project": PROJECT,
+            "deletionPolicy": "DELETE",
+            "effectiveLabels": {"tidepool-pool": "tpu-ci", "goog-pulumi-provisioned": "true"},
+            "pulumiLabels": {"tidepool-pool": "tpu-ci", "goog-pulumi-provisioned": "true"},
+        },
+    ),
+    Life(
+        "gcp:compute/network:Network",
+        NETWORK,
+        {"name": "ci", "autoCreateSubnetworks": False, "routingMode": "REGIONAL"},
+        change={"routingMode": "GLOBAL"},
+        shows={"project": PROJECT, "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL"},
+    ),
+    Life(
+        "gcp:compute/subnetwork:Subnetwork",
+        f"projects/{PROJECT}/regions/us-west4/subnetworks/ci-us-west4",
+        {
+            "name": "ci-us-west4",
+            "region": "us-west4",
+            "network": NETWORK,
+            "ipCidrRange": "10.0.0.0/24",
+            "privateIpGoogleAccess": True,
+        },
+        change={"ipCidrRange": "10.0.0.0/20", "privateIpGoogleAccess": False},
+        needs=(THE_NETWORK,),
+        shows={"gatewayAddress": "10.0.0.1", "region": "us-west4", "project": PROJECT},
+    ),
+    Life(
+        "gcp:compute/router:Router",
+        f"projects/{PROJECT}/regions/us-west4/routers/ci",
+        THE_ROUTER[1],
+        change={"description": "the way out"},
+        needs=(THE_NETWORK,),
+    ),
+    Life(
+        "gcp:compute/routerNat:RouterNat",
+        f"{PROJECT}/us-west4/ci/out",
+        {
+            "name": "out",
+            "region": "us-west4",
+            "router": "ci",
+            "natIpAllocateOption": "AUTO_ONLY",
+            "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+        },
+        change={"udpIdleTimeoutSec": 60, "logConfig": {"enable": True, "filter": "ERRORS_ONLY"}},
+        needs=(THE_NETWORK, THE_ROUTER),
+        shows={"tcpEstablishedIdleTimeoutSec": 1200, "router": "ci"},
+    ),
+    Life(
+        "gcp:artifactregistry/repository:Repository",
+        f"projects/{PROJECT}/locations/us-west4/repositories/marin",
+        {
+            **THE_REPOSITORY[1],
+            "description": "images",
+            "labels": {"owner": "ci"},
+            "cleanupPolicyDryRun": False,
+            "cleanupPolicies": [
+                {"id": "keep-newest", "action": "KEEP", "mostRecentVersions": {"keepCount": 16}},
+                {"id": "delete-old", "action": "DELETE", "condition": {"tagState": "ANY", "olderThan": "30d"}},
+            ],
+        },
+        change={
+            "cleanupPolicies": [
+                {"id": "delete-old", "action": "DELETE", "condition": {"tagState": "ANY", "olderThan": "10d"}}
+            ]
+        },
+        shows={"name": "marin", "mode": "STANDARD_REPOSITORY"},
+    ),
+    Life(
+        "gcp:artifactregistry/repository:Repository",
+        f"projects/{PROJECT}/locations/us/repositories/ghcr",
+        {
+            "repositoryId": "ghcr",
+            "location": "us",
+            "format": "DOCKER",
+            "mode": "REMOTE_REPOSITORY",
+            "remoteRepositoryConfig": {
+                "description": "Pull-through mirror",
+                "dockerRepository": {"customRepository": {"uri": "https://ghcr.io"}},
+            },
+        },
+        change={"description": "a mirror"},
+    ),
+    Life(
+        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+        f"projects/{PROJECT}/locations/us-west4/repositories/marin/roles/artifactregistry.reader/{READER}",
+        {"repository": "marin", "location": "us-west4", "role": "roles/artifactregistry.reader", "member": READER},
+        needs=(THE_REPOSITORY, THE_ACCOUNT),
+        shows={"repository": f"projects/{PROJECT}/locations/us-west4/repositories/marin"},
+    ),
+    Life(
+        "gcp:serviceaccount/account:Account",
+        f"projects/{PROJECT}/serviceAccounts/runner@{PROJECT}.iam.gserviceaccount.com",
+        {"accountId": "runner", "displayName": "runner", "description": "runs jobs"},
+        change={"displayName": "a runner", "disabled": True},
+        shows={
+            "email": f"runner@{PROJECT}.iam.gserviceaccount.com",
+            "member": READER,
+            "name": f"projects/{PROJECT}/serviceAccounts/runner@{PROJECT}.iam.gserviceaccount.com",
+        },
+    ),
+    Life(
+        "gcp:serviceaccount/iAMMember:IAMMember",
+        f"projects/{PROJECT}/serviceAccounts/runner@{PROJECT}.iam.gserviceaccount.com/roles/iam.serviceAccountUser/"
+        "user:ada@example.com",
+        {
+            "serviceAccountId": f"projects/{PROJECT}/serviceAccounts/runner@{PROJECT}.iam.gserviceaccount.com",
+            "role": "roles/iam.serviceAccountUser",
+            "member": "user:Ada@Example.com",
+        },
+        needs=(THE_ACCOUNT,),
+    ),
+    Life(
+        "gcp:projects/iAMMember:IAMMember",
+        f"{PROJECT}/roles/tpu.viewer/{READER}",
+        {"project": PROJECT, "role": "roles/tpu.viewer", "member": READER},
+        needs=(THE_ACCOUNT,),
+    ),
+    Life(
+        "gcp:projects/service:Service",
+        f"{PROJECT}/tpu.googleapis.com",
+        {"service": "tpu.googleapis.com", "disableOnDestroy": True},
+        change={"disableDependentServices": True},
+    ),
+    Life(
+        "gcp:secretmanager/secret:Secret",
+        f"projects/{PROJECT}/secrets/token",
+        {**THE_SECRET[1], "labels": {"owner": "ci"}},
+        change={"labels": {"owner": "fleet"}, "annotations": {"why": "jobs"}},
+    ),
+    Life(
+        "gcp:secretmanager/secretIamMember:SecretIamMember",
+        f"projects/{PROJECT}/secrets/token/roles/secretmanager.secretAccessor/{READER}",
+        {"secretId": "token", "role": "roles/secretmanager.secretAccessor", "member": READER},
+        needs=(THE_SECRET, THE_ACCOUNT),
+        shows={"secretId": f"projects/{PROJECT}/secrets/token"},
+    ),
+    Life(
+        "gcp:storage/bucket:Bucket",
+        "fleet-records",
+        {
+            "name": "fleet-records",
+            "location": "us-west4",
+            "labels": {"owner": "ci", "team": "infra"},
+            "uniformBucketLevelAccess": True,
+            "publicAccessPrevention": "enforced",
+            "versioning": {"enabled": True},
+            "lifecycleRules": [
+                {"action": {"type": "Delete"}, "condition": {"numNewerVersions": 50, "withState": "ARCHIVED"}}
+            ],
+        },
+        change={"labels": {"owner": "fleet"}, "lifecycleRules": [], "versioning": {"enabled": False}},
+        shows={"url": "gs://fleet-records", "storageClass": "STANDARD", "location": "US-WEST4"},
+    ),
+    Life(
+        "gcp:storage/bucketIAMMember:BucketIAMMember",
+        f"b/fleet-records/roles/storage.objectViewer/{READER}/only fleet/",
+        {"bucket": "fleet-records", "role": "roles/storage.objectViewer", "member": READER, "condition": CONDITION},
+        needs=(THE_ACCOUNT, ("gcp:storage/bucket:Bucket", {**THE_BUCKET[1], "uniformBucketLevelAccess": True})),
+        shows={"bucket": "b/fleet-records"},
+    ),
+    Life("gcp:kms/keyRing:KeyRing", RING, {"name": "tidepool", "location": "us-central1"}, stays=True),
+    Life(
+        "gcp:kms/cryptoKey:CryptoKey",
+        f"{RING}/cryptoKeys/state",
+        {"name": "state", "keyRing": RING, "labels": {"owner": "ci"}},
+        change={"rotationPeriod": "7776000s", "labels": {"owner": "fleet"}},
+        needs=(THE_RING,),
+        shows={"purpose": "ENCRYPT_DECRYPT"},
+        stays=True,
+    ),
+]
+
+
+def made(provider: GoogleProvider, virtual: Any, token: str, inputs: dict[str, Any]) -> tuple[str, dict, dict]:
+    checked = provider.check(token, "it", "urn:it", inputs, None)
+    assert checked.failures == ()
+    created = provider.create(token, checked.inputs, None, virtual)
+    return created.id, checked.inputs, created.outputs
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}")
+def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: GoogleProvider, virtual: Any) -> None:
+    for token, inputs in life.needs:
+        made(provider, virtual, token, inputs)
+
+    resource_id, inputs, outputs = made(provider, virtual, life.token, life.inputs)
+    assert resource_id == life.id
+    assert provider.locate(life.token, inputs) == life.id
+    assert {name: outputs[name] for name in life.shows} == life.shows
+    assert provider.diff(life.token, life.id, inputs, outputs, inputs).detailed == {}
+
+    read = provider.read(life.token, life.id, inputs)
+    assert read is not None
+    assert read.outputs == outputs
+    assert provider.diff(life.token, life.id, read.inputs, read.outputs, inputs).detailed == {}
+    assert provider.diff(life.token, life.id, inputs, outputs, read.inputs).detailed == {}
+
+    if life.change:
+        wanted = provider.check(life.token, "it", "urn:it", {**life.inputs, **life.change}, inputs).inputs
+        diff = provider.diff(life.token, life.id, inputs, outputs, wanted).detailed
+        assert diff
+        assert not any(each.replaces for each in diff.values())
+        outputs = provider.update(life.token, life.id, inputs, outputs, wanted, None, virtual)
+        assert provider.diff(life.token, life.id, wanted, outputs, wanted).detailed == {}
+        inputs = wanted
+
+    provider.delete(life.token, life.id, outputs, None, virtual)
+    gone = provider.read(life.token, life.id, inputs)
+    assert (gone is not None) == life.stays
+    provider.delete(life.token, life.id, outputs, None, virtual)
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}")
+def test_an_import_needs_nothing_but_the_id(life: Life, provider: GoogleProvider, virtual: Any) -> None:
+    for token, inputs in life.needs:
+        made(provider, virtual, token, inputs)
+    _, inputs, outputs = made(provider, virtual, life.token, life.inputs)
+    read = provider.read(life.token, life.id, {})
+    assert read is not None
+    computed = {name for name, field in TYPES[life.token].fields.items() if field.computed}
+    assert {name: read.outputs[name] for name in computed} == {name: outputs[name] for name in computed}
+    differences = provider.diff(life.token, life.id, read.inputs, read.outputs, inputs).detailed
+    assert not any(each.replaces for each in differences.values()), differences
+    assert DEFAULTS in read.inputs
+
+
+def test_every_type_of_the_table_has_a_life() -> None:
+    assert {life.token for life in LIVES} == set(TYPES)
