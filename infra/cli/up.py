@@ -82,7 +82,7 @@ def apply(session: Session, plan: Plan) -> tuple[Plan, float]:
     working = session.engine(continue_on_error=safe_to_continue(plan))
     try:
         with Progress(session.console, changes) as progress:
-            run = working.up(progress)
+            run = working.up(progress, planned=plan)
             return run, progress.seconds
     except KeyboardInterrupt:
         stack = session.request.stack

@@ -74,8 +74,12 @@ class Engine(Protocol):
         """What `up` would do. Changes nothing, and makes no state where none is."""
         ...
 
-    def up(self, listener: Listener | None = None) -> Plan:
-        """Make the cloud as the program says. Creates the stack's state on first use."""
+    def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        """Make the cloud as the program says. Creates the stack's state on first use.
+
+        planned: what `preview` of the same request has just said, without a fault; the program is then not tried out
+        again, and what a failure kept from beginning is told as SKIPPED.
+        """
         ...
 
     def refresh(self, listener: Listener | None = None) -> Plan:

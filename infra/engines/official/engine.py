@@ -40,7 +40,6 @@ class OfficialEngine:
         self._request = request
         self._environ = environ
         self._given_runner = runner
-        self._planned: Plan | None = None
 
     def preview(self, listener: Listener | None = None) -> Plan:
         self._check()
@@ -54,10 +53,9 @@ class OfficialEngine:
             with scratch(self._request, self._place, self._runner) as work:
                 work.create_stack(self._request.stack)
                 self._run(recorder, self._stack(work).preview, options)
-        self._planned = self._plan(recorder)
-        return self._planned
+        return self._plan(recorder)
 
-    def up(self, listener: Listener | None = None) -> Plan:
+    def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
         options = {
             **self._options,
@@ -69,7 +67,8 @@ class OfficialEngine:
             recorder = Recorder(listener, planning=False)
             self._settled(work, recorder, create=True)
             self._run(recorder, self._stack(work).up, options, work)
-            return self._with_unreached(self._plan(recorder, self._outputs(work)))
+            run = self._plan(recorder, self._outputs(work))
+            return _with_unreached(run, planned) if planned and run.failed else run
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self._change_state(listener, "refresh")
@@ -164,17 +163,16 @@ class OfficialEngine:
             diagnostics=recorder.diagnostics(),
         )
 
-    def _with_unreached(self, run: Plan) -> Plan:
-        """The run with what this engine had planned before and a failure kept it from beginning, as SKIPPED."""
-        if self._planned is None or not run.failed:
-            return run
-        reached = {step.urn for step in run.steps}
-        unreached = tuple(
-            replace(step, status=Status.SKIPPED)
-            for step in self._planned.steps
-            if step.op is not Op.SAME and step.urn not in reached
-        )
-        return replace(run, steps=(*run.steps, *unreached))
+
+def _with_unreached(run: Plan, planned: Plan) -> Plan:
+    """The run with what had been planned before and a failure kept it from beginning, as SKIPPED."""
+    reached = {step.urn for step in run.steps}
+    unreached = tuple(
+        replace(step, status=Status.SKIPPED)
+        for step in planned.steps
+        if step.op is not Op.SAME and step.urn not in reached
+    )
+    return replace(run, steps=(*run.steps, *unreached))
 
 
 class _Ear:
