@@ -24,7 +24,7 @@ def cloud() -> Iterator[TestCloud]:
 
 @pytest.fixture
 def ticking_cloud() -> Iterator[TestCloud]:
-    """As `cloud`, with a clock that moves half a second at each request, for clients that poll operations to the end."""
+    """As `cloud`, with a clock that moves half a second a request, for clients that poll operations to the end."""
     from infra.local.cloud.testing import running_cloud
 
     with running_cloud(ticking=0.5) as running:
