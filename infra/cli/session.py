@@ -6,13 +6,15 @@ Owns that order: an invalid stack file is told before anything is started or cha
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli.failures import Failure, Refusal
+from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import Choice, ChoiceError, choose, observe
 from infra.engines.make import make_engine
@@ -82,6 +84,16 @@ def require_stack(place: Workspace, stack: str) -> None:
         raise ConfigError([Problem(f"stacks/Pulumi.{stack}.yaml", "", f"there is no stack named {stack}", fix)])
 
 
+@contextmanager
+def interruptible(stack: str, verb: str) -> Generator[None]:
+    """Turn Ctrl-C in an operation into what has become of it; engines end cleanly before they pass it on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = f"`./tidepool {verb} {stack}` goes on from there"
+        raise Interruption(f"Interrupted. What was in flight has ended and is recorded; {again}.") from None
+
+
 def open_session(
     stack: str,
     *,
@@ -91,8 +103,12 @@ def open_session(
     parallel: int | None = None,
     targets: tuple[str, ...] = (),
     refresh: bool = False,
+    starts_cloud: bool = True,
 ) -> Session:
-    """Choose engine and cloud, say which and why, and see that the local cloud runs where it is the one."""
+    """Choose engine and cloud, say which and why, and see that the local cloud runs where it is the one.
+
+    starts_cloud: False for what asks no cloud, so that none is started for it.
+    """
     place = workspace()
     require_stack(place, stack)
     try:
@@ -105,7 +121,7 @@ def open_session(
     )
     if parallel is not None:
         request = replace(request, parallel=parallel)
-    if choice.cloud is CloudName.LOCAL:
+    if choice.cloud is CloudName.LOCAL and starts_cloud:
         request = replace(request, cloud_url=_local_cloud(place, console))
     return Session(place=place, choice=choice, request=request, console=console)
 

@@ -8,12 +8,12 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
-from infra.cli.failures import FAILED, Interruption
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import describe
 from infra.cli.render.progress import Progress
-from infra.cli.session import Session, declared, open_session
+from infra.cli.session import Session, declared, interruptible, open_session
 from infra.engines.care import safe_to_continue
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.plan import Op, Plan
@@ -80,11 +80,6 @@ def apply(session: Session, plan: Plan) -> tuple[Plan, float]:
     """Apply the plan with live progress; what was done, and in how many seconds of wall time."""
     changes = sum(step.op is not Op.SAME for step in plan.steps)
     working = session.engine(continue_on_error=safe_to_continue(plan))
-    try:
-        with Progress(session.console, changes) as progress:
-            run = working.up(progress, planned=plan)
-            return run, progress.seconds
-    except KeyboardInterrupt:
-        stack = session.request.stack
-        said = f"Interrupted. What was in flight has ended and is recorded; `./tidepool up {stack}` goes on from there."
-        raise Interruption(said) from None
+    with interruptible(session.request.stack, "up"), Progress(session.console, total=changes) as progress:
+        run = working.up(progress, planned=plan)
+        return run, progress.seconds

@@ -50,8 +50,11 @@ class Choice:
 
     def __str__(self) -> str:
         engine = "the pulumi CLI" if self.engine is EngineName.PULUMI else "the embedded engine"
-        cloud = "Google Cloud" if self.cloud is CloudName.GOOGLE else "the local cloud"
-        return f"{engine} on {cloud}: {self.reason}"
+        return f"{engine} on {self.cloud_name}: {self.reason}"
+
+    @property
+    def cloud_name(self) -> str:
+        return "Google Cloud" if self.cloud is CloudName.GOOGLE else "the local cloud"
 
 
 def choose(machine: Machine, engine: EngineName | None = None, cloud: CloudName | None = None) -> Choice:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from infra.cli.render.plan import STYLES
+from infra.cli.render.plan import STYLES, change_lines, short_type
 from infra.cli.render.progress import WORDS
 from infra.engines.capacity import VM_TYPE, place
 from infra.model.plan import Op, Plan, Status, Step
@@ -32,8 +32,31 @@ def outcome(run: Plan, seconds: float) -> Iterator[Text]:
     unchanged = sum(step.op is Op.SAME for step in run.steps)
     yield line.append(f", {unchanged} unchanged, in {seconds:.1f} s")
     yield from _by_pool(steps)
+    yield from _errors(run)
+
+
+def drift(run: Plan, seconds: float) -> Iterator[Text]:
+    """The lines that end a refresh: what the cloud has otherwise than the state had, and what is gone."""
+    counts = Counter(step.op for step in run.steps)
+    for step in sorted(run.steps, key=lambda step: (step.type, step.name)):
+        what = f"{step.name} ({short_type(step.type)})"
+        if step.op is Op.DELETE:
+            yield Text(f"- {what} is gone", style=STYLES[Op.DELETE])
+        elif step.op is Op.UPDATE:
+            yield Text(f"~ {what}", style=STYLES[Op.UPDATE])
+            yield from (Text(f"    {line}") for line in change_lines(step))
+    yield Text.assemble(
+        (f"{run.stack}: ", "bold"),
+        f"{counts[Op.UPDATE]} differ, {counts[Op.DELETE]} gone, {counts[Op.SAME]} as recorded, in {seconds:.1f} s",
+    )
+    yield from _errors(run)
+
+
+def _errors(run: Plan) -> Iterator[Text]:
+    """Errors that no failed resource has told already."""
+    told = {step.urn for step in run.steps if step.status is Status.FAILED}
     for said in run.diagnostics:
-        if said.severity == "error":
+        if said.severity == "error" and said.urn not in told:
             yield Text(f"error: {said.message}", style="red")
 
 

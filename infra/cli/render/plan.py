@@ -102,7 +102,7 @@ def _changed(op: Op, steps: Sequence[Step], width: int) -> Iterator[Text]:
     if not steps:
         return
     yield _heading(op, len(steps), _what_replacing_means(steps) if op is Op.REPLACE else "")
-    for (token, *changes), group in _grouped(steps, lambda step: (step.type, *_changes(step))):
+    for (token, *changes), group in _grouped(steps, lambda step: (step.type, *change_lines(step))):
         yield Text(f"  {short_type(token)} ({len(group)})")
         for line in changes[:SHOWN_CHANGES]:
             yield Text(f"    {line}", style="yellow" if op is Op.UPDATE else "red")
@@ -174,7 +174,8 @@ def _names(steps: Sequence[Step], width: int) -> Iterator[Text]:
     yield from (Text(f"      {line}", style="dim") for line in lines)
 
 
-def _changes(step: Step) -> list[str]:
+def change_lines(step: Step) -> list[str]:
+    """A line for each property that differs, those that force a replacement first."""
     paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
     said = [_change(path, step.diff[path]) for path in paths]
     return said or [f"{path} forces it" for path in step.replace_reasons]

@@ -1,6 +1,7 @@
 """Work in progress: on a terminal a row per resource that is working, with counts and time; elsewhere a line each.
 
-A `Progress` is a listener for an engine. Failures are printed when they come, above the rows, and stay.
+A `Progress` is a listener for an engine. Failed resources and warnings are printed when they come, above the rows, and
+stay; an error that is no resource's is told at the end, with the outcome.
 """
 
 from __future__ import annotations
@@ -42,9 +43,12 @@ class _Working:
 
 
 class Progress:
-    """Shows an operation over `total` resources while it runs; use it in a `with` and hand it to the engine."""
+    """Shows an operation while it runs; use it in a `with` and hand it to the engine.
 
-    def __init__(self, console: Console, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+    total: how many resources it will work on, None where that is not known.
+    """
+
+    def __init__(self, console: Console, total: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._total = total
         self._clock = clock
@@ -71,9 +75,8 @@ class Progress:
                 self._working[event.step.urn] = _Working(event.step, self._clock())
         elif isinstance(event, StepEnded):
             self._end(event.step)
-        elif isinstance(event, Diagnostic) and event.severity in {"warning", "error"}:
-            style = "red" if event.severity == "error" else "yellow"
-            self._print(Text(f"{event.severity}: {event.message}", style=style))
+        elif isinstance(event, Diagnostic) and event.severity == "warning":
+            self._print(Text(f"warning: {event.message}", style="yellow"))
 
     @property
     def seconds(self) -> float:
@@ -99,7 +102,8 @@ class Progress:
 
     def _counts(self, working: int, ended: Counter[Status]) -> Text:
         minutes, seconds = divmod(int(self.seconds), 60)
-        line = Text(f"{ended[Status.DONE]}/{self._total} done", style="bold")
+        total = "" if self._total is None else f"/{self._total}"
+        line = Text(f"{ended[Status.DONE]}{total} done", style="bold")
         line.append(f", {working} at work, {minutes}:{seconds:02d}", style="")
         if ended[Status.FAILED]:
             line.append(f", {ended[Status.FAILED]} failed", style="bold red")

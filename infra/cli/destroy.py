@@ -1,0 +1,67 @@
+"""`./tidepool destroy STACK`: delete all that a stack has made, after asking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from infra.cli import options
+from infra.cli.documents import run_document
+from infra.cli.failures import FAILED
+from infra.cli.render.console import machines, people
+from infra.cli.render.outcome import outcome
+from infra.cli.render.plan import ranges
+from infra.cli.render.progress import Progress
+from infra.cli.session import interruptible, open_session
+from infra.engines.protocol import CloudName, EngineName
+
+
+@click.command(name="destroy", short_help="Delete all that a stack has made.")
+@options.stack_argument
+@options.place_options
+@options.work_options
+@options.yes_option
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    stack: str,
+    engine: EngineName | None,
+    cloud: CloudName | None,
+    targets: tuple[str, ...],
+    parallel: int,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Delete all that a stack has made. Asks first, on every cloud.
+
+    Registries and secrets are protected: while the state has them, nothing is deleted at all unless --target names
+    what shall go.
+    """
+    session = open_session(
+        stack, engine=engine, cloud=cloud, console=people(as_json=as_json), parallel=parallel, targets=targets
+    )
+    work = session.engine()
+    vms = _vms(work.outputs())
+    if vms and not targets:
+        session.say(f"{stack} has {len(vms)} VMs: {', '.join(ranges(vms))}")
+    what = f"{len(targets)} targets of {stack}" if targets else f"everything of {stack}"
+    session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
+    with interruptible(stack, "destroy"), Progress(session.console) as progress:
+        run = work.destroy(progress)
+        seconds = progress.seconds
+    for line in outcome(run, seconds):
+        session.say(line)
+    code = FAILED if run.failed else 0
+    if as_json:
+        machines(run_document(run, seconds=seconds, code=code))
+    ctx.exit(code)
+
+
+def _vms(outputs: Mapping[str, Any]) -> list[str]:
+    """The VMs that the stack's outputs name."""
+    pools = outputs.get("pools", {}).values()
+    return [vm for pool in pools for zone in pool["zones"].values() for vm in zone["vms"]]
