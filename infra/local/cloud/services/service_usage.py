@@ -14,6 +14,7 @@ import googleapiclient
 from infra.local.cloud.errors import ApiError, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
 from infra.local.cloud.services import bodies
+from infra.local.cloud.services.operations import NOTHING_TO_DO
 
 _KIND = "serviceusage.service"
 _SUFFIX = ".googleapis.com"
@@ -22,8 +23,6 @@ _CHANGE_SECONDS = 4.0
 _FILTER = re.compile(r"\s*state\s*:\s*(ENABLED|DISABLED)\s*")
 # Services whose name is not that of a published discovery document.
 _UNPUBLISHED = frozenset({"storage-api", "storage-component", "cloudapis", "containerregistry", "source"})
-# The operation that Google answers when there is nothing to do.
-_NOTHING_TO_DO = "operations/noop.DONE_OPERATION"
 _ENABLED = "type.googleapis.com/google.api.serviceusage.v1.EnableServiceResponse"
 _BATCH_ENABLED = "type.googleapis.com/google.api.serviceusage.v1.BatchEnableServicesResponse"
 _DISABLED = "type.googleapis.com/google.api.serviceusage.v1.DisableServiceResponse"
@@ -110,7 +109,7 @@ def _enable(call: Call, names: list[str]) -> bool:
 
 def _operation(call: Call, changed: bool, response: JsonObject) -> JsonObject:
     if not changed:
-        return {"name": _NOTHING_TO_DO, "done": True, "response": response}
+        return {"name": NOTHING_TO_DO, "done": True, "response": response}
     return call.cloud.operations.lro("", seconds=_CHANGE_SECONDS, response=response)
 
 
