@@ -1,0 +1,214 @@
+"""A stack's whole state, read from its checkpoint and any journal that a dead run left, and written back.
+
+Owns the checkpoint document (version 3), the order of its resources, and folding. Does not own files
+(`infra.local.engine.backend`), one resource's form (`infra.local.engine.state`), nor what is done about operations that
+were in flight (`infra.local.engine.settle`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from infra.local.engine.errors import EngineError, RefusedError
+from infra.local.engine.journal import Entry, OperationType, Replay, key_of, replay
+from infra.local.engine.secrets import Vault
+from infra.local.engine.state import Codec, State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.local.engine.backend import StackFiles
+
+CHECKPOINT_VERSION = 3
+CLI_VERSION = "3.260.0"
+"""The release of the official CLI whose format this is; the manifest names it, and its digest is the magic."""
+ORGANIZATION = "organization"
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """A stack's state in memory.
+
+    states: by key (`State.key`).
+    operations: what was in flight when a run died.
+    digest: of the checkpoint it was read from; empty where there was none.
+    journals: files whose content is in here and not yet in the checkpoint.
+    metadata: what the document holds besides.
+    """
+
+    vault: Vault
+    codec: Codec
+    states: dict[str, State] = field(default_factory=dict)
+    operations: list[tuple[OperationType, State]] = field(default_factory=list)
+    digest: str = ""
+    journals: tuple[Path, ...] = ()
+    said: list[str] = field(default_factory=list)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def live(self) -> dict[str, State]:
+        """By URN, without those that are replaced and still to be deleted."""
+        return {state.urn: state for state in self.states.values() if not state.delete}
+
+
+def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset[str] = frozenset()) -> Snapshot:
+    """Read a stack's state, journals folded in; writes nothing.
+
+    running: names of journals that a live run is writing: their ended steps count, their open ones are not in flight
+    but under way.
+    """
+    raw = files.read()
+    latest = _latest(raw, files) if raw is not None else {}
+    provider = latest.get("secrets_providers") or {}
+    if provider and provider.get("type") != "passphrase":
+        raise RefusedError(
+            f"stack {files.stack} keeps its secrets with {provider.get('type')}: the embedded engine knows passphrase "
+            "alone; use --engine pulumi"
+        )
+    vault = Vault(passphrase, (provider.get("state") or {}).get("salt"))
+    snapshot = Snapshot(
+        vault,
+        Codec(vault),
+        digest=digest([raw]) if raw is not None else "",
+        metadata={name: value for name, value in latest.items() if name not in _OWN_MEMBERS},
+    )
+    entries = {key_of(entry): entry for entry in latest.get("resources") or ()}
+    pending: list[tuple[OperationType, Entry]] = [
+        (operation["type"], operation["resource"]) for operation in latest.get("pending_operations") or ()
+    ]
+    found = sorted(files.journals.glob("*.jsonl")) if files.journals.is_dir() else []
+    for path in found:
+        said = replay(path)
+        if said.folded != snapshot.digest:
+            if said.base != snapshot.digest:
+                snapshot.said.append(
+                    f"the state of {files.stack} was changed by another program after a run that was cut off: what "
+                    "that run made is added, and nothing else of it is taken over; run refresh"
+                )
+                said = _only_new(said, entries)
+            if path.name in running:
+                said.open.clear()
+            pending += _fold(said, entries)
+    snapshot.journals = tuple(path for path in found if path.name not in running)
+    snapshot.states = {key: snapshot.codec.decode(entry) for key, entry in entries.items()}
+    snapshot.operations = [(kind, snapshot.codec.decode(entry)) for kind, entry in pending]
+    return snapshot
+
+
+_OWN_MEMBERS = {"manifest", "secrets_providers", "resources", "pending_operations"}
+
+
+def _latest(raw: bytes, files: StackFiles) -> dict[str, Any]:
+    try:
+        document = json.loads(raw)
+        version, latest = document["version"], document["checkpoint"].get("latest") or {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise EngineError(
+            f"{files.checkpoint} is not a checkpoint: put {files.checkpoint.name}.bak or a file of "
+            f".pulumi/backups/{files.project}/{files.stack} in its place"
+        ) from None
+    if version != CHECKPOINT_VERSION:
+        raise RefusedError(
+            f"stack {files.stack} has a checkpoint of version {version}: the embedded engine knows version 3 alone; "
+            "use --engine pulumi"
+        )
+    return latest
+
+
+def _fold(said: Replay, entries: dict[str, Entry]) -> list[tuple[OperationType, Entry]]:
+    for key in said.dropped:
+        entries.pop(key, None)
+    entries.update(said.entries)
+    return list(said.open.values())
+
+
+def _only_new(said: Replay, entries: Mapping[str, Entry]) -> Replay:
+    fresh = {key: entry for key, entry in said.entries.items() if key not in entries}
+    unsettled = {number: one for number, one in said.open.items() if one[0] == "creating"}
+    return Replay(base=said.base, entries=fresh, open=unsettled)
+
+
+def render(files: StackFiles, snapshot: Snapshot) -> Iterator[bytes]:
+    """The checkpoint document, a resource a line; no secret in clear."""
+    head = {
+        "manifest": {
+            "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "magic": hashlib.sha256(CLI_VERSION.encode()).hexdigest(),
+            "version": CLI_VERSION,
+        },
+        "secrets_providers": {"type": "passphrase", "state": {"salt": snapshot.vault.state}},
+        **snapshot.metadata,
+    }
+    encode = snapshot.codec.encode
+    yield _text({"version": CHECKPOINT_VERSION})[:-1] + b',"checkpoint":{"stack":'
+    yield _text(f"{ORGANIZATION}/{files.project}/{files.stack}") + b',"latest":' + _text(head)[:-1]
+    yield from _array("resources", (encode(state) for state in ordered(snapshot.states.values())))
+    yield from _array(
+        "pending_operations", ({"resource": encode(state), "type": kind} for kind, state in snapshot.operations)
+    )
+    yield b"}}}\n"
+
+
+def _array(name: str, items: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    separator = b',"%s":[\n' % name.encode()
+    for item in items:
+        yield separator + _text(item)
+        separator = b",\n"
+    if separator == b",\n":
+        yield b"\n]"
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def digest(chunks: Iterable[bytes]) -> str:
+    """What tells one checkpoint from another."""
+    found = hashlib.sha256()
+    for chunk in chunks:
+        found.update(chunk)
+    return found.hexdigest()
+
+
+def ordered(states: Iterable[State]) -> list[State]:
+    """Every resource after all that it refers to, else as given; replaced ones last. References to nothing are cut."""
+    pool = list(states)
+    live = {state.urn: state for state in pool if not state.delete}
+    last = {state.urn: state for state in pool}
+    known = last.keys()
+    done: set[int] = set()
+    result: list[State] = []
+    for start in sorted(pool, key=lambda state: state.delete):
+        stack: list[tuple[State, Iterator[str]]] = [(start, start.references())]
+        entered = {id(start)}
+        if id(start) in done:
+            continue
+        while stack:
+            state, references = stack[-1]
+            for urn in references:
+                below = live.get(urn) or last.get(urn)
+                if below is not None and id(below) not in done and id(below) not in entered:
+                    entered.add(id(below))
+                    stack.append((below, below.references()))
+                    break
+            else:
+                stack.pop()
+                done.add(id(state))
+                result.append(_without_dangling(state, known))
+    return result
+
+
+def _without_dangling(state: State, known: Iterable[str]) -> State:
+    if all(urn in known for urn in state.dependencies) and all(
+        urn in known for urns in state.property_dependencies.values() for urn in urns
+    ):
+        return state
+    state.dependencies = tuple(urn for urn in state.dependencies if urn in known)
+    state.property_dependencies = {
+        name: tuple(urn for urn in urns if urn in known) for name, urns in state.property_dependencies.items()
+    }
+    return state

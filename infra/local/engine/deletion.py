@@ -1,0 +1,232 @@
+"""What is deleted after the program, and in which order.
+
+Owns the choice (resources the program no longer asks for, and replaced ones), protection, and deletion in reverse order
+of dependency with many at once. Also serves destroy, where everything goes.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from infra.local.engine import urns
+from infra.local.engine.errors import EngineError
+from infra.local.engine.provider import CancelledError, ProviderError
+from infra.local.engine.run import Clock, Run, StoppedError
+from infra.local.engine.values import masked, reveal
+from infra.model.plan import Op, Step
+
+if TYPE_CHECKING:
+    from infra.local.engine.registry import Registry
+    from infra.local.engine.replacement import Replacements
+    from infra.local.engine.state import State
+
+
+class Deletion:
+    """The deletions of one run."""
+
+    def __init__(self, run: Run, registry: Registry, replacements: Replacements) -> None:
+        self._run = run
+        self._registry = registry
+        self._replacements = replacements
+
+    def condemned(self) -> list[State]:
+        """What goes, within the targets: replaced resources, and those that the program did not ask for."""
+        run = self._run
+        found = [state for state in run.states.values() if state.delete or state.urn not in run.seen]
+        if run.targets:
+            found = self._within_targets(found)
+        return self._spared(found)
+
+    def _within_targets(self, found: list[State]) -> list[State]:
+        """Targeted ones, and their dependents where those are asked for; without them a dependent keeps its ground."""
+        run = self._run
+        chosen = {state.key: state for state in found if state.urn in run.targets}
+        for state in _dependents_first(run.states.values(), {state.urn for state in chosen.values()}):
+            if state.key in chosen:
+                continue
+            if not run.options.target_dependents:
+                needed = sorted(set(state.references()) & {one.urn for one in chosen.values() if not one.delete})
+                if needed:
+                    raise EngineError(
+                        f"{', '.join(needed)} cannot be deleted alone: {state.urn} depends on it and is no target; "
+                        "target it too, or ask for --target-dependents"
+                    )
+            elif state.urn not in run.seen:
+                chosen[state.key] = state
+        return list(chosen.values())
+
+    def _spared(self, found: list[State]) -> list[State]:
+        """Without what a failed resource may still need: the program did not come far enough to say."""
+        run = self._run
+        if not run.failed:
+            return found
+        spared = set(run.failed)
+        for state in run.states.values():  # in order of dependency
+            if spared.intersection(state.references()) and state.urn not in spared:
+                spared.add(state.urn)
+        kept = [state for state in found if state.urn in spared and not state.delete]
+        for state in kept:
+            run.skipped(self._step(state), "not attempted: it depends on what failed")
+        return [state for state in found if state not in kept]
+
+    def protected(self, found: Iterable[State]) -> bool:
+        """Whether anything of it is protected; each such resource is said, and then nothing at all may be deleted."""
+        any_protected = False
+        for state in found:
+            if state.protect and not state.delete:
+                any_protected = True
+                self._run.broke(
+                    self._step(state),
+                    f"{state.urn} is protected and cannot be deleted: set protect=False on it in the program and run "
+                    f"up, or run `pulumi state unprotect '{state.urn}'`",
+                )
+        return any_protected
+
+    def plan(self, found: Iterable[State]) -> None:
+        """In a preview: record what would go."""
+        for state in _reversed(found):
+            if not state.pending_replacement:
+                self._run.ended(self._step(state))
+
+    def execute(self, found: list[State]) -> None:
+        """Delete all of it, each after everything that refers to it; what a failed one needs stays."""
+        run = self._run
+        order = _Order(found)
+        going = {state.urn for state in found}
+        finished: queue.SimpleQueue[tuple[State, bool]] = queue.SimpleQueue()
+
+        def work(state: State) -> None:
+            done = False
+            try:
+                done = self._delete(state, going)
+            except StoppedError:
+                pass
+            finally:
+                finished.put((state, done))
+
+        under_way = 0
+        with ThreadPoolExecutor(run.options.parallel, thread_name_prefix="delete") as pool:
+            for state in order.ready():
+                pool.submit(work, state)
+                under_way += 1
+            while under_way:
+                state, done = finished.get()
+                under_way -= 1
+                for free in order.after(state) if done else ():
+                    pool.submit(work, free)
+                    under_way += 1
+        if run.stopping.is_set():
+            return
+        for state in order.left():
+            run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
+
+    def _delete(self, state: State, going: set[str]) -> bool:
+        run = self._run
+        step, before = self._replacements.unfinished.pop(state.key, (self._step(state), 0.0))
+        clock = Clock()
+        with run.slot():
+            lives_on_its_own = state.custom and not state.external and not urns.is_provider(state.type)
+            with_another = state.deleted_with and state.deleted_with in going
+            if state.pending_replacement:
+                run.note(drop=(state,))
+                return True
+            run.started(step)
+            if not lives_on_its_own or state.retain_on_delete or with_another:
+                run.note(drop=(state,))
+            else:
+                try:
+                    self._ask(state)
+                except CancelledError as error:
+                    run.stopping.set()
+                    run.broke(step, str(error), clock.seconds)
+                    return False
+                except (ProviderError, EngineError) as error:
+                    run.broke(step, str(error), clock.seconds)
+                    return False
+        run.ended(step, before + clock.seconds)
+        return True
+
+    def _ask(self, state: State) -> None:
+        run = self._run
+        provider = self._registry.of(state.provider)
+        number = run.begin("deleting", state)
+        try:
+            provider.delete(state.type, state.id, reveal(state.outputs), state.timeouts.get("delete"), run.cancel)
+        except CancelledError:
+            raise
+        except ProviderError as error:
+            if not error.gone:
+                run.end(number)
+                raise
+        run.end(number, drop=(state,))
+
+    @staticmethod
+    def _step(state: State) -> Step:
+        return Step(
+            op=Op.DELETE,
+            urn=state.urn,
+            type=state.type,
+            name=urns.name_of(state.urn),
+            old_inputs=masked(state.inputs),
+        )
+
+
+def _reversed(states: Iterable[State]) -> list[State]:
+    """So that each comes before everything it refers to."""
+    order = _Order(list(states))
+    result: list[State] = []
+    ahead = order.ready()
+    while ahead:
+        result += ahead
+        ahead = [free for state in ahead for free in order.after(state)]
+    return result
+
+
+def _dependents_first(states: Iterable[State], urns_of: set[str]) -> list[State]:
+    """What depends on any of these, however far, in order of dependency."""
+    reached = set(urns_of)
+    found = []
+    for state in states:
+        if state.urn in urns_of or reached.intersection(state.references()):
+            reached.add(state.urn)
+            found.append(state)
+    return found
+
+
+class _Order:
+    """Who may go when: a resource is free once everything that refers to it is gone."""
+
+    def __init__(self, states: list[State]) -> None:
+        self._states = {state.key: state for state in states}
+        by_urn: dict[str, list[str]] = {}
+        for key, state in self._states.items():
+            by_urn.setdefault(state.urn, []).append(key)
+        self._needs = {
+            key: {needed for urn in set(state.references()) for needed in by_urn.get(urn, ()) if needed != key}
+            for key, state in self._states.items()
+        }
+        self._holders = dict.fromkeys(self._states, 0)
+        for needs in self._needs.values():
+            for needed in needs:
+                self._holders[needed] += 1
+
+    def ready(self) -> list[State]:
+        """Those to which nothing refers, last in the state first."""
+        return [self._states[key] for key in reversed(self._states) if self._holders[key] == 0]
+
+    def after(self, state: State) -> list[State]:
+        """Those that are free once this one is gone too."""
+        self._states.pop(state.key)
+        free = []
+        for needed in self._needs[state.key]:
+            self._holders[needed] -= 1
+            if self._holders[needed] == 0:
+                free.append(self._states[needed])
+        return free
+
+    def left(self) -> list[State]:
+        """Those that never went, failed ones apart."""
+        return [state for key, state in self._states.items() if self._holders[key]]

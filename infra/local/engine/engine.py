@@ -1,0 +1,291 @@
+"""The embedded engine's operations on one stack: preview, up, refresh, destroy, outputs, export.
+
+Owns the course of an operation: lock, journal, settling, program, deletions, checkpoint. What each of them is lives in
+its own module.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from infra.local.engine import checkpoint, program, refresh, urns
+from infra.local.engine.builtin import Builtin
+from infra.local.engine.deletion import Deletion
+from infra.local.engine.deployment import Deployment
+from infra.local.engine.errors import EngineError
+from infra.local.engine.journal import Journal
+from infra.local.engine.lock import held, holders
+from infra.local.engine.monitor import Monitor
+from infra.local.engine.registry import Registry
+from infra.local.engine.replacement import Replacements
+from infra.local.engine.run import Listener, Options, Run
+from infra.local.engine.settle import settle
+from infra.local.engine.values import masked, reveal
+
+if TYPE_CHECKING:
+    from infra.local.engine.backend import Backend, StackFiles
+    from infra.local.engine.provider import Provider
+    from infra.model.plan import Plan
+
+ENGINE = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The pieces of one operation, put together."""
+
+    run: Run
+    registry: Registry
+    replacements: Replacements
+    deletion: Deletion
+    monitor: Monitor
+
+
+class Engine:
+    """One stack of one project, its program and its providers.
+
+    config: as a program sees it, namespaced keys to text (`tidepool:pools`, `gcp:project`).
+    program: declares the resources when called; run once a preview and, unless `Options.previewed`, twice an update.
+    providers: by package.
+    passphrase: asked only when a secret is met or a state is made.
+    cloud: the name by which plans call what the providers reach.
+    journalled: called with the number of each journal line once it is written.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        project: str,
+        stack: str,
+        config: Mapping[str, str],
+        program: Callable[[], None],
+        providers: Mapping[str, Provider],
+        passphrase: Callable[[], str],
+        cloud: str,
+        journalled: Callable[[int], None] | None = None,
+    ) -> None:
+        self._backend = backend
+        self._project = project
+        self._stack = stack
+        self._config = config
+        self._program = program
+        self._providers = providers
+        self._passphrase = passphrase
+        self._cloud = cloud
+        self._journalled = journalled
+        self._files: StackFiles = backend.files(project, stack)
+
+    # What a caller asks for
+
+    def preview(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
+        """What `up` would do; changes neither state nor cloud, and waits for no lock."""
+        parts = self._parts(self._load(), options or Options(), listener, None)
+        self._foresee(parts)
+        return self._plan(parts.run)
+
+    def up(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
+        """Make the cloud as the program says. What a preview finds at fault is refused before anything is changed."""
+        options = options or Options()
+        with held(self._files) as lock:
+            if not options.previewed:
+                plan = self._foreseen(options)
+                if plan.failed:
+                    return plan
+            with self._working(options, listener, lock.name, "update", _taken(lock.taken_over)) as parts:
+                self._settle(parts)
+                ended_well = self._execute(parts)
+                self._check_targets(parts.run)
+                if ended_well and not parts.run.stopping.is_set():
+                    found = parts.deletion.condemned()
+                    if not parts.deletion.protected(found):
+                        parts.deletion.execute(found)
+        return self._plan(parts.run)
+
+    def refresh(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
+        """Take over what the cloud says of every resource in the state."""
+        with (
+            held(self._files) as lock,
+            self._working(options or Options(), listener, lock.name, "refresh", _taken(lock.taken_over)) as parts,
+        ):
+            settle(parts.run, parts.registry)
+            refresh.refresh(parts.run, parts.registry)
+        return self._plan(parts.run)
+
+    def destroy(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
+        """Delete everything in the state, or the targets; a protected resource keeps all of it."""
+        with (
+            held(self._files) as lock,
+            self._working(options or Options(), listener, lock.name, "destroy", _taken(lock.taken_over)) as parts,
+        ):
+            settle(parts.run, parts.registry)
+            self._check_targets(parts.run)
+            found = parts.deletion.condemned()
+            if not parts.deletion.protected(found):
+                parts.deletion.execute(found)
+        return self._plan(parts.run)
+
+    def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
+        """The stack's outputs as last recorded; empty where there is no state."""
+        outputs = self._root_outputs(self._load())
+        return reveal(outputs) if show_secrets else masked(outputs)
+
+    def export(self) -> dict[str, Any]:
+        """The state as `pulumi stack export` shows it and `pulumi stack import` takes it."""
+        document = json.loads(b"".join(checkpoint.render(self._files, self._load())))
+        return {"version": document["version"], "deployment": document["checkpoint"]["latest"]}
+
+    # How it goes
+
+    def _load(self) -> checkpoint.Snapshot:
+        running = frozenset(f"{holder.path.stem}.jsonl" for holder in holders(self._files) if not holder.dead)
+        return checkpoint.load(self._files, self._passphrase, running=running)
+
+    def _parts(
+        self, snapshot: checkpoint.Snapshot, options: Options, listener: Listener | None, journal: Journal | None
+    ) -> _Parts:
+        run = Run(snapshot, options, listener, journal)
+        for said in snapshot.said:
+            run.say("warning", said)
+        registry = Registry(run, self._providers, self._config, self._stack, self._project)
+        replacements = Replacements(run, registry)
+        monitor = Monitor(
+            run,
+            Deployment(run, registry, replacements),
+            registry,
+            Builtin(run, self._backend, self._project, self._passphrase),
+            self._stack,
+            self._project,
+        )
+        return _Parts(run, registry, replacements, Deletion(run, registry, replacements), monitor)
+
+    def _foreseen(self, options: Options) -> Plan:
+        parts = self._parts(checkpoint.load(self._files, self._passphrase), options, None, None)
+        self._foresee(parts)
+        return self._plan(parts.run)
+
+    def _foresee(self, parts: _Parts) -> None:
+        run = parts.run
+        self._settle(parts)
+        if self._execute(parts):
+            self._check_targets(run)
+            found = parts.deletion.condemned()
+            if not parts.deletion.protected(found):
+                parts.deletion.plan(found)
+
+    def _settle(self, parts: _Parts) -> None:
+        settle(parts.run, parts.registry)
+        if parts.run.options.refresh:
+            refresh.refresh(parts.run, parts.registry, quiet=True)
+        parts.run.remember_olds()
+
+    def _execute(self, parts: _Parts) -> bool:
+        return program.execute(
+            self._program,
+            parts.monitor,
+            parts.run,
+            project=self._project,
+            stack=self._stack,
+            config=self._config,
+        )
+
+    @staticmethod
+    def _check_targets(run: Run) -> None:
+        unknown = run.targets.unmatched({*run.olds, *run.seen})
+        if unknown:
+            raise EngineError(
+                "no such resource: " + ", ".join(unknown) + "; `preview --json` lists the URNs of all resources"
+            )
+
+    @contextmanager
+    def _working(
+        self, options: Options, listener: Listener | None, name: str, kind: str, said: list[str]
+    ) -> Generator[_Parts]:
+        """An operation that changes something: journal, Ctrl-C, and at the end the checkpoint."""
+        self._files.prepare()
+        started = time.time()
+        snapshot = checkpoint.load(self._files, self._passphrase)
+        if snapshot.journals or not snapshot.digest:
+            self._write(snapshot, None)
+        journal = Journal(self._files.journals / f"{name}.jsonl", snapshot.digest, self._journalled)
+        parts = self._parts(snapshot, options, listener, journal)
+        for one in said:
+            parts.run.say("info", one)
+        interrupted = False
+        with _interruptible(parts.run) as presses:
+            try:
+                yield parts
+            finally:
+                interrupted = bool(presses)
+                parts.replacements.report_unfinished()
+                self._finish(parts.run, journal, kind, started)
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def _finish(self, run: Run, journal: Journal, kind: str, started: float) -> None:
+        snapshot = run.snapshot
+        snapshot.operations += run.open_operations()
+        self._write(snapshot, journal)
+        journal.close(remove=True)
+        succeeded = not self._plan(run).failed and not run.stopping.is_set()
+        history = {
+            "kind": kind,
+            "startTime": int(started),
+            "message": "",
+            "environment": {"exec.kind": "tidepool", "pulumi.arch": platform.machine(), "pulumi.os": "linux"},
+            "config": {},
+            "version": 0,
+            "result": "succeeded" if succeeded else "failed",
+            "endTime": int(time.time()),
+            "resourceChanges": {op: count for op, count in self._plan(run).summary.items() if count},
+        }
+        self._files.record(time.time_ns(), json.dumps(history).encode())
+
+    def _write(self, snapshot: checkpoint.Snapshot, journal: Journal | None) -> None:
+        document = list(checkpoint.render(self._files, snapshot))
+        snapshot.digest = checkpoint.digest(document)
+        if journal is not None:
+            journal.folding(snapshot.digest)
+        self._files.write(document)
+        for path in snapshot.journals:
+            path.unlink(missing_ok=True)
+        snapshot.journals = ()
+
+    def _root_outputs(self, snapshot: checkpoint.Snapshot) -> dict[str, Any]:
+        roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
+        return roots[0].outputs if roots else {}
+
+    def _plan(self, run: Run) -> Plan:
+        return run.plan(self._stack, ENGINE, self._cloud, masked(self._root_outputs(run.snapshot)))
+
+
+def _taken(dead: tuple[Any, ...]) -> list[str]:
+    return [f"took over the lock of {holder}, which is dead" for holder in dead]
+
+
+@contextmanager
+def _interruptible(run: Run) -> Generator[list[int]]:
+    """Ctrl-C once: begin nothing new and wait for what is under way. Twice: stop waiting too."""
+    presses: list[int] = []
+
+    def pressed(number: int, _frame: object) -> None:
+        presses.append(number)
+        run.stopping.set()
+        if len(presses) > 1:
+            run.cancel.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield presses
+        return
+    before = signal.signal(signal.SIGINT, pressed)
+    try:
+        yield presses
+    finally:
+        signal.signal(signal.SIGINT, before)

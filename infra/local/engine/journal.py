@@ -1,0 +1,133 @@
+"""The journal of one run: what has begun and what has ended, a line each, written before anything depends on it.
+
+Owns the file and its lines. A step costs the same however large the stack is, because a checkpoint is written once, at
+the end, by folding the journal into it (`infra.local.engine.checkpoint`).
+
+Lines are JSON objects: `{"journal": 1, "base": <digest>}` first; `{"begin": n, "type": "creating", "resource": {}}`
+before a provider is asked to change something; `{"end": n, "set": [], "drop": []}` after it, with the entries as they
+now are; `set` and `drop` without `end` for changes that need no provider; `{"folded": <digest>}` before the checkpoint
+is put in place. Resources in it are entries of a checkpoint, so secrets are ciphertext here too.
+
+A line is one write() to a file opened for appending: it survives the end of the process at any moment. It is synced
+to disk at most once a second, so a power loss costs about the last second; a line cut short by one is no line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+OperationType = Literal["creating", "updating", "deleting", "reading", "importing"]
+SYNC_SECONDS = 1.0
+Entry = Mapping[str, Any]
+
+
+class Journal:
+    """The journal that is being written; safe to use from several threads.
+
+    written: called after each line, with their number so far.
+    """
+
+    def __init__(self, path: Path, base: str, written: Callable[[int], None] | None = None) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._lock = threading.Lock()
+        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self._operations = 0
+        self._lines = 0
+        self._synced = time.monotonic()
+        self._written = written
+        self._append({"journal": 1, "base": base})
+
+    def begin(self, kind: OperationType, resource: Entry) -> int:
+        """Say what a provider is about to be asked; returns the number under which it ends."""
+        with self._lock:
+            self._operations += 1
+            number = self._operations
+        self._append({"begin": number, "type": kind, "resource": resource})
+        return number
+
+    def end(self, number: int, entries: Iterable[Entry] = (), dropped: Iterable[str] = ()) -> None:
+        """Say what came of it: these entries are so now, those are no more; neither where it failed without effect."""
+        self._append({"end": number, "set": list(entries), "drop": list(dropped)})
+
+    def note(self, entries: Iterable[Entry] = (), dropped: Iterable[str] = ()) -> None:
+        """Say what has changed in the state alone."""
+        self._append({"set": list(entries), "drop": list(dropped)})
+
+    def folding(self, digest: str) -> None:
+        """Say that the checkpoint with this digest holds all of it."""
+        self._append({"folded": digest})
+        os.fsync(self._handle)
+
+    def close(self, *, remove: bool) -> None:
+        """Stop writing; `remove` once a checkpoint holds all of it."""
+        os.close(self._handle)
+        if remove:
+            self.path.unlink()
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        with self._lock:
+            os.write(self._handle, line)
+            self._lines += 1
+            lines = self._lines
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                os.fsync(self._handle)
+                self._synced = time.monotonic()
+        if self._written is not None:
+            self._written(lines)
+
+
+@dataclass(slots=True)
+class Replay:
+    """What a journal says, read back.
+
+    entries: by key, in the order in which they last ended.
+    dropped: keys that are no more.
+    open: operations that began and did not end: they were in flight.
+    """
+
+    base: str = ""
+    folded: str | None = None
+    entries: dict[str, Entry] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    open: dict[int, tuple[OperationType, Entry]] = field(default_factory=dict)
+
+
+def key_of(entry: Entry) -> str:
+    """What tells an entry from every other one: replaced ones share their URN with what replaced them."""
+    return f"{entry['urn']}::{entry.get('id', '')}" if entry.get("delete") else entry["urn"]
+
+
+def replay(path: Path) -> Replay:
+    """Read a journal as far as it is whole."""
+    said = Replay()
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            break
+        if "journal" in record:
+            said.base = record["base"]
+        elif "folded" in record:
+            said.folded = record["folded"]
+        elif "begin" in record:
+            said.open[record["begin"]] = (record["type"], record["resource"])
+        else:
+            said.open.pop(record.get("end"), None)
+            for key in record["drop"]:
+                said.entries.pop(key, None)
+                said.dropped.add(key)
+            for entry in record["set"]:
+                key = key_of(entry)
+                said.entries.pop(key, None)
+                said.entries[key] = entry
+                said.dropped.discard(key)
+    return said

@@ -1,0 +1,192 @@
+"""What is to become of one resource: same, create, update or replace.
+
+Owns that decision and its reasons, in the terms of a plan. Touches neither state nor cloud; asks a provider only to
+check and to compare, which need no API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from infra.local.engine import paths, urns
+from infra.local.engine.provider import PropertyDiff
+from infra.local.engine.run import now
+from infra.local.engine.state import State
+from infra.local.engine.values import DEFAULTS, UNKNOWN, masked, reveal, secret_places, with_secrets
+from infra.model.plan import Op, PropertyChange, Step
+
+if TYPE_CHECKING:
+    from infra.local.engine.goal import Goal
+    from infra.local.engine.provider import Provider
+
+REPLACEMENT_TRIGGER = "replacementTrigger"
+PROVIDER_CHANGED = "provider"
+TYPE_CHANGED = "type"
+REPLACE_WITH = "replaceWith"
+
+
+class CheckFailedError(Exception):
+    """A provider refuses the inputs, with every reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is to become of one resource, and the state it is to have; outputs are those of before until it is done."""
+
+    op: Op
+    new: State
+    old: State | None
+    detailed: Mapping[str, PropertyDiff] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    delete_first: bool = False
+
+    def step(self) -> Step:
+        """As a plan shows it; secrets masked."""
+        old = self.old if self.op is not Op.CREATE else None
+        return Step(
+            op=self.op,
+            urn=self.new.urn,
+            type=self.new.type,
+            name=urns.name_of(self.new.urn),
+            diff=changes(self.detailed, old, self.new) if old is not None else {},
+            replace_reasons=self.reasons,
+            old_inputs=masked(old.inputs) if old is not None else None,
+            new_inputs=masked(self.new.inputs),
+        )
+
+
+def changes(detailed: Mapping[str, PropertyDiff], old: State, new: State) -> dict[str, PropertyChange]:
+    """What stands at each differing path before and after; a value that only the cloud has comes from the outputs."""
+    shown = {}
+    for path, how in detailed.items():
+        place = paths.parse(path)
+        before = paths.get(old.inputs, place)
+        if before is paths.ABSENT and how.kind != "add":
+            before = paths.get(old.outputs, place)
+        after = paths.get(new.inputs, place)
+        shown[path] = PropertyChange(
+            kind=how.kind,
+            before=None if before is paths.ABSENT else masked(before),
+            after=None if after is paths.ABSENT else masked(after),
+            replaces=how.replaces,
+        )
+    return shown
+
+
+def plain_diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, PropertyDiff]:
+    """Every path at which two property trees differ, for resources that no provider compares."""
+    found = {}
+    for place, before, after in paths.differences(old, new):
+        if place and place[0] != DEFAULTS:
+            kind = "add" if before is paths.ABSENT else "delete" if after is paths.ABSENT else "update"
+            found[paths.render(place)] = PropertyDiff(kind)
+    return found
+
+
+def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | None) -> State:
+    """The state that a resource is to have, with the outputs that it had."""
+    time = now()
+    return State(
+        urn=goal.urn,
+        type=goal.type,
+        custom=goal.custom,
+        id=old.id if old is not None else "",
+        inputs=inputs,
+        outputs=old.outputs if old is not None else {},
+        parent=goal.parent,
+        provider=provider,
+        dependencies=goal.dependencies,
+        property_dependencies=goal.property_dependencies,
+        deleted_with=goal.deleted_with,
+        protect=goal.protect,
+        retain_on_delete=goal.retain_on_delete,
+        secret_outputs=goal.secret_outputs,
+        ignore_changes=goal.ignore_changes,
+        replace_on_changes=goal.replace_on_changes,
+        replace_with=goal.replace_with,
+        replacement_trigger=goal.replacement_trigger,
+        timeouts=goal.timeouts,
+        import_id=goal.import_id,
+        created=old.created if old is not None else time,
+        modified=old.modified if old is not None else time,
+        other={**(old.other if old is not None else {}), **goal.other},
+    )
+
+
+def decide_component(goal: Goal, old: State | None) -> Decision:
+    """A component has no provider: it is created, or its inputs are taken over."""
+    new = goal_state(goal, goal.inputs, "", old)
+    if old is None:
+        return Decision(op=Op.CREATE, new=new, old=None)
+    detailed = plain_diff(old.inputs, new.inputs)
+    return Decision(op=Op.UPDATE if detailed else Op.SAME, new=new, old=old, detailed=detailed)
+
+
+def checked_inputs(goal: Goal, provider: Provider, old: State | None) -> dict[str, Any]:
+    """The program's inputs with the provider's defaults, secrets still secret; CheckFailedError says what is wrong."""
+    inputs = kept(goal, old) if old is not None else goal.inputs
+    known = reveal(old.inputs) if old is not None else None
+    result = provider.check(goal.type, goal.name, goal.urn, reveal(inputs), known)
+    if result.failures:
+        raise CheckFailedError(
+            "; ".join(f"{fault.path}: {fault.reason}" if fault.path else fault.reason for fault in result.failures)
+        )
+    return with_secrets(result.inputs, secret_places(inputs))
+
+
+def kept(goal: Goal, old: State) -> dict[str, Any]:
+    """The program's inputs, with what `ignore_changes` names as it was."""
+    inputs: Any = goal.inputs
+    for pattern in goal.ignore_changes:
+        for place in paths.expand(paths.parse(pattern), old.inputs, inputs):
+            inputs = paths.put(inputs, place, paths.get(old.inputs, place))
+    return inputs
+
+
+def decide(
+    goal: Goal,
+    old: State | None,
+    provider: Provider,
+    reference: str,
+    *,
+    forced: tuple[str, ...] = (),
+    condemned: tuple[str, ...] = (),
+    recreate: bool = False,
+) -> Decision:
+    """What is to become of a resource that a provider serves.
+
+    forced: reasons to replace it that no provider sees (a changed provider, say).
+    recreate: the old one is gone already, so nothing of it is taken over; `condemned` says why where this very run
+    deleted it ahead of time.
+    """
+    if old is None or recreate:
+        new = goal_state(goal, checked_inputs(goal, provider, None), reference, None)
+        op = Op.REPLACE if old is not None and condemned else Op.CREATE
+        return Decision(op=op, new=new, old=old, reasons=condemned)
+    new = goal_state(goal, checked_inputs(goal, provider, old), reference, old)
+    result = provider.diff(goal.type, old.id, reveal(old.inputs), reveal(old.outputs), reveal(new.inputs))
+    detailed = {path: _forced(path, how, goal.replace_on_changes) for path, how in result.detailed.items()}
+    reasons = forced + tuple(sorted(path for path, how in detailed.items() if how.replaces))
+    if reasons:
+        fresh = goal_state(goal, checked_inputs(goal, provider, None), reference, None)
+        first = result.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
+        return Decision(op=Op.REPLACE, new=fresh, old=old, detailed=detailed, reasons=reasons, delete_first=first)
+    op = Op.UPDATE if detailed or old.init_errors else Op.SAME
+    return Decision(op=op, new=new, old=old, detailed=detailed)
+
+
+def _forced(path: str, how: PropertyDiff, patterns: tuple[str, ...]) -> PropertyDiff:
+    place = paths.parse(path)
+    if how.replaces or not any(paths.covers(paths.parse(pattern), place) for pattern in patterns):
+        return how
+    return PropertyDiff(how.kind, replaces=True)
+
+
+def replaced_by_unknown(state: State, provider: Provider, names: frozenset[str]) -> bool:
+    """Whether a resource must be replaced once these inputs of it may change."""
+    inputs = reveal(state.inputs)
+    unknown = {name: UNKNOWN if name in names else value for name, value in inputs.items()}
+    result = provider.diff(state.type, state.id, inputs, reveal(state.outputs), unknown)
+    return any(_forced(path, how, state.replace_on_changes).replaces for path, how in result.detailed.items())

@@ -1,0 +1,106 @@
+"""Running a Pulumi program in this process, against a monitor object instead of a gRPC channel.
+
+Owns the SDK's settings, its event loop and the threads in which it calls the monitor. Leaves no trace: settings, config
+and root stack live in a context of their own, so that one process can run many programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from pulumi.errors import RunError
+from pulumi.runtime import config as sdk_config
+from pulumi.runtime import settings as sdk_settings
+from pulumi.runtime.stack import run_in_stack
+
+if TYPE_CHECKING:
+    from infra.local.engine.monitor import Monitor
+    from infra.local.engine.run import Run
+
+SPARE_THREADS = 4
+"""Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""
+
+
+class _Inline(ThreadPoolExecutor):
+    """Runs what it is given at once and in the calling thread: a preview waits for nothing, so threads only cost."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever awaits the future
+            future.set_exception(error)
+        return future
+
+
+def execute(
+    program: Callable[[], None], monitor: Monitor, run: Run, *, project: str, stack: str, config: Mapping[str, str]
+) -> bool:
+    """Run the program to its end; True where it ended well. What it raised is an `error` diagnostic of the run."""
+
+    def body() -> bool:
+        loop = asyncio.new_event_loop()
+        executor = _Inline(1) if run.preview else ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
+        loop.set_default_executor(executor)
+        asyncio.set_event_loop(loop)
+        try:
+            _configure(monitor, run, project, stack, config)
+            loop.run_until_complete(run_in_stack(program))
+        except Exception as error:  # noqa: BLE001 - a program may raise anything, and it is its author's to see
+            if run.stopping.is_set():
+                return False
+            _tell(run, error)
+            return False
+        finally:
+            _drain(loop)
+            executor.shutdown(wait=True)
+            asyncio.set_event_loop(None)
+            loop.close()
+        return True
+
+    return contextvars.copy_context().run(body)
+
+
+def _configure(monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]) -> None:
+    sdk_settings.configure(
+        sdk_settings.Settings(
+            project=project,
+            stack=stack,
+            monitor=monitor,
+            engine=monitor,
+            parallel=run.options.parallel,
+            dry_run=run.preview,
+            organization="organization",
+        )
+    )
+    sdk_settings.ROOT.set(None)
+    sdk_config.set_all_config(dict(config), [])
+
+
+def _drain(loop: asyncio.AbstractEventLoop) -> None:
+    """Let go of what a failed program left waiting, without a word about it."""
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    if pending:
+        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+
+
+def _tell(run: Run, error: Exception) -> None:
+    """A RunError speaks for itself; anything else is a fault of the program, and its author needs the place."""
+    if isinstance(error, RunError):
+        run.say("error", str(error))
+        return
+    from infra.model.errors import ConfigError
+
+    if isinstance(error, ConfigError):
+        raise error
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "/site-packages/" not in frame.filename and "/asyncio/" not in frame.filename]
+    place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
+    run.say("error", f"the program failed{place}: {type(error).__name__}: {error}")

@@ -1,0 +1,162 @@
+"""Replacements: what must be deleted before it can be made again, together with what hangs on it.
+
+Owns the claim on old resources that a replacement deletes ahead of time, their deletion in reverse order of dependency,
+and the steps that end only when the replaced resource is gone. Does not own deletions after the program.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from infra.local.engine import planner, urns
+from infra.local.engine.checkpoint import ordered
+from infra.local.engine.errors import EngineError
+from infra.local.engine.provider import ProviderError
+
+if TYPE_CHECKING:
+    from infra.local.engine.planner import Decision
+    from infra.local.engine.registry import Registry
+    from infra.local.engine.run import Run
+    from infra.local.engine.state import State
+    from infra.model.plan import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Condemned:
+    """An old resource that goes because of what it depends on. reasons: the inputs through which it does."""
+
+    gone: threading.Event
+    reasons: tuple[str, ...]
+
+
+class Replacements:
+    """The replacements of one run."""
+
+    def __init__(self, run: Run, registry: Registry) -> None:
+        self._run = run
+        self._registry = registry
+        self._condemned: dict[str, Condemned] = {}
+        self.replaced: set[str] = set()
+        self.unfinished: dict[str, tuple[Step, float]] = {}
+
+    def reasons(self, urn: str) -> tuple[str, ...]:
+        """Why an old resource was deleted ahead of its own registration; empty where it was not."""
+        condemned = self._condemned.get(urn)
+        return condemned.reasons if condemned is not None else ()
+
+    def await_condemned(self, old: State | None) -> State | None:
+        """The old state, once whoever claimed it has deleted it."""
+        condemned = self._condemned.get(old.urn) if old is not None else None
+        if condemned is None or old is None:
+            return old
+        condemned.gone.wait()
+        return replace(old, pending_replacement=True) if self._run.preview else self._run.states.get(old.urn)
+
+    def finish_later(self, step: Step, old: State, seconds: float) -> None:
+        """A replacement whose new resource stands and whose old one is deleted after the program."""
+        with self._run.lock:
+            self.unfinished[replace(old, delete=True).key] = (step, seconds)
+
+    def report_unfinished(self) -> None:
+        """At the end: replacements whose old resource still stands."""
+        for step, seconds in self.unfinished.values():
+            self._run.broke(
+                step, "the new one stands, the old one is not deleted yet: the next run deletes it", seconds
+            )
+        self.unfinished.clear()
+
+    def plan(self, decision: Decision) -> None:
+        """In a preview: note the replacement, and condemn what goes with it."""
+        self.replaced.add(decision.new.urn)
+        if decision.delete_first and decision.old is not None:
+            for _, condemned in self._condemn(decision.old):
+                condemned.gone.set()
+
+    def delete_first(self, old: State) -> None:
+        """Delete a resource that is to be made again, what hangs on it first; ProviderError stops the replacement."""
+        mine = self._condemn(old)
+        try:
+            for state, _ in reversed(mine):
+                self._delete(state)
+        finally:
+            for _, condemned in mine:
+                condemned.gone.set()
+        for urn in self._dependents.get(old.urn, ()):
+            others = self._condemned.get(urn)
+            if others is not None:
+                others.gone.wait()
+        self._delete(old)
+
+    def _condemn(self, old: State) -> list[tuple[State, Condemned]]:
+        """Claim every old resource that must be replaced because this one is, in order of dependency."""
+        run = self._run
+        claimed: list[tuple[State, Condemned]] = []
+        affected = {old.urn}
+        with run.lock:
+            for state in self._after(old.urn):
+                names = frozenset(name for name, on in state.property_dependencies.items() if affected.intersection(on))
+                by_provider = state.provider_urn in affected
+                if not (names or by_provider) or state.urn in run.seen or state.urn in self._condemned:
+                    continue
+                provider = self._registry.of(state.provider)
+                if not by_provider and not planner.replaced_by_unknown(state, provider, names):
+                    continue
+                if state.protect:
+                    raise EngineError(
+                        f"{state.urn} is protected and would have to be replaced together with {old.urn}: take "
+                        f"protect=True from it in the program, or run `pulumi state unprotect '{state.urn}'`"
+                    )
+                condemned = Condemned(threading.Event(), tuple(sorted(names)) or (planner.PROVIDER_CHANGED,))
+                self._condemned[state.urn] = condemned
+                affected.add(state.urn)
+                claimed.append((state, condemned))
+        return claimed
+
+    def _after(self, urn: str) -> Iterable[State]:
+        """Old resources of a provider that depend on one, however far, in order of dependency."""
+        found: set[str] = set()
+        ahead = [urn]
+        while ahead:
+            for dependent in self._dependents.get(ahead.pop(), ()):
+                if dependent not in found:
+                    found.add(dependent)
+                    ahead.append(dependent)
+        return sorted((self._run.olds[one] for one in found), key=lambda state: self._order[state.urn])
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        return {state.urn: index for index, state in enumerate(ordered(self._run.olds.values()))}
+
+    @cached_property
+    def _dependents(self) -> dict[str, list[str]]:
+        """URNs of what depends on each old resource through a property or as its provider."""
+        found: dict[str, list[str]] = {}
+        for state in self._run.olds.values():
+            if not state.custom or state.external or urns.is_provider(state.type):
+                continue
+            ons = {on for names in state.property_dependencies.values() for on in names}
+            for on in ons | ({state.provider_urn} if state.provider else set()):
+                found.setdefault(on, []).append(state.urn)
+        return found
+
+    def _delete(self, state: State) -> None:
+        run = self._run
+        gone = replace(state, pending_replacement=True)
+        if state.retain_on_delete:
+            run.note(gone)
+            return
+        provider = self._registry.of(state.provider)
+        number = run.begin("deleting", state)
+        try:
+            provider.delete(
+                state.type, state.id, planner.reveal(state.outputs), state.timeouts.get("delete"), run.cancel
+            )
+        except ProviderError as error:
+            if not error.gone:
+                run.end(number)
+                raise
+        run.end(number, gone)

@@ -1,0 +1,203 @@
+"""What every part of one operation shares: options, state, journal, events, and whether to stop.
+
+Owns the recording of steps and of what has become of each resource. Does not decide what is to be done.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from infra.local.engine.urns import Targets
+from infra.model.plan import Diagnostic, Event, Plan, Status, Step, StepEnded, StepStarted
+
+if TYPE_CHECKING:
+    from infra.local.engine.checkpoint import Snapshot
+    from infra.local.engine.journal import Journal, OperationType
+    from infra.local.engine.state import State
+
+Listener = Callable[[Event], None]
+DEFAULT_PARALLEL = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an operation goes.
+
+    parallel: how many resources are worked on at once.
+    targets: URNs, wildcards allowed, that alone may change; empty means all.
+    target_dependents: what depends on a target may change too.
+    continue_on_error: go on with what does not depend on a failed resource.
+    refresh: read every resource first.
+    previewed: the caller has previewed this very program and found no fault; `up` then does not look again.
+    """
+
+    parallel: int = DEFAULT_PARALLEL
+    targets: tuple[str, ...] = ()
+    target_dependents: bool = False
+    continue_on_error: bool = True
+    refresh: bool = False
+    previewed: bool = False
+
+
+class StoppedError(Exception):
+    """The operation is being given up; nothing new is begun."""
+
+
+class Run:
+    """One preview, update, refresh or destroy.
+
+    `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped. `states` is the
+    state as it is now; `olds` what it was when the program began, by URN. `journal` is None in a
+    preview, which changes neither state nor cloud.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, options: Options, listener: Listener | None, journal: Journal | None = None
+    ) -> None:
+        self.snapshot = snapshot
+        self.options = options
+        self.targets = Targets(options.targets)
+        self.journal = journal
+        self.states = snapshot.states
+        self.olds = snapshot.live()
+        self.steps: list[Step] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.failed: set[str] = set()
+        self.seen: set[str] = set()
+        self.touched: set[str] = set()
+        self.cancel = threading.Event()
+        self.stopping = threading.Event()
+        self.lock = threading.RLock()
+        self._slots = threading.BoundedSemaphore(options.parallel)
+        self._open: dict[int, tuple[OperationType, State]] = {}
+        self._listener = listener
+        self._listening = threading.Lock()
+
+    @property
+    def preview(self) -> bool:
+        return self.journal is None
+
+    def remember_olds(self) -> None:
+        """Take the state as it is now for what the program meets: after settling and refreshing."""
+        self.olds = self.snapshot.live()
+
+    # What is said
+
+    def say(self, severity: Literal["debug", "info", "warning", "error"], message: str, urn: str = "") -> None:
+        """Pass on a message, and keep it for the plan."""
+        diagnostic = Diagnostic(severity=severity, message=message, urn=urn)
+        if severity != "debug":
+            self.diagnostics.append(diagnostic)
+        self._send(diagnostic)
+
+    def _send(self, event: Event) -> None:
+        if self._listener is not None:
+            with self._listening:
+                self._listener(event)
+
+    def started(self, step: Step) -> None:
+        """A step begins."""
+        if not self.preview:
+            self._send(StepStarted(step=step))
+
+    def ended(self, step: Step, seconds: float | None = None) -> None:
+        """A step has ended well, or is planned."""
+        status = Status.PLANNED if self.preview else Status.DONE
+        self._keep(replace(step, status=status, seconds=None if self.preview else seconds))
+
+    def skipped(self, step: Step, why: str) -> None:
+        """A step is left out because of what it depends on."""
+        with self.lock:
+            self.failed.add(step.urn)
+        self._keep(replace(step, status=Status.SKIPPED, error=why))
+
+    def broke(self, step: Step, message: str, seconds: float | None = None) -> None:
+        """A step has failed; without continue_on_error nothing new begins after it."""
+        with self.lock:
+            self.failed.add(step.urn)
+        self.say("error", message, step.urn)
+        self._keep(replace(step, status=Status.FAILED, error=message, seconds=seconds))
+        if not self.options.continue_on_error and not self.preview:
+            self.stopping.set()
+
+    def _keep(self, step: Step) -> None:
+        self.steps.append(step)
+        self._send(StepEnded(step=step))
+
+    # What is done
+
+    @contextmanager
+    def slot(self) -> Generator[None]:
+        """One of the places for work on a resource; raises StoppedError where the operation is being given up."""
+        with self._slots:
+            if self.stopping.is_set():
+                raise StoppedError
+            yield
+
+    def begin(self, kind: OperationType, state: State) -> int:
+        """Journal what a provider is about to be asked."""
+        assert self.journal is not None
+        number = self.journal.begin(kind, self.snapshot.codec.encode(state))
+        with self.lock:
+            self._open[number] = (kind, state)
+        return number
+
+    def end(self, number: int, *states: State, drop: tuple[State, ...] = ()) -> None:
+        """Journal what has come of it, and take it over."""
+        assert self.journal is not None
+        encode = self.snapshot.codec.encode
+        self.journal.end(number, [encode(state) for state in states], [state.key for state in drop])
+        with self.lock:
+            del self._open[number]
+        self._take_over(states, drop)
+
+    def open_operations(self) -> list[tuple[OperationType, State]]:
+        """What has begun and not ended: in flight where the run was cut short."""
+        return list(self._open.values())
+
+    def note(self, *states: State, drop: tuple[State, ...] = ()) -> None:
+        """Take over what has changed in the state alone; journalled unless this is a preview."""
+        if self.journal is not None:
+            encode = self.snapshot.codec.encode
+            self.journal.note([encode(state) for state in states], [state.key for state in drop])
+        self._take_over(states, drop)
+
+    def _take_over(self, states: tuple[State, ...], drop: tuple[State, ...]) -> None:
+        with self.lock:
+            for state in drop:
+                self.states.pop(state.key, None)
+            for state in states:
+                self.states[state.key] = state
+
+    def plan(self, stack: str, engine: str, cloud: str, outputs: dict[str, object]) -> Plan:
+        """Everything that was planned or done."""
+        return Plan(
+            stack=stack,
+            engine=engine,
+            cloud=cloud,
+            steps=tuple(self.steps),
+            outputs=outputs,
+            diagnostics=tuple(self.diagnostics),
+        )
+
+
+class Clock:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self._start, 3)
+
+
+def now() -> str:
+    """The time as a checkpoint has it."""
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,263 @@
+"""Property values: secrets, unknowns, and the two wire forms they take.
+
+Owns the in-memory form (plain Python values, `UNKNOWN`, `Secret`), its translation from and to the protobuf Struct of
+the SDK, and masking. Does not own the form in the state (`infra.local.engine.state`), property paths or diffs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import struct_pb2 as _struct_pb2
+
+from infra.local.engine.errors import RefusedError
+from infra.local.engine.provider import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from infra.local.engine.secrets import Vault
+
+struct_pb2: Any = _struct_pb2
+"""Its classes come into being at import, where no type checker sees them; so Struct and Value are `Any` here."""
+
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105
+UNKNOWN_TEXTS = frozenset(
+    {
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # any value; the SDK for Python sends this one alone
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
+        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
+        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
+    }
+)
+"""Source: sdk/go/common/resource/plugin/rpc.go of pulumi/pulumi, read 2026-11-21."""
+UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+_REFUSED = {
+    "c44067f5952c0a294b673a41bacd8c17": "an asset",
+    "0def7320c3a5731c473e5ecbe6d01bc7": "an archive",
+    "5cf8f73096256a8f31e491e813e4eb8e": "a resource reference",
+    "d0e6a833031e9bbcd3f4e8bde6ca49a4": "an output value",
+}
+MASK = "[secret]"
+UNKNOWN_MASK = "[unknown]"
+
+
+class Secret:
+    """A value that is never written in clear. Holds a plain value that contains no further `Secret`.
+
+    One that comes from a state stays sealed until someone looks, and keeps its ciphertext, so that an unchanged secret
+    is unchanged in the state too.
+    """
+
+    __slots__ = ("_ciphertext", "_value", "_vault")
+
+    def __init__(self, value: Any) -> None:
+        self._value = reveal(value)
+        self._ciphertext: str | None = None
+        self._vault: Vault | None = None
+
+    @classmethod
+    def sealed(cls, ciphertext: str, vault: Vault) -> Secret:
+        """The secret that a state holds under this vault."""
+        secret = cls(_SEALED)
+        secret._ciphertext, secret._vault = ciphertext, vault
+        return secret
+
+    @property
+    def value(self) -> Any:
+        """The clear value."""
+        if self._value is _SEALED and self._vault is not None and self._ciphertext is not None:
+            self._value = json.loads(self._vault.open(self._ciphertext))
+        return self._value
+
+    def sealed_by(self, vault: Vault) -> str:
+        """Its ciphertext under this vault; the same every time."""
+        if self._ciphertext is None or self._vault is not vault:
+            self._ciphertext = vault.seal(json.dumps(self.value, separators=(",", ":"), ensure_ascii=False))
+            self._vault = vault
+        return self._ciphertext
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return False
+        same_text = self._ciphertext is not None and self._ciphertext == other._ciphertext
+        return same_text or self.value == other.value
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return MASK
+
+
+_SEALED = object()
+
+
+def from_struct(struct: Any) -> dict[str, Any]:
+    """The properties that the SDK sent."""
+    return {key: from_value(value) for key, value in struct.fields.items()}
+
+
+def from_value(value: Any) -> Any:
+    """One property value that the SDK sent; whole numbers become int."""
+    kind = value.WhichOneof("kind")
+    if kind == "string_value":
+        text = value.string_value
+        return UNKNOWN if text in UNKNOWN_TEXTS else text
+    if kind == "number_value":
+        number = value.number_value
+        return int(number) if number.is_integer() else number
+    if kind == "bool_value":
+        return value.bool_value
+    if kind == "struct_value":
+        return _from_object(value.struct_value)
+    if kind == "list_value":
+        return [from_value(item) for item in value.list_value.values]
+    return None
+
+
+def _from_object(struct: Any) -> Any:
+    if SIGNATURE not in struct.fields:
+        return from_struct(struct)
+    signature = struct.fields[SIGNATURE].string_value
+    if signature == SECRET_SIGNATURE:
+        return Secret(from_value(struct.fields["value"]))
+    raise RefusedError(
+        f"{_REFUSED.get(signature, f'a value with signature {signature}')} as a property value is not supported by the "
+        "embedded engine: pass plain values, or use --engine pulumi"
+    )
+
+
+def to_struct(properties: Mapping[str, Any]) -> Any:
+    """Properties for the SDK; nothing is left out."""
+    struct = struct_pb2.Struct()
+    _fill(struct, properties)
+    return struct
+
+
+def _fill(struct: Any, properties: Mapping[str, Any]) -> None:
+    fields = struct.fields
+    for key, value in properties.items():
+        _set(fields[key], value)
+
+
+def _set(slot: Any, value: Any) -> None:
+    if isinstance(value, str):
+        slot.string_value = value
+    elif value is None:
+        slot.null_value = struct_pb2.NULL_VALUE
+    elif isinstance(value, bool):
+        slot.bool_value = value
+    elif isinstance(value, int | float):
+        slot.number_value = value
+    elif value is UNKNOWN:
+        slot.string_value = UNKNOWN_TEXT
+    elif isinstance(value, Secret):
+        fields = slot.struct_value.fields
+        fields[SIGNATURE].string_value = SECRET_SIGNATURE
+        _set(fields["value"], value.value)
+    elif isinstance(value, Mapping):
+        slot.struct_value.SetInParent()
+        _fill(slot.struct_value, value)
+    elif isinstance(value, list | tuple):
+        slot.list_value.SetInParent()
+        for item in value:
+            _set(slot.list_value.values.add(), item)
+    else:
+        raise TypeError(f"a provider returned a value of type {type(value).__name__}")
+
+
+def reveal(value: Any) -> Any:
+    """The value with every `Secret` opened: for a provider, never for output."""
+    if isinstance(value, Secret):
+        return value.value
+    if isinstance(value, dict):
+        return {key: reveal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [reveal(item) for item in value]
+    return value
+
+
+def masked(value: Any) -> Any:
+    """The value as people may see it: secrets and unknowns replaced by `[secret]` and `[unknown]`."""
+    if isinstance(value, Secret):
+        return MASK
+    if value is UNKNOWN:
+        return UNKNOWN_MASK
+    if isinstance(value, dict):
+        return {key: masked(item) for key, item in value.items() if key != DEFAULTS}
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    return value
+
+
+DEFAULTS = "__defaults"
+"""A provider's note of which properties it defaulted; kept in the state, of no interest to people."""
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether anything in it is known only after an apply."""
+    if value is UNKNOWN:
+        return True
+    if isinstance(value, Secret):
+        return has_unknown(value.value)
+    if isinstance(value, dict):
+        return any(has_unknown(item) for item in value.values())
+    if isinstance(value, list):
+        return any(has_unknown(item) for item in value)
+    return False
+
+
+def without_unknown(value: Any) -> Any:
+    """The value as a state may hold it: unknown parts become null, unknown members of the top level go."""
+    if value is UNKNOWN:
+        return None
+    if isinstance(value, Secret):
+        return Secret(without_unknown(value.value))
+    if isinstance(value, dict):
+        return {key: without_unknown(item) for key, item in value.items() if item is not UNKNOWN}
+    if isinstance(value, list):
+        return [without_unknown(item) for item in value]
+    return value
+
+
+def secret_places(value: Any, at: tuple[str | int, ...] = ()) -> Iterable[tuple[str | int, ...]]:
+    """Paths of every `Secret` in it."""
+    if isinstance(value, Secret):
+        yield at
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from secret_places(item, (*at, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from secret_places(item, (*at, index))
+
+
+def with_secrets(properties: dict[str, Any], places: Iterable[tuple[str | int, ...]]) -> dict[str, Any]:
+    """Plain properties with what stands at these places made secret.
+
+    A place that is not there any more (a provider reordered a list, say) makes the whole nearest part that is still
+    there secret: too much rather than too little. A top-level property that is gone is no longer there to hide.
+    """
+    result: Any = properties
+    for place in places:
+        result = _hidden(result, place)
+    return result
+
+
+def _hidden(value: Any, place: tuple[str | int, ...]) -> Any:
+    if not place:
+        return value if isinstance(value, Secret) else Secret(value)
+    head, rest = place[0], place[1:]
+    if isinstance(value, dict):
+        if head in value:
+            return value | {head: _hidden(value[head], rest)}
+        return value
+    if isinstance(value, list) and isinstance(head, int) and head < len(value):
+        return [*value[:head], _hidden(value[head], rest), *value[head + 1 :]]
+    return value if isinstance(value, Secret) else Secret(value)
