@@ -46,18 +46,23 @@ class Session:
         self.console.print(line, soft_wrap=True)
 
     def ask(self, what: str, *, yes: bool) -> None:
-        """Ask before `what`; Refusal without a terminal, Failure on a no."""
-        if yes:
-            return
-        if not sys.stdin.isatty():
-            raise Refusal(f"{what} is asked about first, and there is no terminal to ask on; add --yes")
-        if not click.confirm(f"{what}. Go on?", err=True):
-            raise Failure("answered no; nothing was changed")
+        """Ask before `what`, as `ask` does."""
+        ask(what, yes=yes)
 
     def ask_before_google(self, what: str, *, yes: bool) -> None:
         """Ask before `what` where it reaches the real Google Cloud; the local cloud needs no question."""
         if self.choice.cloud is CloudName.GOOGLE:
-            self.ask(f"{what} on Google Cloud", yes=yes)
+            ask(f"{what} on Google Cloud", yes=yes)
+
+
+def ask(what: str, *, yes: bool) -> None:
+    """Ask before `what`; Refusal without a terminal, Failure on a no."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Refusal(f"{what} is asked about first, and there is no terminal to ask on; add --yes")
+    if not click.confirm(f"{what}. Go on?", err=True):
+        raise Failure("answered no; nothing was changed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +127,12 @@ def open_session(
     if parallel is not None:
         request = replace(request, parallel=parallel)
     if choice.cloud is CloudName.LOCAL and starts_cloud:
-        request = replace(request, cloud_url=_local_cloud(place, console))
+        request = replace(request, cloud_url=local_cloud(place, console))
     return Session(place=place, choice=choice, request=request, console=console)
 
 
-def _local_cloud(place: Workspace, console: Console) -> str:
+def local_cloud(place: Workspace, console: Console) -> str:
+    """Root URL of the local cloud of this home, started where it is not running."""
     place.make_home()
     try:
         if found := daemon.running(place.home):

@@ -1,0 +1,310 @@
+"""What a Google Cloud project needs once, before the first `pulumi up`: state, its encryption, and who deploys.
+
+Owns what is wanted, with a reason for each role, and the plan as a pure function of what is there. Leaves reading and
+writing to `infra.fleet.bootstrap_calls`. Nothing here is ever deleted, and no key of an account is ever made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+APIS: Final = (
+    "cloudkms.googleapis.com",
+    "cloudresourcemanager.googleapis.com",
+    "iam.googleapis.com",
+    "iamcredentials.googleapis.com",
+    "serviceusage.googleapis.com",
+    "storage.googleapis.com",
+)
+"""What bootstrap itself and a login as the deploying account call. The program enables the rest."""
+
+ACCOUNT_ID: Final = "tidepool-deployer"
+KEY_RING: Final = "tidepool"
+KEY: Final = "pulumi-secrets"
+
+BUCKET_SETTINGS: Final[Mapping[str, Any]] = {
+    "versioning": {"enabled": True},
+    "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}, "publicAccessPrevention": "enforced"},
+}
+"""Settings that a state bucket must have; an existing bucket is brought to them."""
+
+OLD_VERSIONS: Final[Mapping[str, Any]] = {
+    "rule": [{"action": {"type": "Delete"}, "condition": {"numNewerVersions": 20, "daysSinceNoncurrentTime": 7}}]
+}
+"""Set on a new bucket alone. The CLI writes the whole state at every step, so a large `up` leaves many versions."""
+
+DEPLOYER_ROLES: Final[Mapping[str, str]] = {
+    "roles/artifactregistry.admin": "makes repositories and says who reads and writes each",
+    "roles/compute.networkAdmin": "makes the network, its subnets, routers and NAT",
+    "roles/iam.serviceAccountAdmin": "makes one account per pool and the accounts of controller, broker and builder",
+    "roles/iam.serviceAccountUser": "attaches a pool's account to its VMs",
+    "roles/secretmanager.admin": "makes empty secrets and says who reads each",
+    "roles/serviceusage.serviceUsageAdmin": "enables the APIs of the program",
+    "roles/tpu.admin": "makes, changes and deletes TPU VMs",
+}
+"""Roles on the whole project and why the deploying account has each; `plan` adds storage, limited to named buckets."""
+
+STORAGE_ROLE: Final = "roles/storage.admin"
+STATE_ROLE: Final = "roles/storage.objectAdmin"
+KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+IMPERSONATION_ROLE: Final = "roles/iam.serviceAccountTokenCreator"
+
+
+class Target(StrEnum):
+    """Whose IAM policy a grant stands in."""
+
+    PROJECT = "project"
+    BUCKET = "bucket"
+    KEY = "key"
+    ACCOUNT = "account"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What bootstrap shall bring about in one project.
+
+    location: of the state bucket and the key ring, a region or multi-region such as `us-central1` or `us`.
+    fleet_buckets: buckets that the program makes; the deploying account administers these and no other.
+    impersonators: IAM members (`user:EMAIL`, `principalSet://...`) that may act as the deploying account.
+    """
+
+    project: str
+    location: str
+    bucket: str
+    fleet_buckets: tuple[str, ...]
+    impersonators: tuple[str, ...] = ()
+
+    @property
+    def deployer(self) -> str:
+        """The deploying account's address."""
+        return f"{ACCOUNT_ID}@{self.project}.iam.gserviceaccount.com"
+
+    @property
+    def key_ring(self) -> str:
+        return f"projects/{self.project}/locations/{self.location}/keyRings/{KEY_RING}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.key_ring}/cryptoKeys/{KEY}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """One role of one member in one policy. condition: a CEL expression, empty for none."""
+
+    role: str
+    member: str
+    why: str
+    condition: str = ""
+
+    def binding(self) -> dict[str, Any]:
+        """The policy binding that gives exactly this."""
+        body: dict[str, Any] = {"role": self.role, "members": [self.member]}
+        if self.condition:
+            body["condition"] = {"title": "only Tidepool's own buckets", "expression": self.condition}
+        return body
+
+    def stands_in(self, policy: Mapping[str, Any]) -> bool:
+        return any(
+            binding["role"] == self.role
+            and self.member in binding.get("members", ())
+            and (binding.get("condition") or {}).get("expression", "") == self.condition
+            for binding in policy.get("bindings") or ()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What is there. None, or an empty policy, is what does not exist or cannot yet be asked for."""
+
+    enabled: frozenset[str] = frozenset()
+    bucket: Mapping[str, Any] | None = None
+    key_ring: bool = False
+    key: bool = False
+    account: bool = False
+    policies: Mapping[Target, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EnableApis:
+    apis: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeBucket:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MendBucket:
+    """Bring an existing bucket to these settings."""
+
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeKeyRing:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MakeKey:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MakeAccount:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class AddGrants:
+    """Add grants to one policy, in one write."""
+
+    target: Target
+    grants: tuple[Grant, ...]
+
+
+Action = EnableApis | MakeBucket | MendBucket | MakeKeyRing | MakeKey | MakeAccount | AddGrants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One line of the plan: what it is about, why, and what must be done; no action where it stands already."""
+
+    what: str
+    why: str
+    action: Action | None = None
+
+
+def plan(observed: Observed, wanted: Wanted) -> tuple[Step, ...]:
+    """Everything that is wanted, in the order in which it can be made."""
+    return (_apis(observed), _bucket(observed, wanted), *_keys(observed, wanted), *_identity(observed, wanted))
+
+
+def actions(steps: Sequence[Step]) -> tuple[Action, ...]:
+    """What is left to do."""
+    return tuple(step.action for step in steps if step.action is not None)
+
+
+def next_commands(wanted: Wanted, stack: str) -> tuple[str, str, str]:
+    """What follows: login, the stack's state, the first deploy. Run them in the checkout."""
+    return (
+        f"pulumi login gs://{wanted.bucket}",
+        f"pulumi stack init {stack} --secrets-provider=gcpkms://{wanted.key}",
+        f"./tidepool up {stack}",
+    )
+
+
+def grants(wanted: Wanted) -> dict[Target, tuple[Grant, ...]]:
+    """Every grant that is wanted, by the policy in which it stands."""
+    deployer = f"serviceAccount:{wanted.deployer}"
+    on_project = [Grant(role=role, member=deployer, why=why) for role, why in DEPLOYER_ROLES.items()]
+    on_project.append(
+        Grant(
+            role=STORAGE_ROLE,
+            member=deployer,
+            why=f"makes the fleet bucket ({', '.join(wanted.fleet_buckets)}) and says who reads it; no other bucket",
+            condition=only_buckets(wanted.fleet_buckets),
+        )
+    )
+    return {
+        Target.PROJECT: tuple(on_project),
+        Target.BUCKET: (Grant(role=STATE_ROLE, member=deployer, why="reads and writes the state"),),
+        Target.KEY: (Grant(role=KEY_ROLE, member=deployer, why="opens and closes the secrets in the state"),),
+        Target.ACCOUNT: tuple(
+            Grant(role=IMPERSONATION_ROLE, member=member, why="acts as the deploying account, without a key file")
+            for member in sorted(wanted.impersonators)
+        ),
+    }
+
+
+def only_buckets(buckets: Sequence[str]) -> str:
+    """A condition that holds for these buckets and their objects, and for what is no bucket.
+
+    Making a bucket is a right on the project, so it must not be cut off by a rule on names of buckets.
+    Source: cloud.google.com/iam/docs/configuring-resource-based-access, read 2026-11.
+    """
+    storage = 'resource.type != "storage.googleapis.com/Bucket" && resource.type != "storage.googleapis.com/Object"'
+    named = [
+        f'resource.name == "projects/_/buckets/{name}" || resource.name.startsWith("projects/_/buckets/{name}/")'
+        for name in sorted(buckets)
+    ]
+    return " || ".join([f"({storage})", *named])
+
+
+def lacking(bucket: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of BUCKET_SETTINGS that this bucket does not have, as a patch."""
+    return {key: value for key, value in BUCKET_SETTINGS.items() if not _within(value, bucket.get(key))}
+
+
+def _apis(observed: Observed) -> Step:
+    off = tuple(api for api in APIS if api not in observed.enabled)
+    return Step(
+        what="APIs " + ", ".join(api.removesuffix(".googleapis.com") for api in off or APIS),
+        why="called by this command and by whoever deploys; the program enables its own",
+        action=EnableApis(off) if off else None,
+    )
+
+
+def _bucket(observed: Observed, wanted: Wanted) -> Step:
+    what = f"state bucket gs://{wanted.bucket}"
+    if observed.bucket is None:
+        why = f"keeps Pulumi's state, in {wanted.location}: versioned, private, uniform access"
+        return Step(what=what, why=why, action=MakeBucket())
+    if patch := lacking(observed.bucket):
+        return Step(what=what, why=f"must have {' and '.join(sorted(patch))} set", action=MendBucket(patch))
+    return Step(what=what, why="keeps Pulumi's state")
+
+
+def _keys(observed: Observed, wanted: Wanted) -> tuple[Step, Step]:
+    ring = Step(
+        what=f"key ring {wanted.key_ring}",
+        why="holds the key; a ring can never be deleted",
+        action=None if observed.key_ring else MakeKeyRing(),
+    )
+    key = Step(
+        what=f"key {KEY}",
+        why="encrypts the secrets in the state",
+        action=None if observed.key else MakeKey(),
+    )
+    return ring, key
+
+
+def _identity(observed: Observed, wanted: Wanted) -> tuple[Step, ...]:
+    account = Step(
+        what=f"service account {wanted.deployer}",
+        why="deploys; it has no key file and acts only through those who may impersonate it",
+        action=None if observed.account else MakeAccount(),
+    )
+    places = {
+        Target.PROJECT: "the project",
+        Target.BUCKET: "the state bucket",
+        Target.KEY: "the key",
+        Target.ACCOUNT: "the deploying account",
+    }
+    given = []
+    for target, all_of_it in grants(wanted).items():
+        for grant in all_of_it:
+            stands = grant.stands_in(observed.policies.get(target, {}))
+            given.append(
+                Step(
+                    what=f"{grant.role} on {places[target]} for {_short(grant.member, wanted)}",
+                    why=grant.why,
+                    action=None if stands else AddGrants(target, (grant,)),
+                )
+            )
+    return account, *given
+
+
+def _short(member: str, wanted: Wanted) -> str:
+    return ACCOUNT_ID if member == f"serviceAccount:{wanted.deployer}" else member
+
+
+def _within(wanted: Any, there: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(there, Mapping) and all(_within(value, there.get(key)) for key, value in wanted.items())
+    return wanted == there
