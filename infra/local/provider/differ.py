@@ -46,7 +46,9 @@ def _compare_value(found: Differences, path: str, field: Field, old: Any, new: A
     absent = new is None if field.kind is Kind.BLOCK else is_empty(new)
     if (new is None and field.server) or (is_empty(old) and absent):
         return
-    if is_empty(old):
+    if field.kind is Kind.TABLE and new is not UNKNOWN:
+        _compare_tables(found, path, old or {}, new or {}, replaces=field.replaces)
+    elif is_empty(old):
         found[path] = PropertyDiff("add", field.replaces or _replaces_within(field, new))
     elif new is None:
         found[path] = PropertyDiff("delete", field.replaces or _replaces_within(field, old))
@@ -56,8 +58,6 @@ def _compare_value(found: Differences, path: str, field: Field, old: Any, new: A
         _compare_fields(found, path, field.inner, old, new)
     elif field.kind is Kind.BLOCKS:
         _compare_blocks(found, path, field, old, new)
-    elif field.kind is Kind.TABLE:
-        _compare_tables(found, path, old, new, replaces=field.replaces)
     elif field.kind is Kind.TEXTS:
         _compare_texts(found, path, field, old, new)
     elif old != new and not (field.same and field.same(old, new)):
@@ -98,8 +98,8 @@ def _compare_texts(found: Differences, path: str, field: Field, old: Any, new: A
 
 def _compare_blocks(found: Differences, path: str, field: Field, old: Any, new: Any) -> None:
     if field.keyed and not has_unknown(new):
-        old = sorted(old, key=lambda item: item[field.keyed])
-        new = sorted(new, key=lambda item: item[field.keyed])
+        old = sorted(old, key=lambda item: item.get(field.keyed, ""))
+        new = sorted(new, key=lambda item: item.get(field.keyed, ""))
     for index, (before, after) in enumerate(zip_longest(old, new)):
         at = f"{path}[{index}]"
         if before is None or after is None or after is UNKNOWN:
