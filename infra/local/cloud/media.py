@@ -1,14 +1,12 @@
-"""Uploads: the three ways in which Google's clients send bytes beside JSON.
+"""Bodies of requests: JSON, and the multipart form in which Google's clients send bytes beside it.
 
-Owns parsing of simple and multipart uploads and the sessions of resumable ones, so that a handler sees only the
-finished `Media`. Source: cloud.google.com/storage/docs/uploads-downloads. 2026-09.
+Owns their parsing. Resumable uploads are `uploads`'.
 """
 
 from __future__ import annotations
 
-import email.policy
 import json
-from email.parser import BytesParser
+from email.message import Message
 from typing import Any
 
 from infra.local.cloud.errors import invalid
@@ -26,15 +24,41 @@ def parsed_json(data: bytes) -> Any:
 
 
 def multipart(content_type: str, data: bytes) -> tuple[Any, Media]:
-    """The JSON part and the media part of a `multipart/related` body. Raises 400."""
-    header = f"Content-Type: {content_type}\r\n\r\n".encode()
-    message = BytesParser(policy=email.policy.HTTP).parsebytes(header + data)
-    parts = list(message.iter_parts()) if message.is_multipart() else []
+    """The JSON and the media of a `multipart/related` body. Raises 400."""
+    opening = b"--" + str(_header(content_type).get_param("boundary", "")).encode()
+    # google-api-python-client ends lines with a bare newline; RFC 2046 and everybody else with both characters.
+    end = b"\r\n" if opening + b"\r\n" in data else b"\n"
+    parts = [piece.removeprefix(end) for piece in (end + data).split(end + opening)[1:-1]]
     if len(parts) != 2:
         raise invalid("A multipart upload has two parts: JSON, then the media.")
-    described, media = (_payload(part) for part in parts)
-    return parsed_json(described), Media(parts[1].get_content_type(), media)
+    described, attached = (part.split(end + end, 1) for part in parts)
+    if len(described) != 2 or len(attached) != 2:
+        raise invalid("A part of a multipart upload has headers, an empty line and a body.")
+    return parsed_json(described[1]), Media(_content_type(attached[0]), attached[1])
 
 
-def _payload(part: Any) -> bytes:
-    return part.get_payload(decode=True) or b""
+def composed(described: bytes, attached: Media) -> tuple[str, bytes]:
+    """Content type and body of a multipart upload; the reverse of `multipart`."""
+    boundary = "part"
+    while boundary.encode() in attached.data or boundary.encode() in described:
+        boundary += "-part"
+    parts = (
+        f"--{boundary}\r\nContent-Type: application/json\r\n\r\n".encode() + described,
+        f"\r\n--{boundary}\r\nContent-Type: {attached.content_type}\r\n\r\n".encode() + attached.data,
+        f"\r\n--{boundary}--".encode(),
+    )
+    return f"multipart/related; boundary={boundary}", b"".join(parts)
+
+
+def _header(content_type: str) -> Message:
+    message = Message()
+    message["Content-Type"] = content_type
+    return message
+
+
+def _content_type(headers: bytes) -> str:
+    for line in headers.decode("latin-1").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "content-type":
+            return value.strip()
+    return "application/octet-stream"

@@ -11,8 +11,9 @@ from typing import Any
 
 from infra.local.cloud import services
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.gateway import Gateway, Reply, Request
+from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.surface import Surface
+from infra.local.cloud.wire import Reply, Request
 
 CONTROL = "/_tidepool/"
 

@@ -16,11 +16,12 @@ from infra.local.cloud import media
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, invalid, not_found
 from infra.local.cloud.faults import Rule
-from infra.local.cloud.gateway import Gateway, Reply, Request, rendered, sent
+from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.services import tpu_edit, tpu_fate
 from infra.local.cloud.services.tpu_node import Node, each
+from infra.local.cloud.wire import Reply, Request, refused, sent
 
 _SERVICE = "_tidepool"
 _LOG_LINES = 200
@@ -66,7 +67,7 @@ class Surface:
         try:
             return self._obeyed(request)
         except ApiError as refusal:
-            return rendered(refusal, _SERVICE)
+            return refused(refusal, _SERVICE)
 
     def _obeyed(self, request: Request) -> Reply:
         command, _, rest = request.path.removeprefix("/_tidepool/").partition("/")
