@@ -137,6 +137,12 @@ class AcceleratorType:
     @classmethod
     def parse(cls, name: str) -> AcceleratorType:
         """The accelerator type of that name; UnknownNameError otherwise."""
+        head, _, number = name.rpartition("-")
+        if head in _generations():
+            # People say v5e-4 where Google's name is v5litepod-4.
+            spelled = f"{_generations()[head].prefix}-{number}"
+            if spelled != name and spelled in accelerator_types():
+                raise UnknownNameError("accelerator type", name, (spelled,))
         return _look_up("accelerator type", name, accelerator_types())
 
     @property

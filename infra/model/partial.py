@@ -65,6 +65,8 @@ def _checked(model: type[BaseModel], name: str, value: Any) -> Any:
         return adapter.validate_python(value)
     except ValidationError as error:
         wrong = {detail["loc"] for detail in error.errors() if detail["loc"]}
+        if not wrong:
+            raise
         if isinstance(value, dict):
             right = _right_entries(value, wrong, keep_keys=name == "zones")
             if not right:

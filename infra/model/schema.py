@@ -116,10 +116,9 @@ def _capacity(value: object) -> Capacity:
     plain = {"on-demand": OnDemand(), "spot": Spot(), "preemptible": Preemptible()}
     if isinstance(value, str):
         return plain[value] if value in plain else refuse("a kind of capacity", fix)
-    said = set(value) if isinstance(value, dict | list) else set()
-    if "reserved" in said and len(said) > 1:
+    if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
         refuse("a pool is reserved or spot or preemptible or on-demand, never two of them", fix)
-    if isinstance(value, dict) and said == {"reserved"}:
+    if isinstance(value, dict) and list(value) == ["reserved"]:
         reservation = value["reserved"]
         if isinstance(reservation, str) and names.is_resource_name(reservation):
             return Reserved(reservation)

@@ -2,7 +2,8 @@
 
 Owns syntax: refuses tabs, duplicate keys, aliases, explicit tags, empty and multi-document files. Does not own meaning.
 
-Scalars resolve as in YAML 1.2, as the pulumi CLI reads them: `no` and `on` are text, `0o17` and `1_000` too.
+Scalars resolve as in YAML 1.2, as the pulumi CLI reads them: `no` and `on` are text. Numbers that readers of YAML take
+differently, such as `017` and `1_000`, are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ YamlPath = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?")
+_FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
+# Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf.
+_AMBIGUOUS = re.compile(r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN))")
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _CORE_TAGS = "tag:yaml.org,2002:"
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
@@ -90,6 +93,9 @@ class _Reader:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode) and not node.style and _AMBIGUOUS.fullmatch(node.value):
+            rule = "YAML readers differ on this; a number is plain decimal, text like it is quoted"
+            self._refuse(node, path, node.value, rule, f'a plain number, or "{node.value}"')
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, path: YamlPath) -> dict[str, Any]:

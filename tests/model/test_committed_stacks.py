@@ -1,0 +1,72 @@
+"""The committed stack files, by what must hold of them rather than by their size today."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.model import fleet, network
+from infra.model.errors import ConfigError, Problem
+from infra.model.schema import StackConfig, Trust
+from infra.model.stack import load_stack, stack_names
+from tests.model.given import ROOT
+
+EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
+
+
+def text_of(stack: str) -> str:
+    return (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+
+
+@EACH_STACK
+def test_a_stack_is_right(stack: str) -> None:
+    assert load_stack(ROOT, stack).stack == stack
+
+
+@EACH_STACK
+def test_a_file_opens_with_its_purpose_and_names_every_key(stack: str) -> None:
+    head = text_of(stack).partition("\nconfig:")[0]
+    assert head.startswith(f"# {stack}: ")
+    assert all(line.startswith("#") for line in head.splitlines() if line)
+    for key in StackConfig.model_fields.keys() - {"stack", "project"}:
+        assert key in head
+
+
+@EACH_STACK
+def test_each_zone_stands_on_a_line_of_its_own_so_that_a_change_of_capacity_is_one_number(stack: str) -> None:
+    lines = [line.strip() for line in text_of(stack).splitlines()]
+    for pool in load_stack(ROOT, stack).pools:
+        for zone, count in pool.zones.items():
+            assert f"{zone}: {count}" in lines
+
+
+def test_ci_has_the_fleet_of_the_lab_in_every_generation_that_its_tests_need() -> None:
+    config = load_stack(ROOT, "ci")
+    assert {pool.accelerator.name for pool in config.pools} == {"v5litepod-4", "v5p-8", "v4-8", "v6e-8"}
+    assert len(fleet.slots(config)) == 9
+    assert {pool.label for pool in config.pools} == {pool.name for pool in config.pools}
+    assert {pool.trust for pool in config.pools} == {Trust.MEMBER}
+    assert config.registries is not None
+    assert config.registries.regions == network.repository_regions()
+
+
+def test_no_pool_can_read_the_key_that_registers_runners() -> None:
+    for stack in stack_names(ROOT):
+        for secret in load_stack(ROOT, stack).secrets:
+            assert secret.readers == ("broker",)
+
+
+@pytest.mark.parametrize("stack", ["nightly", "training"])
+def test_stacks_without_registries_read_those_of_ci(stack: str) -> None:
+    config = load_stack(ROOT, stack)
+    assert config.registries is None
+    assert config.registry_stack == "organization/tidepool/ci"
+
+
+def test_every_stack_has_a_bucket_of_its_own() -> None:
+    buckets = [load_stack(ROOT, stack).bucket.name for stack in stack_names(ROOT)]
+    assert len(set(buckets)) == len(buckets)
+
+
+def test_problems_are_said_in_the_order_of_their_lines() -> None:
+    made = [Problem(f"f.yaml:{line} a", "v", "r", "f") for line in (10, 9, 100)]
+    assert [problem.subject for problem in ConfigError(made).problems] == ["f.yaml:9 a", "f.yaml:10 a", "f.yaml:100 a"]

@@ -1,0 +1,120 @@
+"""A VM's full spec, and the manifest from which it can be made again exactly."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infra.model import fleet
+from infra.model.manifest import manifest
+from infra.model.node import STARTUP_SCRIPT_KEY, NodeSpec, node_spec
+from infra.model.stack import load_stack, stack_names
+from tests.model.given import ROOT, parse, pool, stack_text
+
+DISK = "[{source_disk: projects/p/zones/us-central2-b/disks/d, mode: read-only}]"
+RESERVATION = "- {name: r, project: my-lab, zone: us-west4-a, generation: v5e, chips: 64}\n"
+
+
+def spec(**fields: object) -> NodeSpec:
+    config = parse(stack_text(pools=pool(**fields), reservations=RESERVATION))
+    (slot,) = fleet.slots(config)
+    return node_spec(config, slot, startup_script="#!/bin/sh\n")
+
+
+def test_a_node_has_full_paths_its_own_account_and_secure_boot() -> None:
+    node = spec()
+    assert node.network == "projects/my-lab/global/networks/tidepool-ci"
+    assert node.subnetwork == "projects/my-lab/regions/us-west4/subnetworks/tidepool-ci-us-west4"
+    assert node.service_account_email == "tidepool-ci-pool-other@my-lab.iam.gserviceaccount.com"
+    assert node.enable_secure_boot
+
+
+@pytest.mark.parametrize(
+    ("capacity", "scheduling"),
+    [
+        ("on-demand", {}),
+        ("spot", {"spot": True}),
+        ("preemptible", {"preemptible": True}),
+        ("{reserved: r}", {"reserved": True}),
+    ],
+)
+def test_capacity_becomes_at_most_one_scheduling_flag(capacity: str, scheduling: dict[str, bool]) -> None:
+    assert spec(capacity=capacity).to_api().get("schedulingConfig", {}) == scheduling
+
+
+def test_a_fork_pools_node_asks_for_no_external_address() -> None:
+    assert "enableExternalIps" not in spec(trust="fork").to_api()["networkConfig"]
+    assert spec(trust="member").to_api()["networkConfig"]["enableExternalIps"] is True
+
+
+def test_data_disks_are_in_the_apis_words() -> None:
+    node = spec(accelerator="v4-8", zones="{us-central2-b: 1}", data_disks=DISK)
+    assert node.to_api()["dataDisks"] == [{"sourceDisk": "projects/p/zones/us-central2-b/disks/d", "mode": "READ_ONLY"}]
+
+
+def test_false_and_empty_values_are_left_out_as_the_service_drops_them() -> None:
+    def holes(value: object) -> bool:
+        if isinstance(value, dict):
+            return any(entry in (False, "", None) or entry == {} or holes(entry) for entry in value.values())
+        return isinstance(value, list) and any(holes(item) for item in value)
+
+    assert not holes(spec(capacity="on-demand", trust="fork").to_api())
+
+
+def test_a_script_is_metadata_only_when_it_is_handed_in() -> None:
+    config = parse(stack_text(pools=pool()))
+    (slot,) = fleet.slots(config)
+    assert STARTUP_SCRIPT_KEY not in node_spec(config, slot).metadata
+    assert node_spec(config, slot, startup_script="x").metadata[STARTUP_SCRIPT_KEY] == "x"
+
+
+def test_metadata_tells_a_vm_its_bucket_stack_pool_region_and_whom_it_serves() -> None:
+    metadata = spec(serves="[a/b, c/d]").metadata
+    assert metadata["tidepool-bucket"] == "my-lab-ci"
+    assert metadata["tidepool-stack"] == "ci"
+    assert metadata["tidepool-pool"] == "other"
+    assert metadata["tidepool-region"] == "us-west4"
+    assert metadata["tidepool-serves"] == "a/b,c/d"
+
+
+def test_what_changes_often_is_in_no_nodes_spec() -> None:
+    """A new bundle must reach VMs without a change that Pulumi sees."""
+    config = parse(stack_text(pools=pool()))
+    first, second = (manifest(config, bundle=bundle, startup_script="x") for bundle in ("sha256:a", "sha256:b"))
+    assert first["slots"] == second["slots"]
+    assert first["bundle"] != second["bundle"]
+
+
+@pytest.mark.parametrize("stack", stack_names(ROOT))
+def test_a_manifest_is_json_and_the_same_each_time(stack: str) -> None:
+    config = load_stack(ROOT, stack)
+    made = manifest(config, bundle=None, startup_script="x", registries={"us-west4/marin": "p"})
+    assert json.loads(json.dumps(made)) == made
+    again = manifest(config, bundle=None, startup_script="x", registries={"us-west4/marin": "p"})
+    assert json.dumps(again) == json.dumps(made)
+    assert made["version"] == 1
+
+
+def test_a_manifest_has_every_slot_with_its_full_node() -> None:
+    config = load_stack(ROOT, "ci")
+    slots = manifest(config, bundle=None, startup_script="x")["slots"]
+    assert [each["name"] for each in slots] == [slot.name for slot in fleet.slots(config)]
+    for each, slot in zip(slots, fleet.slots(config), strict=True):
+        assert each["node"] == node_spec(config, slot, startup_script="x").to_api()
+        assert each["runner_labels"] == list(slot.pool.runner_labels)
+        assert (each["chips"], each["hosts"]) == (slot.accelerator.chips, slot.accelerator.hosts)
+
+
+def test_a_reserved_slot_names_its_reservation() -> None:
+    config = parse(stack_text(pools=pool(capacity="{reserved: r}"), reservations=RESERVATION))
+    (slot,) = manifest(config, bundle=None, startup_script="x")["slots"]
+    assert (slot["capacity"], slot["reservation"]) == ("reserved", "r")
+
+
+def test_the_document_says_every_key_that_the_manifest_has() -> None:
+    config = load_stack(ROOT, "ci")
+    made = manifest(config, bundle=None, startup_script="x")
+    document = (ROOT / "docs" / "manifest.md").read_text()
+    keys = {*made, *made["slots"][0], *made["slots"][0]["node"]}
+    assert [key for key in sorted(keys) if f"`{key}`" not in document] == []

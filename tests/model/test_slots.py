@@ -1,0 +1,95 @@
+"""From pools to slots: names that never move, and capacity in slices, hosts and chips."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model import catalogue, fleet
+from infra.model.catalogue import CapacityKind
+from tests.model.given import parse, pool, stack_text
+
+
+def names(text: str) -> list[str]:
+    return [slot.name for slot in fleet.slots(parse(text))]
+
+
+def test_a_slot_is_named_by_pool_zone_and_index_from_zero() -> None:
+    zones = "{us-west4-a: 2, europe-west4-b: 1}"
+    assert names(stack_text(pools=pool(name="tpu-ci", zones=zones))) == [
+        "tpu-ci-europe-west4-b-0",
+        "tpu-ci-us-west4-a-0",
+        "tpu-ci-us-west4-a-1",
+    ]
+
+
+@given(before=st.integers(0, 40), after=st.integers(0, 40))
+@settings(deadline=None)
+def test_a_changed_count_adds_or_drops_the_highest_indexes_and_moves_nothing(before: int, after: int) -> None:
+    old, new = (names(stack_text(pools=pool(zones=f"{{us-west4-a: {count}}}"))) for count in (before, after))
+    shorter, longer = sorted((old, new), key=len)
+    assert set(shorter) <= set(longer)
+    assert set(longer) - set(shorter) == {f"other-us-west4-a-{n}" for n in range(len(shorter), len(longer))}
+
+
+def test_slots_are_sorted_by_pool_zone_and_index_as_a_number() -> None:
+    text = stack_text(pools=pool(name="b", zones="{us-west4-a: 11}") + pool(name="a", zones="{us-west4-a: 1}"))
+    assert names(text) == ["a-us-west4-a-0", *(f"b-us-west4-a-{n}" for n in range(11))]
+
+
+def test_a_slot_carries_the_programs_labels_and_the_labs() -> None:
+    (slot,) = fleet.slots(parse(stack_text(pools=pool(), vm_labels="{team: tpu, tier: 'true'}\n")))
+    assert slot.labels == {
+        "team": "tpu",
+        "tier": "true",
+        "tidepool-managed": "true",
+        "tidepool-stack": "ci",
+        "tidepool-pool": "other",
+        "tidepool-owner": "lab",
+        "tidepool-trust": "member",
+    }
+
+
+@pytest.mark.parametrize(("trust", "external_ip"), [("fork", False), ("member", True), ("protected", True)])
+def test_what_forks_run_on_has_no_external_address(trust: str, external_ip: bool) -> None:
+    (slot,) = fleet.slots(parse(stack_text(pools=pool(trust=trust))))
+    assert slot.external_ip is external_ip
+
+
+def test_a_runtime_is_the_catalogues_unless_overridden() -> None:
+    plain, other = fleet.slots(
+        parse(stack_text(pools=pool(name="a") + pool(name="b", runtime_override="{version: x1, reason: tried}")))
+    )
+    assert plain.runtime_version == plain.accelerator.generation.runtime
+    assert other.runtime_version == "x1"
+
+
+@pytest.mark.parametrize("kind", catalogue.accelerator_types().values(), ids=str)
+def test_capacity_counts_slices_hosts_and_chips(kind: catalogue.AcceleratorType) -> None:
+    zone = kind.generation.listed_zones[0]
+    config = parse(stack_text(pools=pool(accelerator=kind.name, zones=f"{{{zone}: 3}}")))
+    (row,) = fleet.capacity(config)
+    assert (row.slices, row.hosts, row.chips) == (3, 3 * kind.hosts, 3 * kind.topology.chips)
+    assert (row.zone, row.accelerator, row.capacity) == (zone, kind.name, CapacityKind.SPOT)
+    assert len(fleet.slots(config)) == row.slices
+
+
+def test_a_zone_with_a_count_of_zero_has_a_row_and_no_slot() -> None:
+    config = parse(stack_text(pools=pool(zones="{us-west4-a: 0}")))
+    assert fleet.slots(config) == ()
+    assert [row.slices for row in fleet.capacity(config)] == [0]
+
+
+def test_ten_thousand_slots_have_distinct_names() -> None:
+    made = names(stack_text(pools=pool(zones="{us-west4-a: 10000}")))
+    assert len(set(made)) == 10_000
+    assert made[-1] == "other-us-west4-a-9999"
+
+
+def test_a_routing_label_is_the_pools_name_unless_another_is_given() -> None:
+    config = parse(stack_text(pools=pool(name="a", labels="[tpu, self-hosted]") + pool(name="b", label="gold")))
+    assert config.pool("a").runner_labels == ("tpu", "self-hosted", "a")
+    assert config.pool("b").runner_labels == ("gold",)
+    with pytest.raises(KeyError):
+        config.pool("c")

@@ -1,0 +1,121 @@
+"""One schema, two ways in: a stack file read here and the same content as Pulumi hands it over are one StackConfig."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model import catalogue
+from infra.model.errors import ConfigError
+from infra.model.stack import load_stack, parse_stack, pulumi_values, siblings, stack_from_pulumi, stack_names
+from tests.model.given import ROOT, SOURCE, pool, stack_text
+
+EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
+
+counts = st.one_of(
+    st.integers(-2, 10_002), st.booleans(), st.floats(0, 3), st.sampled_from(["", "2", "two", "é"]), st.none()
+)
+scalars = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from(["a", "spot", "yes", "1", "<&>"]))
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["a", "name", "reserved"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+pools = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.one_of(st.sampled_from(["a", "b", "tpu-ci", "Bad", 3]), values),
+            "accelerator": st.one_of(st.sampled_from(["v5litepod-4", "v4-8", "v4-32", "v9"]), values),
+            "zones": st.one_of(st.dictionaries(st.sampled_from([*catalogue.zones(), "nowhere"]), counts, max_size=3)),
+            "capacity": st.one_of(st.sampled_from(["spot", "on-demand", {"reserved": "r"}, "cheap"]), values),
+        },
+        optional={
+            "trust": st.sampled_from(["fork", "member", "protected", "none"]),
+            "labels": values,
+            "label": values,
+            "serves": values,
+            "unlisted_zone": values,
+            "runtime_override": values,
+            "data_disks": values,
+            "chips": values,
+        },
+    ),
+    max_size=4,
+)
+sections = st.fixed_dictionaries(
+    {"pools": pools},
+    optional=dict.fromkeys(("reservations", "quotas", "registries", "mirrors", "secrets", "vm_labels", "odd"), values),
+)
+
+
+@EACH_STACK
+def test_both_readers_agree_on_every_committed_stack(stack: str) -> None:
+    text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+    read = load_stack(ROOT, stack)
+    handed = stack_from_pulumi(pulumi_values(text), project="tidepool", stack=stack, siblings=siblings(ROOT, stack))
+    assert read == handed
+
+
+@given(content=sections)
+@settings(deadline=None, max_examples=150)
+def test_both_readers_accept_and_refuse_the_same(content: dict[str, object]) -> None:
+    config = {f"tidepool:{key}": value for key, value in content.items()}
+    config |= {"gcp:project": "my-lab", "tidepool:owner": "lab"}
+    config["tidepool:bucket"] = {"name": "my-lab-ci", "location": "us"}
+    text = json.dumps({"config": config}, ensure_ascii=False)
+    values = pulumi_values(text)
+    try:
+        read = parse_stack(text, stack="ci", source=SOURCE)
+    except ConfigError as error:
+        with pytest.raises(ConfigError) as caught:
+            stack_from_pulumi(values, project="tidepool", stack="ci")
+        said = {(problem.value, problem.rule) for problem in error.problems}
+        assert said == {(problem.value, problem.rule) for problem in caught.value.problems}
+    else:
+        assert read == stack_from_pulumi(values, project="tidepool", stack="ci")
+
+
+def test_values_are_handed_over_as_the_pulumi_cli_does() -> None:
+    text = 'config:\n  a:s: text\n  a:n: 30\n  a:b: true\n  a:o: {z: 1, b: ["<&>", true]}\n  a:l: [1.5]\n'
+    assert pulumi_values(text) == {
+        "a:s": "text",
+        "a:n": "30",
+        "a:b": "true",
+        "a:o": '{"b":["\\u003c\\u0026\\u003e",true],"z":1}',
+        "a:l": "[1.5]",
+    }
+
+
+def test_a_key_that_pulumi_hands_over_and_no_file_has_is_placed_without_a_line() -> None:
+    values = pulumi_values(stack_text(pools=pool(accelerator="v9")))
+    with pytest.raises(ConfigError) as caught:
+        stack_from_pulumi(values, project="tidepool", stack="ci")
+    assert caught.value.problems[0].subject == "stacks/Pulumi.ci.yaml tidepool:pools[0].accelerator"
+
+
+def test_text_that_is_no_structure_is_refused() -> None:
+    values = pulumi_values(stack_text()) | {"tidepool:pools": "[not json"}
+    with pytest.raises(ConfigError, match="pools is a list"):
+        stack_from_pulumi(values, project="tidepool", stack="ci")
+
+
+def test_a_program_of_another_pulumi_project_is_refused() -> None:
+    with pytest.raises(ConfigError, match="namespace"):
+        stack_from_pulumi(pulumi_values(stack_text()), project="other", stack="ci")
+
+
+def test_siblings_are_all_stacks_but_this_one() -> None:
+    assert [each.stack for each in siblings(ROOT, "ci")] == [name for name in stack_names(ROOT) if name != "ci"]
+
+
+def test_a_stack_is_frozen() -> None:
+    config = load_stack(ROOT, "ci")
+    with pytest.raises(ValueError, match="frozen"):
+        config.owner = "someone-else"  # ty: ignore[invalid-assignment]
+    with pytest.raises(ValueError, match="frozen"):
+        config.pools[0].name = "other"  # ty: ignore[invalid-assignment]

@@ -1,0 +1,104 @@
+"""Syntax of stack files: what two readers could understand in two ways is refused, with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.model import yamlfile
+from infra.model.errors import ConfigError, Problem
+
+
+def refused(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(ConfigError) as caught:
+        yamlfile.read(text, "f.yaml")
+    return caught.value.problems
+
+
+def test_every_value_has_its_line() -> None:
+    document = yamlfile.read("# head\na:\n  b: 1\n  c:\n    - x\n    - {d: y}\n", "f.yaml")
+    assert document.data == {"a": {"b": 1, "c": ["x", {"d": "y"}]}}
+    assert document.lines[("a", "b")] == 3
+    assert document.lines[("a", "c", 0)] == 5
+    assert document.lines[("a", "c", 1, "d")] == 6
+
+
+def test_each_line_with_a_tab_is_refused() -> None:
+    assert [problem.subject for problem in refused("a:\n\tb: 1\nc:\t2\n")] == ["f.yaml:2", "f.yaml:3"]
+
+
+def test_each_duplicate_key_is_refused_with_the_line_of_the_first() -> None:
+    problems = refused("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n")
+    assert [problem.subject for problem in problems] == ["f.yaml:4 b.c", "f.yaml:5 a"]
+    assert "line 3" in problems[0].rule
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n"])
+def test_an_empty_file_is_refused(text: str) -> None:
+    assert len(refused(text)) == 1
+
+
+@pytest.mark.parametrize("text", ["- a\n", "text\n", "5\n"])
+def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
+    assert "one mapping" in refused(text)[0].rule
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [1\n", "a: b: c\n", "a: 'x\n", "a: 1\n---\nb: 2\n", "a: *nowhere\n", "a: \x00\n", "%YAML 3\na"]
+)
+def test_broken_yaml_is_refused_with_a_place(text: str) -> None:
+    assert all(problem.subject.startswith("f.yaml") for problem in refused(text))
+
+
+def test_an_alias_is_refused() -> None:
+    assert "alias" in refused("a: &x [1]\nb: *x\n")[0].value
+
+
+def test_a_tag_is_refused() -> None:
+    assert "!secret" in refused("a: !secret x\n")[0].value
+
+
+def test_a_key_that_is_no_text_is_refused() -> None:
+    assert "keys are text" in refused("? [a]\n: b\n")[0].rule
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("1:30", "1:30"),
+        ("0", 0),
+        ("0.5", 0.5),
+        ('"012"', "012"),
+        ("2026-01-01", "2026-01-01"),
+        ("-3", -3),
+        ("2.0", 2.0),
+        ("1e3", 1000.0),
+        ('"2"', "2"),
+        ("'true'", "true"),
+        ("9" * 5000, "9" * 5000),
+    ],
+)
+def test_scalars_resolve_as_the_pulumi_cli_reads_them(text: str, value: object) -> None:
+    read = yamlfile.read(f"a: {text}\n", "f.yaml").data["a"]
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("text", ["012", "0o17", "0x1f", "0b1", "1_000", "-1_0.5", ".inf", "-.INF", ".NaN"])
+def test_a_number_that_readers_of_yaml_take_differently_is_refused(text: str) -> None:
+    (problem,) = refused(f"a:\n  b: {text}\n")
+    assert problem.subject == "f.yaml:2 a.b"
+
+
+def test_a_file_nested_beyond_reason_is_refused_and_does_not_crash() -> None:
+    assert refused("a: " + "[" * 5000 + "]" * 5000 + "\n")
+
+
+def test_a_path_is_written_as_people_read_it() -> None:
+    assert yamlfile.render(("tidepool:pools", 0, "zones", "us-west4-a")) == "tidepool:pools[0].zones.us-west4-a"
