@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,6 +29,24 @@ def ticking_cloud() -> Iterator[TestCloud]:
 
     with running_cloud(ticking=0.5) as running:
         yield running
+
+
+@pytest.fixture
+def google() -> Iterator[Callable[[str, str, str], Any]]:
+    """Makes google-api-python-client for a root URL, a service and a version, from its shipped discovery document."""
+    import httplib2
+    from googleapiclient.discovery import build
+
+    transports: list[httplib2.Http] = []
+
+    def client(url: str, service: str, version: str) -> Any:
+        transports.append(httplib2.Http())
+        options = {"api_endpoint": url}
+        return build(service, version, http=transports[-1], client_options=options, static_discovery=True)
+
+    yield client
+    for transport in transports:
+        transport.close()
 
 
 @pytest.fixture

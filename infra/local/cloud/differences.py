@@ -17,6 +17,14 @@ IGNORED_FIELDS: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
 }
 
+# Documents of which only some methods are served: id prefix, with the reason.
+PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
+    "tpu.v1": (
+        "tpu.projects.locations.acceleratorTypes.",
+        "gcloud lists accelerator types by v1; nodes of v1 are TPU nodes without VMs, which are gone",
+    ),
+}
+
 # Services whose PATCH is a JSON merge patch: null means "remove" and must reach the handler. Elsewhere a null is proto
 # JSON for "not set" and is dropped.
 NULL_REMOVES = frozenset({"storage"})

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from infra.local.cloud.differences import PARTIAL_DOCUMENTS
+
 # Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
 # have the same path (`locations.list`, `operations.get`: the answer is the same whoever gives it).
 DOCUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -25,6 +27,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "iam.v1",
         "cloudresourcemanager.v1",
         "serviceusage.v1",
+        "tpu.v1",
     ),
     "v3": ("cloudresourcemanager.v3",),
     "v1beta1": ("serviceusage.v1beta1",),
@@ -86,8 +89,10 @@ def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
     }
     service, _, version = name.partition(".")
     api = Api(service, version, document["parameters"], _reachable(document["schemas"], roots))
+    served, _ = PARTIAL_DOCUMENTS.get(name, ("", ""))
     for method in raw:
-        yield _method(api, document["servicePath"], method)
+        if method["id"].startswith(served):
+            yield _method(api, document["servicePath"], method)
 
 
 def _walk(level: Schema) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,10 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -54,9 +56,10 @@ def bound(port: int) -> socket.socket:
     return listener
 
 
-def configured(application: Application) -> uvicorn.Config:
+def configured(application: Callable[..., Any]) -> uvicorn.Config:
     return uvicorn.Config(
         application,
+        interface="asgi3",
         loop="asyncio",
         http="httptools",
         ws="none",

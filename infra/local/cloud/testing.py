@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -46,6 +48,29 @@ class TestCloud:
     project: str = "tidepool-test"
 
 
+class _Host:
+    """A server in a thread of its own, which serves one cloud after another: ending one costs a fifth of a second."""
+
+    def __init__(self) -> None:
+        self.application: Application | None = None
+        listener = bound(0)
+        self.url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        server = uvicorn.Server(configured(self._serve))
+        # The public way to run a server takes the process's signals, which are the test runner's.
+        serving = server._serve([listener])  # noqa: SLF001
+        threading.Thread(target=asyncio.run, args=[serving], daemon=True).start()
+        while not server.started:
+            time.sleep(0.001)
+
+    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
+        if self.application is None:
+            raise RuntimeError("this cloud has ended")
+        await self.application(scope, receive, send)
+
+
+_IDLE: list[_Host] = []
+
+
 @contextmanager
 def running_cloud(path: Path | None = None, *, ticking: float = 0.0) -> Generator[TestCloud]:
     """Serve a cloud, in memory or from a file, and check every answer against its discovery document.
@@ -59,18 +84,11 @@ def running_cloud(path: Path | None = None, *, ticking: float = 0.0) -> Generato
         return wall.seconds
 
     store = Store(path)
-    listener = bound(0)
-    server = uvicorn.Server(configured(Application(Cloud(store, wall=read), strict_answers=True)))
-    # Signals belong to the test process.
-    thread = threading.Thread(target=lambda: asyncio.run(server._serve([listener])), daemon=True)  # noqa: SLF001
-    thread.start()
-    url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
-    control = Control(url)
-    while not server.started:
-        thread.join(0.005)
+    host = _IDLE.pop() if _IDLE else _Host()
+    host.application = Application(Cloud(store, wall=read), strict_answers=True)
     try:
-        yield TestCloud(url, control, wall)
+        yield TestCloud(host.url, Control(host.url), wall)
     finally:
-        server.should_exit = True
-        thread.join()
+        host.application = None
         store.close()
+        _IDLE.append(host)

@@ -83,7 +83,8 @@ def _location(call: Call, zone: str) -> JsonObject:
 
 
 def _accelerator(call: Call, accelerator: AcceleratorType) -> JsonObject:
-    config = tpu_shapes.accelerator_config(accelerator)
+    # v1 knows names only.
+    config = None if call.version == "v1" else tpu_shapes.accelerator_config(accelerator)
     return {
         "name": f"{_parent(call)}/acceleratorTypes/{accelerator.name}",
         "type": accelerator.name,
