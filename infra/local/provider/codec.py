@@ -126,9 +126,24 @@ def _as_written_value(field: Field, value: Any, before: Any) -> Any:
     if field.kind is Kind.BLOCK and isinstance(value, Mapping):
         return as_written(field.inner, value, before)
     if field.kind is Kind.BLOCKS:
-        befores = before if before is not None and len(before) == len(value) else [before and {}] * len(value)
-        return [as_written(field.inner, item, old) for item, old in zip(value, befores, strict=True)]
+        return [as_written(field.inner, item, old) for item, old in _paired(field, value, before)]
     return value
+
+
+def _paired(
+    field: Field, items: list[dict[str, Any]], before: list[dict[str, Any]] | None
+) -> Iterator[tuple[dict[str, Any], Mapping[str, Any] | None]]:
+    """Each element with what the program wrote for it: by its key and in the program's order, or by its place."""
+    if before is None:
+        yield from ((item, None) for item in items)
+    elif field.keyed:
+        written = {item.get(field.keyed): item for item in before}
+        order = {key: place for place, key in enumerate(written)}
+        for item in sorted(items, key=lambda item: order.get(item[field.keyed], len(order))):
+            yield item, written.get(item[field.keyed], {})
+    else:
+        for place, item in enumerate(items):
+            yield item, before[place] if place < len(before) else {}
 
 
 def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from virtual_time import VirtualTime
 
 from infra.local.cloud.testing import TestCloud, running_cloud
 from infra.local.provider import GoogleProvider
@@ -12,26 +13,6 @@ from infra.local.provider.settings import Settings
 from infra.local.provider.transport import Api
 
 PROJECT = "hai-gcp-models"
-
-
-class VirtualTime:
-    """A clock and a `Cancel` in one: whoever waits moves it, and nobody really waits."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.waits: list[float] = []
-        self.cancelled = False
-
-    def now(self) -> float:
-        return self.seconds
-
-    def is_set(self) -> bool:
-        return self.cancelled
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waits.append(timeout or 0.0)
-        self.seconds += timeout or 0.0
-        return self.cancelled
 
 
 @pytest.fixture(scope="session")

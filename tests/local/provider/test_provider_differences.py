@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import promises
+import provider_promises as promises
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

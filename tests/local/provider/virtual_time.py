@@ -1,0 +1,23 @@
+"""Time that passes only when somebody waits."""
+
+from __future__ import annotations
+
+
+class VirtualTime:
+    """A clock and a `Cancel` in one: whoever waits moves it, and nobody really waits."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.waits: list[float] = []
+        self.cancelled = False
+
+    def now(self) -> float:
+        return self.seconds
+
+    def is_set(self) -> bool:
+        return self.cancelled
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout or 0.0)
+        self.seconds += timeout or 0.0
+        return self.cancelled
