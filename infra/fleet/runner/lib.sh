@@ -4,8 +4,8 @@ export TZ=UTC
 
 # A sandbox sets TIDEPOOL_ROOT; on a VM it is empty.
 root=${TIDEPOOL_ROOT-}
-state=$root/var/lib/tidepool
-runner_user=1000
+# shellcheck disable=SC2034 # read by those who source this
+state=$root/var/lib/tidepool runner_user=1000
 
 log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*"; }
 
@@ -43,15 +43,5 @@ metadata() {
     "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"
 }
 
-# attribute NAME: one metadata value of the VM's own, empty where it has none.
-attribute() {
-  metadata "attributes/$1" 2>/dev/null || true
-}
-
-region() {
-  local zone
-  zone=$(metadata zone)
-  zone=${zone##*/}
-  # Everything before the last hyphen: AI zones such as us-central1-ai1a have longer endings.
-  printf '%s' "${zone%-*}"
-}
+# attribute NAME: one metadata value of the VM's own.
+attribute() { metadata "attributes/$1"; }

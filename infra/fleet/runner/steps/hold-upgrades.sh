@@ -10,6 +10,7 @@ for unit in "${units[@]}"; do
   systemctl mask "$unit"
 done
 
+# Where fuser is missing this waits for nothing, and the next step has apt's own wait for the lock.
 locks=("$root/var/lib/dpkg/lock-frontend" "$root/var/lib/dpkg/lock" "$root/var/lib/apt/lists/lock")
 for ((attempt = 1; attempt <= 30; attempt++)); do
   if ! fuser "${locks[@]}" >/dev/null 2>&1; then

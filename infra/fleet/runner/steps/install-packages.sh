@@ -4,10 +4,9 @@ set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-declare -A package_of=([docker]=docker.io [jq]=jq [curl]=curl [git]=git)
 missing=()
 for tool in docker jq curl git; do
-  command -v "$tool" >/dev/null || missing+=("${package_of[$tool]}")
+  command -v "$tool" >/dev/null || missing+=("${tool/#docker/docker.io}")
 done
 
 if ((${#missing[@]})); then

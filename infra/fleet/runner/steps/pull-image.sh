@@ -4,7 +4,7 @@ set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-region=$(region)
+region=$(attribute tidepool-region)
 image=$(jq -r --arg region "$region" '.images[$region] // empty' "$state/current.json")
 if [[ -z $image ]]; then
   log "no image is recorded for $region; pull skipped"

@@ -7,50 +7,52 @@ source "$here/lib.sh"
 # shellcheck source=../versions.env
 source "$here/versions.env"
 
+# Jobs read this very folder: a cache that is filled elsewhere warms nothing.
 cache=$state/uv-cache
 warmed=$state/warmed
-install -d -o "$runner_user" -g "$runner_user" "$cache"
-install -d "$warmed"
+mkdir -p "$cache" "$warmed"
+chown "$runner_user:$runner_user" "$cache"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 
 uv=$root/opt/tidepool/uv-$UV_VERSION/uv
 if [[ ! -x $uv ]]; then
-  unpacked=$(mktemp -d)
-  trap 'rm -rf "$unpacked"' EXIT
-  download "$UV_URL" "$UV_SHA256" "$unpacked/uv.whl"
-  python3 -m zipfile -e "$unpacked/uv.whl" "$unpacked"
-  install -D -m 0755 "$unpacked/uv-$UV_VERSION.data/scripts/uv" "$uv"
+  download "$UV_URL" "$UV_SHA256" "$scratch/uv.whl"
+  python3 -m zipfile -e "$scratch/uv.whl" "$scratch/uv"
+  install -D -m 0755 "$scratch/uv/uv-$UV_VERSION.data/scripts/uv" "$uv"
 fi
 
-as_runner() { setpriv --reuid "$runner_user" --regid "$runner_user" --clear-groups "$@"; }
-
-# Also called in conditions, where errexit is off: every command is chained.
-warm() {
-  local repository=$1 source=$2
-  retry 3 clone "$repository" "$source/checkout" &&
-    as_runner env HOME="$source" UV_CACHE_DIR="$cache" timeout 900 "$uv" sync --locked --all-packages --directory "$source/checkout"
+as_runner() {
+  setpriv --reuid "$runner_user" --regid "$runner_user" --clear-groups env HOME="$1" UV_CACHE_DIR="$cache" "${@:2}"
 }
 
+# shellcheck disable=SC2329 # called by retry
 clone() {
-  rm -rf "$2"
-  as_runner git clone -q --depth 1 "https://github.com/$1" "$2"
+  rm -rf "$2/checkout"
+  as_runner "$2" git clone -q --depth 1 "https://github.com/$1" "$2/checkout"
 }
 
+# Called in a condition, where errexit is off: every command is chained.
+warm() {
+  mkdir "$2" && chown "$runner_user:$runner_user" "$scratch" "$2" &&
+    retry 3 clone "$1" "$2" &&
+    as_runner "$2" timeout 900 "$uv" sync --locked --directory "$2/checkout"
+}
+
+pool=$(attribute tidepool-pool)
+served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/current.json")
 failed=0
-for repository in $(attribute tidepool-serves | tr ',' ' '); do
+for repository in $served; do
   mark=$warmed/${repository//\//_}
   if [[ -e $mark ]]; then
     log "the cache is warm for $repository"
-    continue
-  fi
-  source=$(mktemp -d)
-  chown "$runner_user:$runner_user" "$source"
-  if warm "$repository" "$source"; then
+  elif warm "$repository" "$scratch/${repository//\//_}"; then
     touch "$mark"
     log "the cache was warmed for $repository"
   else
     log "the cache could not be warmed for $repository"
     failed=1
   fi
-  rm -rf "$source"
 done
 exit "$failed"

@@ -1,0 +1,224 @@
+"""What a runner VM does at boot, run for real in a sandbox: the stub of its metadata, the bundle as it is published."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.fleet.bundle import RUNNER, STUB
+from infra.model.fleet import slots
+from infra.model.node import node_spec
+from infra.model.stack import load_stack
+from tests.fleet.sandbox import NEEDED, TOKEN, Sandbox, sandbox
+
+SHELL_FILES = sorted(str(path) for path in RUNNER.rglob("*") if path.suffix in (".sh", ".env"))
+GOLDEN = Path(__file__).parent / "golden"
+IMAGE = f"us-west4-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@sha256:{'a' * 64}"
+
+
+@pytest.fixture
+def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
+    for name in NEEDED:
+        tool(name)
+    with sandbox(tmp_path) as made:
+        yield made
+
+
+def development(name: str) -> str:
+    """A development tool of this interpreter's environment."""
+    return str(Path(sys.executable).parent / name)
+
+
+def test_shell_files_pass_shellcheck() -> None:
+    done = subprocess.run(
+        [development("shellcheck"), "-x", "-P", "SCRIPTDIR", *SHELL_FILES], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_shell_files_are_formatted() -> None:
+    done = subprocess.run(
+        [development("shfmt"), "-i", "2", "-d", *SHELL_FILES], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SHELL_FILES if "/steps/" in path or path.endswith(("stub.sh", "start.sh"))]
+)
+def test_every_program_stops_at_its_first_error(path: str) -> None:
+    assert "\nset -euo pipefail\n" in Path(path).read_text()
+
+
+def test_the_stub_is_small_and_says_the_same_on_every_vm() -> None:
+    assert len(STUB.read_bytes()) < 1024, "the stub stands in the metadata and the state of every VM"
+
+
+def test_a_vm_knows_what_the_stub_and_the_steps_ask_its_metadata_for() -> None:
+    config = load_stack(Path(__file__).parents[2], "ci")
+    known = set(node_spec(config, slots(config)[0]).metadata)
+    asked = {"tidepool-bucket", "tidepool-pool", "tidepool-region"}
+    text = "".join(Path(path).read_text() for path in SHELL_FILES)
+    assert asked <= known
+    assert all(name in text for name in asked)
+
+
+def test_a_first_boot_does_every_step_in_order(vm: Sandbox) -> None:
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert boot.log == (GOLDEN / "first-boot.log").read_text()
+    assert list(boot.calls) == (GOLDEN / "first-boot.calls").read_text().splitlines()
+
+
+def test_a_second_boot_repeats_nothing_that_is_done(vm: Sandbox) -> None:
+    vm.boot()
+    before = {path: path.stat().st_ino for path in (vm.root / "opt").rglob("*")}
+    downloads = len([path for path, _ in vm.requests if path in vm.internet])
+    second = vm.boot()
+    assert second.status == 0, second.log
+    assert {path: path.stat().st_ino for path in (vm.root / "opt").rglob("*")} == before
+    assert len([path for path, _ in vm.requests if path in vm.internet]) == downloads
+    assert not [call for call in second.calls if call.startswith(("git", "uv", "apt-get", "udevadm control"))]
+
+
+def test_every_boot_gives_devices_back_to_the_runner(vm: Sandbox) -> None:
+    vm.boot()
+    assert "udevadm trigger --action=change --subsystem-match=pci" in vm.boot().calls
+
+
+def test_the_script_ends_by_saying_that_it_registers_nothing(vm: Sandbox) -> None:
+    assert vm.boot().log.splitlines()[-1].endswith("registers no runner with GitHub, so this VM takes no job")
+
+
+@pytest.mark.parametrize("fault", ["no-github", "bad-lock"])
+def test_a_cache_that_cannot_be_warmed_is_logged_and_ignored(vm: Sandbox, fault: str) -> None:
+    vm.flag(fault)
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert "the cache could not be warmed for marin-community/marin" in boot.log
+    assert "warm-cache: failed after N s, and the boot goes on" in boot.log
+    assert "step 6 of 6, install-runner: done" in boot.log
+
+
+def test_a_repository_that_fails_does_not_keep_the_next_one_cold(vm: Sandbox) -> None:
+    vm.publish(serves={"tpu-ci": ["marin-community/private", "marin-community/levanter"]})
+    boot = vm.boot()
+    assert "the cache was warmed for marin-community/levanter" in boot.log
+
+
+def test_the_cache_belongs_to_the_runners_user_and_is_the_folder_that_is_warmed(vm: Sandbox) -> None:
+    boot = vm.boot()
+    assert "chown 1000:1000 ROOT/var/lib/tidepool/uv-cache" in boot.calls
+    assert (vm.root / "var/lib/tidepool/uv-cache/wheels").is_dir()
+
+
+def test_without_an_image_for_its_region_a_vm_skips_the_pull_and_says_so(vm: Sandbox) -> None:
+    vm.publish(images={"us-east1": IMAGE})
+    boot = vm.boot()
+    assert "no image is recorded for us-west4; pull skipped" in boot.log
+    assert not [call for call in boot.calls if call.startswith("docker")]
+
+
+def test_a_recorded_image_is_pulled_once_by_digest_with_the_vms_own_identity(vm: Sandbox) -> None:
+    vm.publish(images={"us-west4": IMAGE})
+    calls = vm.boot().calls
+    assert "docker login -u oauth2accesstoken --password-stdin https://us-west4-docker.pkg.dev" in calls
+    assert [call for call in calls if call.startswith("docker pull")] == [
+        f"docker pull -q {IMAGE.split('@')[0]}@sha256:SHA256"
+    ]
+    assert not [call for call in vm.boot().calls if call.startswith("docker pull")]
+
+
+@pytest.mark.parametrize(
+    "image", ["us-west4-docker.pkg.dev/p/marin-ci/tpu-ci:latest", f"evil.example/x@sha256:{'a' * 64}"]
+)
+def test_an_image_that_is_no_digest_of_artifact_registry_is_refused(vm: Sandbox, image: str) -> None:
+    vm.publish(images={"us-west4": image})
+    boot = vm.boot()
+    assert boot.status == 1
+    assert f"refused image {image.split('@')[0]}" in boot.log
+    assert "this VM is not ready and takes no job" in boot.log
+    assert "step 4" not in boot.log
+
+
+def test_no_token_reaches_the_log_or_a_command_line(vm: Sandbox) -> None:
+    vm.publish(images={"us-west4": IMAGE})
+    boot = vm.boot()
+    assert TOKEN not in boot.log
+    assert not [call for call in boot.calls if TOKEN in call]
+    assert not list((vm.path / "tmp").iterdir()), "docker's login must not outlive the pull"
+
+
+def test_a_held_package_lock_is_waited_for(vm: Sandbox) -> None:
+    vm.flag("locked")
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert "sleep 2" in boot.calls
+
+
+def test_a_tool_that_the_image_lacks_is_installed(vm: Sandbox) -> None:
+    vm.without("docker")
+    calls = vm.boot().calls
+    assert "apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends docker.io" in calls
+
+
+def test_a_download_with_another_checksum_is_refused_and_leaves_nothing(vm: Sandbox) -> None:
+    vm.pin(RUNNER_SHA256="0" * 64)
+    vm.publish()
+    boot = vm.boot()
+    assert boot.status == 1
+    assert "refused https://github.com/runner.tar.gz: its SHA-256 is not SHA256" in boot.log
+    assert not list((vm.root / "opt/actions-runner").glob("*"))
+
+
+def test_a_runner_whose_checksum_is_unresolved_is_not_downloaded_and_the_boot_goes_on(vm: Sandbox) -> None:
+    vm.pin(RUNNER_SHA256="unresolved")
+    vm.publish()
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert "is unresolved: it is not downloaded" in boot.log
+    assert "/github.com/runner.tar.gz" not in [path for path, _ in vm.requests]
+
+
+def test_a_download_that_fails_is_tried_again_with_growing_waits_and_then_fails_the_boot(vm: Sandbox) -> None:
+    del vm.internet["/github.com/runner.tar.gz"]
+    boot = vm.boot()
+    assert boot.status == 1
+    assert [call for call in boot.calls if call.startswith("sleep")] == [f"sleep {n}" for n in (2, 4, 8, 16, 32)]
+
+
+def test_a_vm_that_boots_before_the_first_publish_waits_for_it(vm: Sandbox) -> None:
+    vm.refuse = 2
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert list(boot.calls)[:2] == ["sleep 15", "sleep 15"]
+
+
+def test_a_bundle_whose_bytes_are_not_those_of_its_name_never_runs(vm: Sandbox) -> None:
+    digest = vm.publish()
+    good = vm.objects[f"runner/bundles/{digest}.tar.gz"]
+    vm.objects[f"runner/bundles/{digest}.tar.gz"] = good + b"x"
+    # The stub waits for a better one for ever; here its first wait ends it.
+    (vm.path / "bin" / "sleep").write_text('#!/bin/bash\nkill "$PPID"\n')
+    boot = vm.boot()
+    assert boot.status != 0
+    assert "start-up begins" not in boot.log
+    assert not (vm.root / "var/lib/tidepool" / digest).exists()
+
+
+def test_a_new_bundle_is_taken_at_the_next_boot(vm: Sandbox) -> None:
+    vm.boot()
+    (vm.runner / "start.sh").write_text("#!/bin/bash\necho the new one\n")
+    vm.publish()
+    assert vm.boot().log == "the new one\n"
+
+
+def test_every_pin_says_where_its_checksum_was_read() -> None:
+    text = (RUNNER / "versions.env").read_text()
+    for block in text.split("\n\n")[1:]:
+        assert "https://" in block.splitlines()[0] + block.splitlines()[1]
+        assert "(read 20" in block
