@@ -62,9 +62,9 @@ def examine(machine: Machine, place: Workspace) -> list[Finding]:
         _tool("uv", "sets up .venv quickly", "pip sets up .venv instead, more slowly; ./tidepool lock needs uv"),
         _pulumi(machine),
         _of(
-            "gcp plugin", machine.plugin,
+            "gcp plugin", machine.plugin if machine.pulumi else None,
             "lets the pulumi CLI reach Google Cloud",
-            "the pulumi CLI cannot reach Google Cloud: pulumi plugin install resource gcp",
+            "needed by the pulumi CLI, which fetches it: pulumi plugin install resource gcp",
         ),
         _of(
             "backend", machine.backend,
