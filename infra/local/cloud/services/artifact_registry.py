@@ -65,6 +65,7 @@ def get_repository(call: Call) -> JsonObject:
 
 @handles("artifactregistry.projects.locations.repositories.list")
 def list_repositories(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
     page = call.cloud.store.page(_KIND, f"{_parent(call)}/repositories/", call.params)
     return bodies.listing("repositories", [_shown(held) for held in page.resources], page.next_token)
 

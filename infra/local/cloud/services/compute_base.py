@@ -13,7 +13,7 @@ from typing import Any
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, already_exists, condition_not_met, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import places
+from infra.local.cloud.services import bodies, places
 from infra.local.cloud.store import Resource
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
@@ -198,6 +198,7 @@ def serve_reads(
 
     @handles(f"compute.{collection}.list")
     def get_all(call: Call) -> JsonObject:
+        bodies.refuse_filter(call)
         prepare(call)
         prefix = f"{scope(call)}/{collection}/"
         page = call.cloud.store.page(kind, prefix, call.params)

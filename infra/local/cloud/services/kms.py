@@ -55,6 +55,7 @@ def get_ring(call: Call) -> JsonObject:
 
 @handles(f"{_RINGS}.list")
 def list_rings(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
     prefix = f"{_location(call)}/keyRings/"
     page = call.cloud.store.page(_RING, prefix, call.params)
     answer = bodies.listing("keyRings", [_shown(held) for held in page.resources], page.next_token)
@@ -85,6 +86,7 @@ def get_key(call: Call) -> JsonObject:
 
 @handles(f"{_KEYS}.list")
 def list_keys(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
     prefix = f"{_ring(call).name}/cryptoKeys/"
     page = call.cloud.store.page(_KEY, prefix, call.params)
     answer = bodies.listing("cryptoKeys", [_shown_key(call, held) for held in page.resources], page.next_token)
@@ -168,6 +170,7 @@ def get_version(call: Call) -> JsonObject:
 
 @handles(f"{_VERSIONS}.list")
 def list_versions(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
     prefix = f"{_key(call).name}/cryptoKeyVersions/"
     page = call.cloud.store.page(_VERSION, prefix, call.params)
     answer = bodies.listing("cryptoKeyVersions", [_shown_version(held) for held in page.resources], page.next_token)

@@ -50,6 +50,7 @@ def get_secret(call: Call) -> JsonObject:
 
 @handles("secretmanager.projects.secrets.list")
 def list_secrets(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
     prefix = f"projects/{_project(call)}/secrets/"
     page = call.cloud.store.page(_SECRET, prefix, call.params)
     answer = bodies.listing("secrets", [_shown(call, held) for held in page.resources], page.next_token)
@@ -109,6 +110,7 @@ def get_version(call: Call) -> JsonObject:
 @handles("secretmanager.projects.secrets.versions.list")
 def list_versions(call: Call) -> JsonObject:
     """Newest first, as the service lists them; a page token is the number of the last version shown."""
+    bodies.refuse_filter(call)
     held = _found(call)
     versions = sorted(call.cloud.store.each(_VERSION, f"{held.name}/versions/"), key=_number, reverse=True)
     size, before = call.params.get("pageSize") or 25_000, call.params.get("pageToken")
