@@ -119,8 +119,6 @@ def _metadata(config: StackConfig, slot: Slot, startup_script: str | None) -> di
         "tidepool-pool": slot.pool.name,
         "tidepool-region": slot.region,
     }
-    if slot.pool.serves:
-        metadata["tidepool-serves"] = ",".join(slot.pool.serves)
     if startup_script is not None:
         metadata[STARTUP_SCRIPT_KEY] = startup_script
     return metadata

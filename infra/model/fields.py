@@ -1,0 +1,216 @@
+"""The types of single values in a stack file: what each may be, and how a wrong one is said.
+
+Owns values that are right or wrong by themselves. Does not own which keys have them (schema) nor rules between values
+(rules).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr
+
+from infra.model import names
+from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
+from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
+from infra.model.network import mirror_locations, repository_regions
+from infra.model.refusals import refuse
+
+MAX_COUNT = 10_000
+
+V = TypeVar("V")
+
+# GitHub gives these to runners by itself, or workflows ask for them without meaning a pool.
+_GITHUB_OWN_LABELS = frozenset(("self-hosted", "linux", "windows", "macos", "x64", "arm64", "arm", "gpu"))
+
+
+def _matching(pattern: str, rule: str, fix: str) -> AfterValidator:
+    compiled = re.compile(pattern)
+    return _passing(lambda text: compiled.fullmatch(text) is not None, rule, fix)
+
+
+def _passing(test: Callable[[str], bool], rule: str, fix: str) -> AfterValidator:
+    return AfterValidator(lambda text: text if test(text) else refuse(rule, fix))
+
+
+def _one_of(valid: Callable[[], tuple[str, ...]], rule: str) -> AfterValidator:
+    return AfterValidator(lambda text: text if text in valid() else refuse(rule, f"one of {', '.join(valid())}"))
+
+
+def _written(value: object) -> object:
+    return value if value is not None else refuse("a key that is written has a value", "a value, or remove the key")
+
+
+def _by_key(value: Mapping[str, V]) -> Mapping[str, V]:
+    return dict(sorted(value.items()))
+
+
+def _accelerator(value: object) -> AcceleratorType:
+    if not isinstance(value, str):
+        refuse("an accelerator type is text", "such as v5litepod-4")
+    try:
+        return AcceleratorType.parse(value)
+    except UnknownNameError as error:
+        nearest = ", ".join(error.nearest)
+        refuse("an accelerator type of the catalogue", f"one of {nearest}" if nearest else "such as v5litepod-4")
+
+
+def _generation(value: object) -> Generation:
+    try:
+        return Generation.parse(str(value))
+    except UnknownNameError:
+        refuse("a TPU generation of the catalogue", "one of v4, v5e, v5p, v6e, tpu7x")
+
+
+def _zone(text: str) -> str:
+    if text in zones():
+        return text
+    nearest = ", ".join(nearest_names(text, zones()))
+    return refuse("a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
+
+
+def _count(value: object) -> int:
+    rule = f"a count of slices is a whole number from 0 to {MAX_COUNT:,}"
+    if isinstance(value, bool):
+        refuse(rule, "a number such as 2, not true or false")
+    if isinstance(value, str):
+        refuse(rule, "the number without quotes or other characters")
+    if not isinstance(value, int):
+        refuse(rule, "a whole number such as 2")
+    return value if 0 <= value <= MAX_COUNT else refuse(rule, f"0 to {MAX_COUNT}")
+
+
+def _whole_number(value: object, least: int, what: str, fix: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        refuse(f"{what} is a whole number from {least}", fix)
+    return value
+
+
+def _capacity(value: object) -> Capacity:
+    fix = "on-demand, spot, preemptible, or {reserved: NAME}"
+    plain = {"on-demand": OnDemand(), "spot": Spot(), "preemptible": Preemptible()}
+    if isinstance(value, str):
+        return plain[value] if value in plain else refuse("a kind of capacity", fix)
+    if isinstance(value, dict | list) and "reserved" in value and len(value) > 1:
+        refuse("a pool is reserved or spot or preemptible or on-demand, never two of them", fix)
+    if isinstance(value, dict) and list(value) == ["reserved"]:
+        reservation = value["reserved"]
+        if isinstance(reservation, str) and names.is_resource_name(reservation):
+            return Reserved(reservation)
+        refuse(f"a reservation's name is {names.RESOURCE_NAME_RULE}", "{reserved: NAME}")
+    return refuse("exactly one kind of capacity", fix)
+
+
+def _routing_label(text: str) -> str:
+    if text.lower() in _GITHUB_OWN_LABELS:
+        refuse("a routing label is unique to its pool; GitHub gives this one to runners by itself", "the pool's name")
+    return text
+
+
+def _upstream(text: str) -> str:
+    if text == "docker-hub" or re.fullmatch(r"https://[a-z0-9.-]+(/[A-Za-z0-9._/-]*)?", text):
+        return text
+    return refuse("an upstream is docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
+
+
+def _keeping_nothing(value: Any) -> Any:
+    keeps = sorted(key for key in value if key.startswith("keep_")) if isinstance(value, dict) else []
+    if keeps:
+        refuse(f"a mirror has no {keeps[0]}: it would pin the upstream's mutable tags for ever", "delete_older_than")
+    return value
+
+
+# Put beside a type, for values that are mappings or may be absent.
+WRITTEN = BeforeValidator(_written)
+BY_KEY = AfterValidator(_by_key)
+KEEPING_NOTHING = BeforeValidator(_keeping_nothing)
+
+ResourceName = Annotated[
+    StrictStr, _passing(names.is_resource_name, f"a name is {names.RESOURCE_NAME_RULE}", "such as tpu-ci")
+]
+ProjectId = Annotated[
+    StrictStr,
+    _passing(names.is_account_id, "a project id is 6 to 30 lower-case letters, digits and hyphens", "such as my-lab"),
+]
+LabelKey = Annotated[
+    StrictStr,
+    _passing(names.is_label_key, f"a label's key is {names.LABEL_KEY_RULE}", "such as team"),
+    _passing(lambda key: not key.startswith("tidepool-"), "labels tidepool-* are the program's own", "another key"),
+]
+LabelValue = Annotated[
+    StrictStr, _passing(names.is_label_value, f"a label's value is {names.LABEL_VALUE_RULE}", "such as my-team")
+]
+
+Accelerator = Annotated[AcceleratorType, PlainValidator(_accelerator)]
+TpuGeneration = Annotated[Generation, PlainValidator(_generation)]
+Zone = Annotated[StrictStr, AfterValidator(_zone)]
+Count = Annotated[int, PlainValidator(_count)]
+Chips = Annotated[int, PlainValidator(lambda value: _whole_number(value, 0, "a count of chips", "a number such as 64"))]
+CapacityChoice = Annotated[Capacity, PlainValidator(_capacity)]
+Reason = Annotated[StrictStr, _matching(r"(?s).*\S.*", "a reason says something", "why this is so, in a sentence")]
+RuntimeVersion = Annotated[
+    StrictStr, _matching(r"[a-z0-9][a-z0-9._-]*", "a runtime version", "such as v2-alpha-tpuv6e")
+]
+DiskPath = Annotated[
+    StrictStr,
+    _matching(
+        r"projects/[a-z0-9-]+/zones/[a-z0-9-]+/disks/[a-z0-9-]+",
+        "a disk's full path",
+        "projects/PROJECT/zones/ZONE/disks/NAME",
+    ),
+]
+
+RunnerLabel = Annotated[
+    StrictStr,
+    _matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
+        "one runner label: up to 63 letters, digits, dots, hyphens and underscores",
+        "one label an item, never a whole runs-on",
+    ),
+]
+RoutingLabel = Annotated[RunnerLabel, AfterValidator(_routing_label)]
+GitHubRepository = Annotated[
+    StrictStr, _matching(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", "a GitHub repository", "owner/name")
+]
+
+Age = Annotated[StrictStr, _matching(r"[1-9][0-9]*[smhd]", "a length of time in s, m, h or d", "such as 30d")]
+KeepCount = Annotated[
+    int,
+    PlainValidator(lambda value: _whole_number(value, 1, "how many of the newest to keep", "a number such as 16")),
+]
+TagPrefix = Annotated[StrictStr, _matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "the start of a tag", "such as v")]
+RepositoryRegion = Annotated[
+    StrictStr, _one_of(repository_regions, "image repositories are in the six regions of the fleet")
+]
+MirrorLocation = Annotated[StrictStr, _one_of(mirror_locations, "mirrors are in the multi-regions us and europe")]
+Upstream = Annotated[StrictStr, AfterValidator(_upstream)]
+StackReferenceName = Annotated[
+    StrictStr,
+    _matching(
+        r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+",
+        "another stack by its full name",
+        "organization/tidepool/ci",
+    ),
+]
+
+SecretName = Annotated[
+    StrictStr,
+    _matching(r"[A-Za-z0-9_-]{1,255}", "a secret's name: letters, digits, hyphens, underscores", "such as app-key"),
+]
+Reader = Annotated[
+    StrictStr,
+    _matching(
+        r"broker|controller|builder|pool/[a-z][a-z0-9-]*",
+        "a reader is one of the stack's own identities",
+        "broker, controller, builder or pool/NAME",
+    ),
+]
+BucketName = Annotated[
+    StrictStr,
+    _passing(names.is_bucket_name, f"a bucket's name is {names.BUCKET_RULE}", "such as my-lab-tidepool-ci"),
+]
+BucketLocation = Annotated[
+    StrictStr, _matching(r"[a-z]+(-[a-z]+[0-9]+)?", "a region or multi-region", "such as us-central1 or us")
+]
