@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -21,7 +22,7 @@ from pulumi import automation
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import Recorder, without_traceback
-from infra.engines.official.workspace import Place, Workspace, place_of, scratch, workspace
+from infra.engines.official.workspace import Place, Workspace, folded, place_of, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.stack import load_stack
@@ -46,7 +47,7 @@ class OfficialEngine:
         recorder = Recorder(listener, planning=True)
         options = {**self._options, "refresh": self._request.refresh}
         try:
-            with self._workspace() as work:
+            with self._workspace(recorder.say) as work:
                 self._run(recorder, self._stack(work).preview, options)
         except automation.StackNotFoundError:
             recorder = Recorder(listener, planning=True)
@@ -63,32 +64,32 @@ class OfficialEngine:
             "continue_on_error": self._request.continue_on_error,
             "show_secrets": False,
         }
-        with self._workspace() as work:
-            recorder = Recorder(listener, planning=False)
+        recorder = Recorder(listener, planning=False)
+        with self._workspace(recorder.say) as work:
             self._settled(work, recorder, create=True)
             self._run(recorder, self._stack(work).up, options, work)
             run = self._plan(recorder, self._outputs(work))
             return _with_unreached(run, planned) if planned and run.failed else run
 
     def refresh(self, listener: Listener | None = None) -> Plan:
-        return self._change_state(listener, "refresh")
+        return self._change_state(listener, "refresh", {})
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        return self._change_state(listener, "destroy")
+        return self._change_state(listener, "destroy", {"continue_on_error": self._request.continue_on_error})
 
     def outputs(self) -> Mapping[str, Any]:
         try:
-            with self._workspace() as work:
+            with self._workspace(lambda _: None) as work:
                 return self._outputs(work)
         except automation.StackNotFoundError:
             return {}
 
-    def _change_state(self, listener: Listener | None, operation: str) -> Plan:
+    def _change_state(self, listener: Listener | None, operation: str, options: Mapping[str, Any]) -> Plan:
         recorder = Recorder(listener, planning=False)
         try:
-            with self._workspace() as work:
+            with self._workspace(recorder.say) as work:
                 self._settled(work, recorder, create=False)
-                options = {**self._options, "show_secrets": False}
+                options = {**self._options, **options, "show_secrets": False}
                 self._run(recorder, getattr(self._stack(work), operation), options, work)
         except automation.StackNotFoundError:
             recorder.say(
@@ -108,19 +109,23 @@ class OfficialEngine:
     def _run(
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
     ) -> None:
-        """Run an operation of the Automation API. One that failed after it began is told by its events alone."""
+        """Run an operation of the Automation API. One that failed after it began is a plan that says so."""
         ear = _Ear(recorder)
 
         def attempt() -> object:
             return operation(on_event=ear.hear, color="never", **options)
 
         try:
-            self._recovery(work, recorder).through_locks(attempt) if work else attempt()
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Error in event stream")  # of a CLI that was killed
+                self._recovery(work, recorder).through_locks(attempt) if work else attempt()
         except automation.StackNotFoundError:
             raise
         except (automation.CommandError, RuntimeError) as error:
-            if not recorder.failed:
+            if not recorder.began and not recorder.failed:
                 raise EngineError(_said_by(error)) from None
+            if not recorder.failed:
+                recorder.say(Diagnostic(severity="error", message=_said_by(error)))
         finally:
             ear.close()
 
@@ -131,7 +136,10 @@ class OfficialEngine:
         """Raise ConfigError for a stack file at fault, which the CLI would bury in a traceback."""
         load_stack(self._request.root, self._request.stack)
 
-    def _workspace(self) -> AbstractContextManager[Workspace]:
+    def _workspace(self, say: Callable[[Diagnostic], None]) -> AbstractContextManager[Workspace]:
+        """The workspace, once what the embedded engine has in its journals is in the state that the CLI reads."""
+        for said in folded(self._request, self._place):
+            say(said)
         return workspace(self._request, self._place, self._runner)
 
     def _stack(self, work: Workspace) -> automation.Stack:

@@ -66,12 +66,22 @@ class Runner(automation.PulumiCommand):
             output = _Reader(process.stdout, on_output)
             errors = _Reader(process.stderr, on_error)
             interrupted = _wait(process)
-            result = automation.CommandResult(output.text(), errors.text(), process.returncode)
+            result = automation.CommandResult(
+                output.text(), errors.text() + _ending(process.returncode), process.returncode
+            )
         if interrupted:
             raise KeyboardInterrupt
         if result.code != 0:
             raise create_command_error(result)
         return result
+
+
+def _ending(code: int) -> str:
+    """What is to be said of a CLI that a signal has ended, since it could say nothing itself."""
+    if code >= 0:
+        return ""
+    name = signal.Signals(-code).name
+    return f"error: the pulumi CLI was ended by {name}; run the same command again, which settles what was in flight"
 
 
 class _Reader:

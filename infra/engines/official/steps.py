@@ -87,6 +87,11 @@ class Recorder:
             self._tell(said)
 
     @property
+    def began(self) -> bool:
+        """Whether any resource was worked on or looked at."""
+        return bool(self._open or self._ended)
+
+    @property
     def failed(self) -> bool:
         """Whether the run began and something in it went wrong."""
         return bool(self._errors) or any(said.severity == "error" for said in self.diagnostics())

@@ -21,7 +21,11 @@ from pulumi import automation
 
 from infra.engines.official.runner import Runner
 from infra.engines.passphrase import passphrase
-from infra.engines.protocol import CloudName, EngineError, Request
+from infra.engines.protocol import PROJECT, CloudName, EngineError, Request
+from infra.local.engine import errors
+from infra.local.engine.backend import Backend
+from infra.local.engine.fold import fold
+from infra.model.plan import Diagnostic
 
 ENDPOINTS: Final[Mapping[str, str]] = {
     "artifactRegistryCustomEndpoint": "v1/",
@@ -105,6 +109,23 @@ def place_of(request: Request, environ: Mapping[str, str]) -> Place:
     return Place(backend=url or f"file://{own}", passphrase=passphrase(request.home, environ))
 
 
+def folded(request: Request, place: Place) -> tuple[Diagnostic, ...]:
+    """Put what the embedded engine still has in journals into the checkpoint, and say whose dead locks went with it.
+
+    Raises EngineError where a living run of the embedded engine holds the stack.
+    """
+    if place.backend is None or not place.backend.startswith("file://"):
+        return ()
+    files = Backend.from_url(place.backend).files(PROJECT, request.stack)
+    try:
+        dead = fold(files, lambda: place.passphrase)
+    except errors.EngineError as error:
+        raise EngineError(str(error)) from None
+    return tuple(
+        Diagnostic(severity="info", message=f"removing the lock of a run that was killed: {one}") for one in dead
+    )
+
+
 @contextmanager
 def workspace(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
     """The workspace of a request: the checkout itself on Google Cloud, a passing copy of it for the local cloud."""
@@ -153,12 +174,10 @@ def endpoint_settings(cloud_url: str) -> dict[str, Any]:
 
 def state_salt(backend: str | None, stack: str) -> str | None:
     """The passphrase salt in a state of a file backend, so that the CLI keeps its key; None where there is no state."""
-    if backend is None or not backend.startswith("file://"):
+    raw = Backend.from_url(backend).files(PROJECT, stack).read() if backend is not None else None
+    if raw is None:
         return None
-    path = Path(backend.removeprefix("file://")).expanduser() / ".pulumi" / "stacks" / "tidepool" / f"{stack}.json"
-    if not path.exists():
-        return None
-    latest = json.loads(path.read_bytes())["checkpoint"].get("latest") or {}
+    latest = json.loads(raw)["checkpoint"].get("latest") or {}
     return (latest.get("secrets_providers") or {}).get("state", {}).get("salt")
 
 
