@@ -1,0 +1,113 @@
+"""Records of a fleet bucket: what is read is what is built on, and nothing is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.records import ATTEMPTS, Body, Records
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+BUCKET = "a-lab-tidepool-ci"
+
+
+@pytest.fixture
+def google(cloud: TestCloud) -> Iterator[Clients]:
+    with clients("a-lab", cloud.url) as made:
+        yield made
+
+
+@pytest.fixture
+def records(google: Clients) -> Records:
+    body = {"name": BUCKET, "location": "us"}
+    execute(google.api(Api.STORAGE).buckets().insert(project="a-lab", body=body), "making a bucket")
+    return Records(google=google, bucket=BUCKET)
+
+
+def constant(body: Mapping[str, Any]) -> Any:
+    return lambda _: body
+
+
+def test_a_record_that_is_not_there_is_none(records: Records) -> None:
+    assert records.read("manifests/ci.json") is None
+
+
+def test_a_missing_bucket_is_an_error_and_not_a_missing_record(google: Clients) -> None:
+    with pytest.raises(GoogleError, match="no-such-bucket") as raised:
+        Records(google=google, bucket="no-such-bucket").read("manifests/ci.json")
+    assert raised.value.status == 404
+
+
+def test_what_was_written_is_read_with_its_generation(records: Records) -> None:
+    written = records.update("manifests/ci.json", constant({"version": 1}))
+    read = records.read("manifests/ci.json")
+    assert read is not None
+    assert (read.body, read.generation) == ({"version": 1}, written.generation)
+    assert written.changed
+
+
+def test_a_record_that_stays_as_it_is_is_not_written(records: Records) -> None:
+    first = records.update("manifests/ci.json", constant({"pools": ["a"], "version": 1}))
+    second = records.update("manifests/ci.json", constant({"version": 1, "pools": ("a",)}))
+    assert not second.changed
+    assert second.generation == first.generation
+
+
+def test_a_writer_that_loses_a_race_decides_again_on_the_newer_record(records: Records) -> None:
+    records.update("runner/current.json", constant({"images": {}}))
+    seen: list[Body | None] = []
+
+    def decide(current: Body | None) -> Body:
+        if not seen:
+            records.update("runner/current.json", constant({"images": {"us-west4": "new"}}))
+        seen.append(current)
+        return {**(current or {}), "bundle": "b"}
+
+    assert records.update("runner/current.json", decide).changed
+    read = records.read("runner/current.json")
+    assert read is not None
+    assert read.body == {"images": {"us-west4": "new"}, "bundle": "b"}
+    assert len(seen) == 2
+
+
+def test_the_first_record_is_not_written_over_one_that_came_meanwhile(records: Records) -> None:
+    def decide(current: Body | None) -> Body:
+        if current is None:
+            records.update("manifests/ci.json", constant({"by": "another"}))
+            return {"by": "me"}
+        return {**current, "seen": True}
+
+    records.update("manifests/ci.json", decide)
+    read = records.read("manifests/ci.json")
+    assert read is not None
+    assert read.body == {"by": "another", "seen": True}
+
+
+def test_a_writer_that_always_loses_gives_up_and_says_so(records: Records) -> None:
+    count = iter(range(100))
+
+    def decide(_: Body | None) -> Body:
+        records.update("manifests/ci.json", constant({"n": next(count)}))
+        return {"by": "me"}
+
+    with pytest.raises(GoogleError, match=f"{ATTEMPTS} times in a row; run the command again"):
+        records.update("manifests/ci.json", decide)
+
+
+def test_an_object_named_by_its_content_is_written_once(records: Records) -> None:
+    first = records.put_once("runner/bundles/abc.tar.gz", b"content", "application/gzip")
+    second = records.put_once("runner/bundles/abc.tar.gz", b"content", "application/gzip")
+    assert first.changed
+    assert not second.changed
+    assert first.generation == second.generation
+
+
+def test_a_record_that_is_not_json_is_an_error_that_names_it(records: Records) -> None:
+    records.put_once("manifests/ci.json", b"not json", "application/json")
+    with pytest.raises(GoogleError, match=r"reading gs://a-lab-tidepool-ci/manifests/ci.json failed: it is not JSON"):
+        records.read("manifests/ci.json")
