@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -34,15 +35,17 @@ def ticking_cloud() -> Iterator[TestCloud]:
 @pytest.fixture
 def google() -> Iterator[Callable[[str, str, str], Any]]:
     """Makes google-api-python-client for a root URL, a service and a version, from its shipped discovery document."""
-    import httplib2
-    from googleapiclient.discovery import build
+    from googleapiclient.discovery import build_from_document
+    from googleapiclient.discovery_cache import get_static_doc
+    from googleapiclient.http import build_http
 
-    transports: list[httplib2.Http] = []
+    transports = []
 
     def client(url: str, service: str, version: str) -> Any:
-        transports.append(httplib2.Http())
-        options = {"api_endpoint": url}
-        return build(service, version, http=transports[-1], client_options=options, static_discovery=True)
+        transports.append(build_http())
+        # An `api_endpoint` option would leave uploads at the public host, which only `rootUrl` says.
+        document = json.loads(get_static_doc(service, version)) | {"rootUrl": f"{url}/"}
+        return build_from_document(document, http=transports[-1])
 
     yield client
     for transport in transports:

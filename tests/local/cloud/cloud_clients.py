@@ -12,6 +12,7 @@ from infra.local.cloud import services
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.store import Store
+from infra.local.cloud.surface import Surface
 from infra.local.cloud.testing import Wall
 from infra.local.cloud.wire import Request
 
@@ -50,9 +51,16 @@ class Direct:
     def __post_init__(self) -> None:
         self.cloud = Cloud(self.store, wall=self.wall)
         self.gateway = Gateway(self.cloud, strict_answers=True)
+        self.surface = Surface(self.gateway)
 
     def ask(self, verb: str, path: str, body: Any = None) -> tuple[int, Any]:
         path, _, query = path.partition("?")
         data = b"" if body is None else json.dumps(body).encode()
         reply = self.gateway.reply(Request(verb, path, query, {}, data, "http://127.0.0.1"))
         return reply.status, json.loads(reply.data) if reply.data else None
+
+    def control(self, verb: str, command: str, body: Any = None) -> tuple[int, Any]:
+        data = b"" if body is None else json.dumps(body).encode()
+        path, _, query = f"/_tidepool/{command}".partition("?")
+        reply = self.surface.reply(Request(verb, path, query, {}, data, "http://127.0.0.1"))
+        return reply.status, json.loads(reply.data)
