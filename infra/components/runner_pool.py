@@ -82,11 +82,7 @@ def _node(spec: NodeSpec, opts: pulumi.ResourceOptions) -> gcp.tpu.V2Vm:
             subnetwork=spec.subnetwork,
             enable_external_ips=spec.enable_external_ips,
         ),
-        scheduling_config=gcp.tpu.V2VmSchedulingConfigArgs(
-            preemptible=spec.preemptible,
-            reserved=spec.reserved,
-            spot=spec.spot,
-        ),
+        scheduling_config=_scheduling(spec),
         service_account=gcp.tpu.V2VmServiceAccountArgs(
             email=spec.service_account_email,
             scopes=list(spec.service_account_scopes),
@@ -95,6 +91,15 @@ def _node(spec: NodeSpec, opts: pulumi.ResourceOptions) -> gcp.tpu.V2Vm:
         data_disks=[gcp.tpu.V2VmDataDiskArgs(source_disk=disk.source_disk, mode=disk.mode) for disk in spec.data_disks]
         or None,
         opts=opts,
+    )
+
+
+def _scheduling(spec: NodeSpec) -> gcp.tpu.V2VmSchedulingConfigArgs | None:
+    """Only what is true: the service drops a block of falses, and a block that a read lacks replaces the VM."""
+    if not (spec.preemptible or spec.reserved or spec.spot):
+        return None
+    return gcp.tpu.V2VmSchedulingConfigArgs(
+        preemptible=spec.preemptible or None, reserved=spec.reserved or None, spot=spec.spot or None
     )
 
 

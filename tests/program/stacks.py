@@ -1,0 +1,33 @@
+"""Committed stacks built under the fake engine, as they are and with an edit of their text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from infra.model.stack import pulumi_values
+from infra.program import run
+from tests.program.fake_engine import Built, build
+
+ROOT = Path(__file__).resolve().parents[2]
+STACKS = ("ci", "nightly", "training")
+CI_REGISTRIES = {"us-east1": {"marin": "us-east1-docker.pkg.dev/hai-gcp-models/marin"}}
+REFERENCES: dict[str, dict[str, Any]] = {"organization/tidepool/ci": {"registries": CI_REGISTRIES}}
+
+
+def text_of(stack: str) -> str:
+    return (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
+
+
+def edited(stack: str, *edits: tuple[str, str]) -> str:
+    """A stack file's text after exact replacements, each of which must hit exactly one place."""
+    text = text_of(stack)
+    for old, new in edits:
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {stack}"
+        text = text.replace(old, new)
+    return text
+
+
+def built(stack: str, text: str | None = None, *, preview: bool = False) -> Built:
+    values = pulumi_values(text_of(stack) if text is None else text)
+    return build(run, stack=stack, config=values, references=REFERENCES, preview=preview)

@@ -1,0 +1,303 @@
+"""Every committed stack builds, and whatever its size holds what must hold of every stack."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from infra.fleet.bundle import STUB, runner_bundle
+from infra.fleet.publish import manifest_document
+from infra.model.stack import load_stack
+from tests.program.fake_engine import Built, Registered
+from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built
+
+PROJECT_BY_PARENT = {"BucketIAMMember"}
+"""Types without a project of their own: the bucket that they name has one."""
+
+every_stack = pytest.mark.parametrize("stack", STACKS)
+
+
+@cache
+def committed(stack: str) -> Built:
+    return built(stack)
+
+
+def test_ci_has_the_labs_nine_slices() -> None:
+    assert len(committed("ci").of("V2Vm")) == 9
+
+
+def test_ci_has_its_repositories_in_six_regions() -> None:
+    standard = [r for r in committed("ci").of("Repository") if r.inputs["mode"] == "STANDARD_REPOSITORY"]
+    assert len({r.inputs["location"] for r in standard}) == 6
+
+
+@every_stack
+def test_a_vm_is_named_as_its_resource_so_that_it_can_be_made_again(stack: str) -> None:
+    for vm in committed(stack).of("V2Vm"):
+        assert vm.inputs["name"] == vm.name
+        assert vm.inputs["name"].startswith(f"{vm.inputs['labels']['tidepool-pool']}-{vm.inputs['zone']}-")
+
+
+@every_stack
+def test_a_vm_names_its_network_by_full_paths(stack: str) -> None:
+    for vm in committed(stack).of("V2Vm"):
+        network = vm.inputs["networkConfig"]
+        assert re.fullmatch(r"projects/[^/]+/global/networks/[^/]+", network["network"])
+        assert re.fullmatch(r"projects/[^/]+/regions/[^/]+/subnetworks/[^/]+", network["subnetwork"])
+
+
+@every_stack
+def test_the_paths_of_a_vms_network_are_those_of_resources_in_the_program(stack: str) -> None:
+    program = committed(stack)
+    networks = {
+        f"projects/{n.inputs['project']}/global/networks/{n.inputs['name']}" for n in program.of("Network") if n.custom
+    }
+    subnets = {
+        f"projects/{s.inputs['project']}/regions/{s.inputs['region']}/subnetworks/{s.inputs['name']}"
+        for s in program.of("Subnetwork")
+    }
+    for vm in program.of("V2Vm"):
+        assert vm.inputs["networkConfig"]["network"] in networks
+        assert vm.inputs["networkConfig"]["subnetwork"] in subnets
+
+
+@every_stack
+def test_a_vm_goes_before_its_subnet_and_account_do(stack: str) -> None:
+    program = committed(stack)
+    for vm in program.of("V2Vm"):
+        needed = {program.resources[urn].type.split(":")[-1] for urn in vm.dependencies}
+        assert {"Subnetwork", "Account"} <= needed
+
+
+@every_stack
+def test_a_vm_runs_as_an_account_of_its_pool_alone(stack: str) -> None:
+    program = committed(stack)
+    emails = {f"{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com" for a in program.of("Account")}
+    pool_of: dict[str, str] = {}
+    for vm in program.of("V2Vm"):
+        email = vm.inputs["serviceAccount"]["email"]
+        assert email in emails, "an account that the program does not make, such as Google's default one"
+        pool = vm.inputs["labels"]["tidepool-pool"]
+        assert pool_of.setdefault(email, pool) == pool, f"{email} is shared by two pools"
+
+
+@every_stack
+def test_a_vm_is_deleted_before_it_is_replaced(stack: str) -> None:
+    assert all(vm.delete_before_replace for vm in committed(stack).of("V2Vm"))
+
+
+@every_stack
+def test_a_full_limit_is_not_waited_for_longer_than_a_slice_takes(stack: str) -> None:
+    for vm in committed(stack).of("V2Vm"):
+        assert vm.create_timeout in ("10m", "20m"), vm.name
+    assert {vm.create_timeout for vm in committed("ci").of("V2Vm")} == {"10m"}, "ci has one-host slices only"
+
+
+@every_stack
+def test_every_vm_carries_the_reviewed_stub(stack: str) -> None:
+    for vm in committed(stack).of("V2Vm"):
+        assert vm.inputs["metadata"]["startup-script"] == STUB.read_text()
+
+
+@every_stack
+def test_nothing_secret_stands_in_a_program(stack: str) -> None:
+    program = committed(stack)
+    assert not program.of("SecretVersion")
+    secrets = {s.inputs["secretId"] for s in program.of("Secret")}
+    for vm in program.of("V2Vm"):
+        text = repr(vm.inputs)
+        assert not [secret for secret in secrets if secret in text]
+        assert not re.search(r"BEGIN [A-Z ]*PRIVATE KEY|gh[a-z]_[A-Za-z0-9]{20}|ya29\.|AIza", text)
+
+
+@every_stack
+def test_what_cannot_be_made_again_is_protected_and_outlives_its_removal(stack: str) -> None:
+    program = committed(stack)
+    kept = [*program.of("Repository"), *program.of("Secret"), *program.of("Bucket")]
+    assert kept
+    for resource in kept:
+        assert resource.protect, f"{resource.name} could be deleted or replaced by one up"
+        assert resource.retain_on_delete, f"{resource.name} would be lost where protection was lifted"
+
+
+@every_stack
+def test_nothing_else_is_protected_so_that_a_pool_can_go(stack: str) -> None:
+    program = committed(stack)
+    assert {r.type.split(":")[-1] for r in program.custom if r.protect} <= {"Repository", "Secret", "Bucket"}
+
+
+@every_stack
+def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
+    kinds = {r.type.split(":")[-1] for r in committed(stack).custom}
+    assert not {kind for kind in kinds if kind.endswith(("IAMPolicy", "IAMBinding", "IamPolicy", "IamBinding"))}
+    grants = {(r.type, r.inputs["role"]) for r in committed(stack).custom if "role" in r.inputs}
+    assert not [grant for grant in grants if grant[0].startswith("gcp:projects/")], (
+        "no identity has a role on the project"
+    )
+    assert {role for _, role in grants} <= {
+        "roles/artifactregistry.reader",
+        "roles/artifactregistry.writer",
+        "roles/secretmanager.secretAccessor",
+        "roles/storage.objectViewer",
+    }
+
+
+@every_stack
+def test_grants_go_to_the_stacks_own_accounts_only(stack: str) -> None:
+    program = committed(stack)
+    own = {
+        f"serviceAccount:{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com"
+        for a in program.of("Account")
+    }
+    assert {r.inputs["member"] for r in program.custom if "member" in r.inputs} <= own
+
+
+@every_stack
+def test_images_are_written_by_the_builder_alone(stack: str) -> None:
+    writers = {r.inputs["member"] for r in committed(stack).custom if r.inputs.get("role", "").endswith(".writer")}
+    assert all(member.startswith(f"serviceAccount:tidepool-{stack}-builder@") for member in writers)
+
+
+@every_stack
+def test_a_vm_reads_its_start_up_files_and_no_manifest(stack: str) -> None:
+    for grant in committed(stack).of("BucketIAMMember"):
+        prefix = "runner/" if "-pool-" in grant.inputs["member"] else "manifests/"
+        bucket = grant.inputs["bucket"]
+        expected = f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")'
+        assert grant.inputs["condition"]["expression"] == expected
+
+
+@every_stack
+def test_the_fleet_bucket_is_private_and_versioned(stack: str) -> None:
+    bucket = committed(stack).one("Bucket").inputs
+    assert bucket["uniformBucketLevelAccess"] is True
+    assert bucket["publicAccessPrevention"] == "enforced"
+    assert bucket["versioning"] == {"enabled": True}
+
+
+@every_stack
+def test_nothing_lets_traffic_in(stack: str) -> None:
+    assert not [r for r in committed(stack).custom if "irewall" in r.type]
+    assert all(not n.inputs["autoCreateSubnetworks"] for n in committed(stack).of("Network") if n.custom)
+    assert all(s.inputs["privateIpGoogleAccess"] for s in committed(stack).of("Subnetwork"))
+
+
+@every_stack
+def test_subnets_do_not_overlap(stack: str) -> None:
+    ranges = [s.inputs["ipCidrRange"] for s in committed(stack).of("Subnetwork")]
+    assert len(set(ranges)) == len(ranges)
+
+
+@every_stack
+def test_clean_up_policies_are_live(stack: str) -> None:
+    for repository in committed(stack).of("Repository"):
+        assert repository.inputs["cleanupPolicyDryRun"] is False
+        for policy in repository.inputs["cleanupPolicies"]:
+            assert ("condition" in policy) != ("mostRecentVersions" in policy)
+            assert "tagState" in policy.get("condition", {"tagState": ""}), "the service refuses a condition without it"
+
+
+@every_stack
+def test_a_mirror_keeps_nothing_for_ever(stack: str) -> None:
+    for repository in committed(stack).of("Repository"):
+        if repository.inputs["mode"] == "REMOTE_REPOSITORY":
+            assert {policy["action"] for policy in repository.inputs["cleanupPolicies"]} <= {"DELETE"}
+
+
+@every_stack
+def test_tags_may_move_since_that_block_would_never_settle(stack: str) -> None:
+    assert not [r.name for r in committed(stack).of("Repository") if "dockerConfig" in r.inputs]
+
+
+@every_stack
+def test_every_resource_says_its_project(stack: str) -> None:
+    for resource in committed(stack).custom:
+        kind = resource.type.split(":")[-1]
+        if kind not in PROJECT_BY_PARENT and not resource.type.startswith("pulumi:"):
+            assert resource.inputs["project"] == "hai-gcp-models", resource.name
+
+
+@every_stack
+def test_apis_stay_enabled_when_a_stack_goes(stack: str) -> None:
+    assert all(service.inputs["disableOnDestroy"] is False for service in committed(stack).of("Service"))
+
+
+def is_component(resource: Registered) -> bool:
+    return re.fullmatch(r"tidepool:[a-z_]+:[A-Z][A-Za-z]+", resource.type) is not None
+
+
+@every_stack
+def test_components_have_one_shape(stack: str) -> None:
+    program = committed(stack)
+    for resource in program.resources.values():
+        if not resource.custom:
+            assert is_component(resource), resource.type
+            assert program.component_outputs.get(resource.urn), f"{resource.name} registers no outputs"
+        elif not resource.type.startswith("pulumi:"):
+            assert is_component(program.resources[resource.parent]), f"{resource.name} stands outside a component"
+
+
+@every_stack
+def test_no_resource_is_told_to_ignore_changes(stack: str) -> None:
+    assert not [r.name for r in committed(stack).custom if r.ignore_changes]
+
+
+@every_stack
+def test_a_preview_registers_what_an_apply_does(stack: str) -> None:
+    assert set(built(stack, preview=True).resources) == set(committed(stack).resources)
+
+
+def test_outputs_say_what_pools_have() -> None:
+    pools = committed("ci").outputs["pools"]
+    assert pools["tpu-ci"]["zones"]["us-west4-a"] == {
+        "vms": ["tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"],
+        "hosts": 2,
+        "chips": 8,
+    }
+    assert (pools["tpu-ci"]["hosts"], pools["tpu-ci"]["chips"]) == (6, 24)
+    assert {key: pools["tpu-v4"][key] for key in ("accelerator", "capacity", "label", "trust")} == {
+        "accelerator": "v4-8",
+        "capacity": "preemptible",
+        "label": "tpu-v4",
+        "trust": "member",
+    }
+
+
+def test_outputs_have_every_docker_path() -> None:
+    registries = committed("ci").outputs["registries"]
+    assert registries["us-west4"]["marin-ci"] == "us-west4-docker.pkg.dev/hai-gcp-models/marin-ci"
+    assert registries["europe"]["ghcr-mirror"] == "europe-docker.pkg.dev/hai-gcp-models/ghcr-mirror"
+
+
+def test_outputs_name_every_identity_and_the_manifest() -> None:
+    outputs = committed("ci").outputs
+    assert {"broker", "builder", "controller", "pool/tpu-ci"} <= set(outputs["identities"])
+    assert outputs["manifest"] == {"bucket": "hai-gcp-models-tidepool-ci", "object": "manifests/ci.json", "version": 1}
+
+
+@pytest.mark.parametrize("stack", ["nightly", "training"])
+def test_a_stack_without_registries_reads_those_of_ci(stack: str) -> None:
+    assert committed(stack).outputs["registries"] == CI_REGISTRIES
+    assert not committed(stack).of("Repository")
+
+
+@every_stack
+def test_the_manifest_would_make_the_very_vms_that_the_program_declares(stack: str) -> None:
+    document = manifest_document(load_stack(ROOT, stack), runner_bundle())
+    declared = {vm.name: vm.inputs for vm in committed(stack).of("V2Vm")}
+    slots = {slot["name"]: slot["node"] for slot in document["slots"]}
+    assert set(slots) == set(declared)
+    for name, inputs in declared.items():
+        node = slots[name]
+        assert inputs["metadata"] == node["metadata"]
+        assert inputs["labels"] == node["labels"]
+        assert inputs["networkConfig"] == node["networkConfig"]
+        assert inputs["schedulingConfig"] == node["schedulingConfig"]
+        assert inputs["serviceAccount"] == {
+            "email": node["serviceAccount"]["email"],
+            "scopes": node["serviceAccount"]["scope"],
+        }
+        same = ("acceleratorType", "runtimeVersion", "description", "tags", "shieldedInstanceConfig")
+        assert {key: inputs[key] for key in same} == {key: node[key] for key in same}
