@@ -14,11 +14,9 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 from infra.model.facts import facts
-
-T = TypeVar("T")
 
 
 class UnknownNameError(ValueError):
@@ -111,7 +109,12 @@ class Generation:
     @classmethod
     def parse(cls, name: str) -> Generation:
         """The generation of that name (`v5e`); UnknownNameError otherwise."""
-        return _look_up("TPU generation", name, _generations())
+        if name not in _generations():
+            raise UnknownNameError("TPU generation", name, nearest_names(name, _generations()))
+        return _generations()[name]
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -137,13 +140,9 @@ class AcceleratorType:
     @classmethod
     def parse(cls, name: str) -> AcceleratorType:
         """The accelerator type of that name; UnknownNameError otherwise."""
-        head, _, number = name.rpartition("-")
-        if head in _generations():
-            # People say v5e-4 where Google's name is v5litepod-4.
-            spelled = f"{_generations()[head].prefix}-{number}"
-            if spelled != name and spelled in accelerator_types():
-                raise UnknownNameError("accelerator type", name, (spelled,))
-        return _look_up("accelerator type", name, accelerator_types())
+        if name not in accelerator_types():
+            raise UnknownNameError("accelerator type", name, _nearest_types(name))
+        return accelerator_types()[name]
 
     @property
     def chips(self) -> int:
@@ -240,10 +239,14 @@ def nearest_names(name: str, valid: Mapping[str, object] | tuple[str, ...]) -> t
     return tuple(get_close_matches(name.lower(), valid, n=3, cutoff=0.5))
 
 
-def _look_up(what: str, name: str, table: Mapping[str, T]) -> T:
-    if name not in table:
-        raise UnknownNameError(what, name, nearest_names(name, table))
-    return table[name]
+def _nearest_types(name: str) -> tuple[str, ...]:
+    """Sizes near the one that was asked for where the generation is clear (also v5e-4), else names that look alike."""
+    head, _, number = name.lower().rpartition("-")
+    meant = [each for each in generations() if head in (each.name, each.prefix)]
+    if not meant or not number.isdecimal():
+        return nearest_names(name, accelerator_types())
+    sizes = [each for each in accelerator_types() if each.rpartition("-")[0] == meant[0].prefix]
+    return tuple(sorted(sizes, key=lambda size: abs(int(size.rpartition("-")[2]) - int(number)))[:3])
 
 
 def _tables() -> Mapping[str, Mapping[str, Any]]:

@@ -100,7 +100,7 @@ class Pool(_Model):
     zones: Annotated[Mapping[Zone, Count], BY_KEY]
     capacity: CapacityChoice
     trust: Trust
-    label: RoutingLabel = Field(default_factory=lambda valid: valid["name"])
+    label: RoutingLabel = Field(default_factory=lambda valid: valid["name"], validate_default=True)
     labels: tuple[RunnerLabel, ...] = ()
     serves: tuple[GitHubRepository, ...] = ()
     unlisted_zone: Annotated[Mapping[Zone, Reason], BY_KEY] = Field(default_factory=dict)

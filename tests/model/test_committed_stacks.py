@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from infra.model import fleet, network
 from infra.model.errors import ConfigError, Problem
-from infra.model.schema import StackConfig, Trust
-from infra.model.stack import load_stack, stack_names
+from infra.model.schema import (
+    Bucket,
+    Cleanup,
+    DataDisk,
+    Mirror,
+    Pool,
+    Quota,
+    Registries,
+    Repository,
+    Reservation,
+    SecretDecl,
+    StackConfig,
+    Trust,
+)
+from infra.model.stack import load_stack, parse_stack, stack_names
 from tests.model.given import ROOT
 
 EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
@@ -70,3 +85,33 @@ def test_every_stack_has_a_bucket_of_its_own() -> None:
 def test_problems_are_said_in_the_order_of_their_lines() -> None:
     made = [Problem(f"f.yaml:{line} a", "v", "r", "f") for line in (10, 9, 100)]
     assert [problem.subject for problem in ConfigError(made).problems] == ["f.yaml:9 a", "f.yaml:10 a", "f.yaml:100 a"]
+
+
+def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
+    document = (ROOT / "docs" / "stack-file.md").read_text()
+    models = (
+        StackConfig,
+        Pool,
+        Reservation,
+        Quota,
+        Registries,
+        Repository,
+        Cleanup,
+        Mirror,
+        SecretDecl,
+        Bucket,
+        DataDisk,
+    )
+    keys = {key for model in models for key in model.model_fields} - {"stack"}
+    assert [key for key in sorted(keys) if f"`{key}`" not in document and f"{key}:" not in document] == []
+    example = document.partition("## A whole file\n\n```yaml\n")[2].partition("```")[0]
+    config = parse_stack(example, stack="ci", source="docs/stack-file.md")
+    assert all(f"`{slot.name}`" in document for slot in fleet.slots(config))
+
+
+def test_the_sections_that_the_reference_shows_are_right_together() -> None:
+    document = (ROOT / "docs" / "stack-file.md").read_text()
+    whole, *blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
+    sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
+    assert len(sections) == 5
+    assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")

@@ -50,6 +50,7 @@ def test_the_small_right_file_is_accepted() -> None:
         ({"capacity": "{reserved: gone}"}, "capacity.reserved", "declare it"),
         ({"trust": "everyone"}, "trust", "fork, member or protected"),
         ({"label": "self-hosted"}, "label", "the pool's name"),
+        ({"name": "linux"}, "label", "the pool's name"),
         ({"label": "two words"}, "label", "one label an item"),
         ({"labels": "['[self-hosted, tpu]']"}, "labels[0]", "never a whole runs-on"),
         ({"labels": "[tpu, tpu]"}, "labels[1]", "remove one"),
@@ -232,14 +233,20 @@ def test_a_pool_name_of_a_sibling_stack_in_the_same_project_is_refused() -> None
 
 
 def test_a_pool_name_of_a_stack_in_another_project_is_free() -> None:
-    sibling = parse(stack_text().replace("project: my-lab", "project: other-lab"), stack="nightly")
-    assert parse(stack_text(), siblings=(sibling,))
+    text = stack_text(pools=POOL + "  label: elsewhere\n").replace("project: my-lab", "project: other-lab")
+    assert parse(stack_text(), siblings=(parse(text, stack="nightly"),))
 
 
 def test_a_routing_label_of_another_pool_is_refused_whatever_its_case() -> None:
     problem = the_refusal(stack_text(pools=POOL + pool(label="TPU-CI")))
     assert problem.subject.endswith(f"{POOLS}[1].label")
     assert "pool tpu-ci" in problem.rule
+
+
+def test_a_label_that_is_the_name_of_another_pool_is_refused() -> None:
+    problem = the_refusal(stack_text(pools=pool(name="a", label="gold") + pool(name="gold")))
+    assert problem.subject.endswith(f"{POOLS}[1].label")
+    assert "pool a has it" in problem.rule
 
 
 def test_another_pools_routing_label_among_the_shared_ones_is_refused() -> None:

@@ -1,0 +1,99 @@
+"""Rules of reservations and quotas: where they are, who draws on them, and that they suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infra.model import ledger
+from infra.model.capacity import Reserved
+from infra.model.catalogue import nearest_names
+from infra.model.errors import Problem
+from infra.model.partial import has
+from infra.model.refusals import Subject, shown
+from infra.model.rules.common import Rule, zone_without
+from infra.model.schema import Pool, Quota, Reservation, StackConfig
+
+
+def _limit_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for key, limits in (("reservations", config.reservations), ("quotas", config.quotas)):
+        for index, limit in enumerate(limits):
+            if has(limit, "zone", "generation") and limit.generation.standing(limit.zone) is None:
+                yield zone_without(limit.generation, limit.zone, subject((key, index, "zone")))
+
+
+def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    by_name = {each.name: each for each in config.reservations if has(each, "name")}
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "capacity") or not isinstance(pool.capacity, Reserved):
+            continue
+        where = subject(("pools", index, "capacity", "reserved"))
+        name = pool.capacity.reservation
+        if name in by_name:
+            yield from _reservation_misfits(config, pool, by_name[name], where)
+        else:
+            nearest = nearest_names(name, by_name)
+            fix = f"one of {', '.join(nearest or by_name)}" if by_name else "declare it under tidepool:reservations"
+            yield Problem(where, shown(name), "a reservation that the stack declares", fix)
+
+
+def _one_reservation_a_place(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    rule = "one reservation for a project, zone and generation, since a VM cannot choose"
+    yield from _once("reservations", config.reservations, ("project", "zone", "generation"), rule, subject)
+
+
+def _one_quota_a_kind(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    rule = "one quota for a project, zone, generation and kind"
+    yield from _once("quotas", config.quotas, ("project", "zone", "generation", "kind"), rule, subject)
+
+
+def _chips_within_limits(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, held in enumerate(config.reservations):
+        if has(held, "project", "zone", "generation", "chips", "held_elsewhere"):
+            account = ledger.account(held, [config, *siblings])
+            yield from _overdrawn(account, "reservation", subject(("reservations", index, "chips")))
+    for index, quota in enumerate(config.quotas):
+        if has(quota, "project", "zone", "generation", "chips", "kind"):
+            account = ledger.account(quota, [config, *siblings])
+            yield from _overdrawn(account, f"{quota.kind} quota", subject(("quotas", index, "chips")))
+
+
+def _reservation_misfits(config: StackConfig, pool: Pool, held: Reservation, where: str) -> Iterator[Problem]:
+    if has(pool, "zones") and has(held, "zone") and any(zone != held.zone for zone in pool.zones):
+        rule = f"reservation {held.name} is in {held.zone}; the pool is in {', '.join(pool.zones)}"
+        yield Problem(where, shown(held.name), rule, "a pool of that zone alone")
+    if has(pool, "accelerator") and has(held, "generation") and pool.accelerator.generation is not held.generation:
+        rule = f"reservation {held.name} is of {held.generation.name}; the pool is {pool.accelerator}"
+        yield Problem(where, shown(held.name), rule, f"a reservation of {pool.accelerator.generation.name}")
+    if has(config, "project") and has(held, "project") and held.project != config.project:
+        rule = f"reservation {held.name} is held by project {held.project}; the stack is in {config.project}"
+        yield Problem(where, shown(held.name), rule, f"a reservation of {config.project}")
+
+
+def _once(
+    key: str, limits: Sequence[Reservation | Quota], identity: tuple[str, ...], rule: str, subject: Subject
+) -> Iterator[Problem]:
+    seen: dict[tuple[str, ...], int] = {}
+    for index, limit in enumerate(limits):
+        if has(limit, *identity):
+            this = tuple(str(getattr(limit, field)) for field in identity)
+            first = seen.setdefault(this, index)
+            if first != index:
+                yield Problem(
+                    subject((key, index)), " ".join(this), f"{rule}; {key}[{first}] is that one", "one of them"
+                )
+
+
+def _overdrawn(account: ledger.Account, what: str, where: str) -> Iterator[Problem]:
+    if account.remaining < 0:
+        rule = f"the {what} covers all chips that draw on it: {account.sum_shown()}"
+        fix = f"{-account.remaining} fewer chips in those pools, or the {what}'s true size"
+        yield Problem(where, str(account.limit.chips), rule, fix)
+
+
+RULES: tuple[Rule, ...] = (
+    _limit_zones,
+    _reserved_pools,
+    _one_reservation_a_place,
+    _one_quota_a_kind,
+    _chips_within_limits,
+)

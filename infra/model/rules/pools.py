@@ -1,0 +1,120 @@
+"""Rules of pools: their names, zones, runtimes and disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infra.model import names
+from infra.model.catalogue import ZoneStanding, region_of
+from infra.model.errors import Problem
+from infra.model.partial import has
+from infra.model.refusals import Subject, shown
+from infra.model.rules.common import Rule, right, zone_without
+from infra.model.schema import DiskMode, StackConfig
+
+
+def _pool_names(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """A pool's name is in its VMs' names, so two pools of one name would claim the same VMs."""
+    project = config.project if has(config, "project") else None
+    near = [other for other in siblings if has(other, "project") and other.project == project]
+    theirs = {pool.name: other.stack for other in near for pool in other.pools if has(pool, "name")}
+    seen: dict[str, int] = {}
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "name"):
+            continue
+        where, value = subject(("pools", index, "name")), shown(pool.name)
+        rule = f"VMs are named {pool.name}-<zone>-<index>, so one project has one pool of a name"
+        if pool.name in seen:
+            yield Problem(where, value, f"{rule}; pools[{seen[pool.name]}] has it already", "another name")
+        elif pool.name in theirs:
+            yield Problem(where, value, f"{rule}; stack {theirs[pool.name]} has it already", "another name")
+        seen.setdefault(pool.name, index)
+
+
+def _vm_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "name", "zones"):
+            continue
+        for zone, count in pool.zones.items():
+            longest = names.vm_name(pool.name, zone, max(count - 1, 0))
+            excess = len(longest) - names.MAX_RESOURCE_NAME
+            if excess > 0:
+                rule = f"VM names have at most {names.MAX_RESOURCE_NAME} characters; {longest} has {len(longest)}"
+                yield Problem(
+                    subject(("pools", index, "name")),
+                    shown(pool.name),
+                    rule,
+                    f"a name of at most {len(pool.name) - excess} characters",
+                )
+
+
+def _stack_name(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    if not has(config, "stack"):
+        return
+    regions = {region_of(zone) for pool in config.pools if has(pool, "zones") for zone in pool.zones}
+    too_long = [
+        name
+        for region in sorted(regions)
+        if len(name := names.subnetwork_name(config.stack, region)) > names.MAX_RESOURCE_NAME
+    ]
+    if too_long:
+        rule = f"network names have at most {names.MAX_RESOURCE_NAME} characters; {too_long[0]} has {len(too_long[0])}"
+        yield Problem(subject(()), shown(config.stack), rule, "a shorter stack name")
+
+
+def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "zones"):
+            continue
+        if not pool.zones:
+            rule = "a pool has at least one zone; a count of 0 keeps a zone declared"
+            yield Problem(subject(("pools", index, "zones")), "{}", rule, "such as us-west4-a: 0")
+        if not has(pool, "accelerator", "unlisted_zone"):
+            continue
+        generation = pool.accelerator.generation
+        for zone in pool.zones:
+            standing = generation.standing(zone)
+            where = subject(("pools", index, "zones", zone))
+            if standing is None:
+                yield zone_without(generation, zone, where)
+            elif standing is ZoneStanding.SEEN and zone not in pool.unlisted_zone:
+                rule = f"{zone} is not on Google's list for {generation.name}, it has only been seen to work"
+                yield Problem(where, zone, rule, f"unlisted_zone: {{{zone}: why it is used}}, or a listed zone")
+        for zone in pool.unlisted_zone:
+            where = subject(("pools", index, "unlisted_zone", zone))
+            if zone not in pool.zones:
+                yield Problem(where, zone, "unlisted_zone speaks of the pool's own zones", "remove the line")
+            elif generation.standing(zone) is ZoneStanding.LISTED:
+                yield Problem(where, zone, f"{zone} is on Google's list for {generation.name}", "remove the line")
+
+
+def _runtime_overrides(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "accelerator", "runtime_override") or pool.runtime_override is None:
+            continue
+        if pool.runtime_override.version == pool.accelerator.runtime:
+            where = subject(("pools", index, "runtime_override", "version"))
+            rule = f"an override differs from the catalogue, which says {pool.accelerator.runtime} too"
+            yield Problem(where, shown(pool.runtime_override.version), rule, "remove runtime_override")
+
+
+def _data_disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, pool in enumerate(config.pools):
+        if not has(pool, "zones", "data_disks"):
+            continue
+        for number, disk in right(pool.data_disks):
+            where = ("pools", index, "data_disks", number)
+            if any(zone != disk.zone for zone in pool.zones):
+                rule = f"a disk attaches in its own zone, {disk.zone}; the pool is in {', '.join(pool.zones)}"
+                yield Problem(subject((*where, "source_disk")), disk.source_disk, rule, "a pool of that zone alone")
+            if disk.mode is not DiskMode.READ_WRITE:
+                continue
+            if has(pool, "accelerator") and pool.accelerator.multi_host:
+                rule = f"a read-write disk attaches to one host; {pool.accelerator} has {pool.accelerator.hosts}"
+                yield Problem(subject((*where, "mode")), disk.mode.value, rule, "mode: read-only")
+            elif pool.slices > 1:
+                rule = f"a read-write disk attaches to one VM; the pool has {pool.slices}"
+                yield Problem(subject((*where, "mode")), disk.mode.value, rule, "mode: read-only, or a pool of one VM")
+
+
+RULES: tuple[Rule, ...] = (_pool_names, _vm_names, _stack_name, _pool_zones, _runtime_overrides, _data_disks)

@@ -1,0 +1,58 @@
+"""Rules of registries, mirrors and secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infra.model.catalogue import nearest_names
+from infra.model.errors import Problem
+from infra.model.partial import has
+from infra.model.refusals import Subject, shown
+from infra.model.rules.common import Rule, repeats, right
+from infra.model.schema import StackConfig, Trust
+
+
+def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    own = config.registries if has(config, "registries") else None
+    if own is not None and has(config, "registry_stack") and config.registry_stack is not None:
+        rule = "a stack has registries of its own or reads another's, not both"
+        yield Problem(subject(("registry_stack",)), shown(config.registry_stack), rule, "one of the two keys")
+    if own is not None:
+        yield from repeats(own.regions, subject, ("registries", "regions"), "a region stands once")
+        repositories = [each.name for each in own.repositories]
+        path = ("registries", "repositories")
+        yield from repeats(repositories, subject, path, "a repository's name stands once", "name")
+
+
+def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for key in ("reservations", "mirrors", "secrets"):
+        given = [getattr(each, "name", None) for each in getattr(config, key)]
+        yield from repeats(given, subject, (key,), f"a name stands once in {key}", "name")
+    for index, pool in enumerate(config.pools):
+        if has(pool, "serves"):
+            served = [repository and repository.lower() for repository in pool.serves]
+            yield from repeats(served, subject, ("pools", index, "serves"), "a repository stands once")
+
+
+def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    pools = {pool.name: pool for pool in config.pools if has(pool, "name")}
+    for index, secret in enumerate(config.secrets):
+        if not has(secret, "readers"):
+            continue
+        yield from repeats(secret.readers, subject, ("secrets", index, "readers"), "a reader stands once")
+        for number, reader in right(secret.readers):
+            kind, _slash, name = reader.partition("/")
+            where = subject(("secrets", index, "readers", number))
+            if kind != "pool":
+                continue
+            pool = pools.get(name)
+            if pool is None:
+                nearest = nearest_names(name, pools)
+                fix = f"pool/{nearest[0]}" if nearest else "a pool of this stack"
+                yield Problem(where, shown(reader), "a reader is an identity of this stack", fix)
+            elif has(pool, "trust") and pool.trust is Trust.FORK:
+                rule = f"trust fork reads no secret; pool {name} runs any pull request's code"
+                yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
+
+
+RULES: tuple[Rule, ...] = (_registries, _unique_names, _secret_readers)
