@@ -5,15 +5,14 @@ Neither keeps the other from being done: what could not be done is a problem tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from infra.cli.render.pools import pools_table, registries_line
-from infra.cli.session import Declared
+from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError
 from infra.fleet.publish import Published, publish
@@ -38,15 +37,16 @@ class Aftermath:
             return {}
         return dict.fromkeys(declared.regions, tuple(each.name for each in declared.repositories))
 
-    def shown(self) -> Iterator[RenderableType]:
-        yield from (Text(f"problem: {each}", style="bold red") for each in self.problems)
+    def show(self, session: Session) -> None:
+        for problem in self.problems:
+            session.say(Text(f"problem: {problem}", style="bold red"))
         if self.published is not None:
-            yield Text(manifest_line(self.published), style="dim")
-        yield Text()
-        yield pools_table(self.pools)
+            session.say(Text(manifest_line(self.published), style="dim"))
+        session.say("")
+        session.console.print(pools_table(self.pools))
         if self.registries:
-            yield Text()
-            yield registries_line(self.registries)
+            session.say("")
+            session.console.print(registries_line(self.registries))
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -78,12 +78,12 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def cli() -> None:
-    """Tidepool owns a lab's Cloud TPU capacity. One file a stack, stacks/Pulumi.STACK.yaml, says what there shall be;
-    everything else is derived from it.
+    """Tidepool owns a lab's Cloud TPU capacity. One file a stack,
+    stacks/Pulumi.STACK.yaml, says what there shall be; the rest is derived.
 
     \b
     First steps, with no account and nothing else to install:
-      ./tidepool up ci         make the CI fleet, on a Google Cloud on this machine
+      ./tidepool up ci         make the CI fleet, on a Google Cloud on this laptop
                                ... edit a number in stacks/Pulumi.ci.yaml ...
       ./tidepool preview ci    read what the edit means
       ./tidepool up ci         make it so

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
 from infra.cli import options
 from infra.cli.aftermath import look_after
@@ -59,7 +58,6 @@ def command(
     for line in describe(plan, session.console.width):
         session.say(line)
     if plan.failed:
-        session.say(Text("the plan could not be made; nothing was changed", style="bold red"))
         if as_json:
             machines(plan_document(plan) | {"exit": FAILED})
         ctx.exit(FAILED)
@@ -68,8 +66,7 @@ def command(
     for line in outcome(run, seconds):
         session.say(line)
     after = look_after(wanted, session.endpoint)
-    for shown in after.shown():
-        session.console.print(shown)
+    after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
         machines(run_document(run, seconds=seconds, code=code) | after.to_json())

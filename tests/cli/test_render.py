@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -207,4 +208,11 @@ def test_progress_on_a_terminal_has_a_row_for_what_is_working() -> None:
         "  creating  tpu-ci-us-west4-a-2  tpu.V2Vm  75 s\n"
         "  and 1 more at work\n"
         "1/20 done, 3 at work, 1:15"
+    )
+
+
+def test_a_plan_that_could_not_be_made_has_its_errors_alone() -> None:
+    said = Diagnostic(severity="error", message="the program failed: no such zone")
+    assert _described(replace(plans.MIXED, diagnostics=(said,))) == (
+        "error: the program failed: no such zone\nci: no plan could be made; nothing was changed"
     )

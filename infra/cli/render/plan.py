@@ -34,7 +34,11 @@ _INDEXED = re.compile(r"(.*-)(\d+)")
 
 
 def describe(plan: Plan, width: int) -> Iterator[Text]:
-    """The lines of a plan, for a terminal of `width` columns."""
+    """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
+    if plan.failed:
+        yield from _diagnostics(plan)
+        yield Text(f"{plan.stack}: no plan could be made; nothing was changed", style="bold red")
+        return
     by_op = {op: [step for step in plan.steps if step.op is op] for op in Op}
     yield from _created(by_op[Op.CREATE], width)
     yield from _changed(Op.UPDATE, by_op[Op.UPDATE], width)

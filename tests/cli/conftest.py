@@ -1,0 +1,82 @@
+"""A checkout of its own for commands to work on: the committed stack files, a home, a local cloud when one starts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.local.cloud import daemon
+
+ROOT = Path(__file__).resolve().parents[2]
+BARE = {"PATH": "", "PULUMI_BACKEND_URL": "", "NO_COLOR": "1", "COLUMNS": "80", "TERM": "dumb"}
+"""A machine without the pulumi CLI, so that auto means the embedded engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A copy of the stack files, and the commands run on it in this process."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / ".tidepool"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        folders = {"TIDEPOOL_ROOT": self.root, "TIDEPOOL_HOME": self.home, "HOME": self.root}
+        return BARE | {name: str(folder) for name, folder in folders.items()}
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(cli, arguments, env=self.environ, prog_name="tidepool")
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """The command as a process of its own, as the launcher starts it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "infra.cli", *arguments],
+            cwd=ROOT,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ok(self, *arguments: str) -> Result:
+        result = self.run(*arguments)
+        assert result.exit_code == 0, result.output
+        return result
+
+    def json(self, *arguments: str) -> dict[str, Any]:
+        return json.loads(self.ok(*arguments, "--json").stdout)
+
+    def text(self, stack: str) -> str:
+        return self.path(stack).read_text()
+
+    def path(self, stack: str) -> Path:
+        return self.root / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def edit(self, stack: str, before: str, after: str) -> None:
+        """Replace text that stands exactly once in a stack file."""
+        text = self.text(stack)
+        assert text.count(before) == 1, f"{before!r} stands {text.count(before)} times"
+        self.path(stack).write_text(text.replace(before, after))
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
+    """One for a whole module; its local cloud is ended afterwards."""
+    root = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "stacks", root / "stacks")
+    yield Checkout(root)
+    daemon.stop(root / ".tidepool")

@@ -1,0 +1,126 @@
+"""What a newcomer sees, and how failures reach people and programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from infra.cli import app, failures
+from infra.engines.protocol import EngineError
+from infra.model.errors import ConfigError, Problem
+from tests.cli.conftest import ROOT, Checkout
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+HEAVY = {"pulumi", "pulumi_gcp", "pydantic", "rich", "google", "googleapiclient", "yaml"}
+
+
+def _fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let `tidepool output` be a command that ends so."""
+
+    @click.command()
+    @click.option("--json", "as_json", is_flag=True)
+    @click.pass_context
+    def command(ctx: click.Context, *, as_json: bool) -> None:
+        ctx.meta[failures.WANTS_JSON] = as_json
+        raise error
+
+    monkeypatch.setitem(app.COMMANDS, "output", app.Entry("tests.cli.stand_in", ""))
+    monkeypatch.setattr(app, "import_module", lambda _: _module(command))
+
+
+def _module(command: click.Command) -> SimpleNamespace:
+    from types import SimpleNamespace
+
+    return SimpleNamespace(command=command)
+
+
+def test_the_help_names_every_command_and_the_first_steps(checkout: Checkout) -> None:
+    said = checkout.ok("--help").stdout
+    assert all(f"\n  {name} " in said for name in app.COMMANDS)
+    assert "./tidepool up ci" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_every_command_of_the_table_exists_and_has_help(checkout: Checkout) -> None:
+    for name in app.COMMANDS:
+        assert f"tidepool {name}" in checkout.ok(name, "--help").stdout
+
+
+def test_the_help_loads_no_heavy_package() -> None:
+    program = "import sys\nfrom infra.cli.app import cli\ncli(['--help'], standalone_mode=False)\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+    assert not loaded & HEAVY
+
+
+def test_an_unknown_command_is_met_with_the_nearest_one(checkout: Checkout) -> None:
+    result = checkout.run("prevue")
+    assert result.exit_code == 2
+    assert "Did you mean 'preview'?" in result.stderr
+
+
+def test_an_unknown_stack_is_met_with_the_known_ones(checkout: Checkout) -> None:
+    for command in ("up", "preview", "refresh", "destroy", "output"):
+        result = checkout.run(command, "cy")
+        assert result.exit_code == 2
+        assert "there is no stack named cy" in result.stderr
+        assert "ci, nightly, training" in result.stderr
+
+
+def test_a_crash_is_one_line_and_a_log(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_with(monkeypatch, RuntimeError("the boiler\nburst"))
+    result = checkout.run("output")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: this is a fault of Tidepool itself: RuntimeError: the boiler (details: ")
+    assert result.stderr.count("\n") == 1
+    (log,) = (checkout.home / "logs").iterdir()
+    assert str(log) in result.stderr
+    assert "raise error" in log.read_text()
+
+
+def test_invalid_configuration_is_told_whole_and_ends_with_2(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = [Problem("b", "2", "at most 1", "1"), Problem("a", "", "something stands there", "x")]
+    _fails_with(monkeypatch, ConfigError(problems))
+    result = checkout.run("output", "--json")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("a\n  rule: something stands there\n  write: x\n\nb: 2\n  rule: at most 1\n")
+    assert result.stderr.endswith("2 problems; nothing was changed.\n")
+    body = json.loads(result.stdout)
+    assert body["exit"] == 2
+    assert [problem["subject"] for problem in body["problems"]] == ["a", "b"]
+
+
+def test_an_engine_that_cannot_start_ends_with_1(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_with(monkeypatch, EngineError("the stack ci is locked by process 12"))
+    result = checkout.run("output", "--json")
+    assert result.exit_code == 1
+    assert result.stderr == "error: the stack ci is locked by process 12\n"
+    assert json.loads(result.stdout) == {"exit": 1, "error": "the stack ci is locked by process 12"}
+
+
+def test_ctrl_c_says_what_happened_and_ends_with_130(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_with(monkeypatch, KeyboardInterrupt())
+    result = checkout.run("output")
+    assert result.exit_code == 130
+    assert "Interrupted" in result.stderr
+
+
+def test_the_embedded_engine_is_refused_for_google(checkout: Checkout) -> None:
+    result = checkout.run("up", "ci", "--engine", "local", "--cloud", "google")
+    assert result.exit_code == 2
+    assert "the embedded engine works on the local cloud alone" in result.stderr
+
+
+def test_a_missing_pulumi_cli_is_told_with_the_way_to_get_it(checkout: Checkout) -> None:
+    result = checkout.run("preview", "ci", "--engine", "pulumi")
+    assert result.exit_code == 2
+    assert "https://www.pulumi.com/docs/install/" in result.stderr
