@@ -19,10 +19,11 @@ from typing import Any
 
 from pulumi import automation
 
+from infra.engines.official import filestate
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import Recorder, without_traceback
-from infra.engines.official.workspace import Place, Workspace, folded, place_of, scratch, workspace
+from infra.engines.official.workspace import Place, Workspace, place_of, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.stack import load_stack
@@ -68,7 +69,7 @@ class OfficialEngine:
         with self._workspace(recorder.say) as work:
             self._settled(work, recorder, create=True)
             self._run(recorder, self._stack(work).up, options, work)
-            run = self._plan(recorder, self._outputs(work))
+            run = self._plan(recorder, {} if recorder.failed else self._outputs(work))
             return _with_unreached(run, planned) if planned and run.failed else run
 
     def refresh(self, listener: Listener | None = None) -> Plan:
@@ -137,8 +138,8 @@ class OfficialEngine:
         load_stack(self._request.root, self._request.stack)
 
     def _workspace(self, say: Callable[[Diagnostic], None]) -> AbstractContextManager[Workspace]:
-        """The workspace, once what the embedded engine has in its journals is in the state that the CLI reads."""
-        for said in folded(self._request, self._place):
+        """The workspace, once the CLI can read the state."""
+        for said in filestate.readable(self._place.backend, self._request.stack, self._place.passphrase):
             say(said)
         return workspace(self._request, self._place, self._runner)
 

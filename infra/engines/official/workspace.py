@@ -6,7 +6,6 @@ point the official Google provider at the local cloud, and the environment. Does
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -19,13 +18,10 @@ from typing import Any, Final
 import yaml
 from pulumi import automation
 
+from infra.engines.official import filestate
 from infra.engines.official.runner import Runner
 from infra.engines.passphrase import passphrase
-from infra.engines.protocol import PROJECT, CloudName, EngineError, Request
-from infra.local.engine import errors
-from infra.local.engine.backend import Backend
-from infra.local.engine.fold import fold
-from infra.model.plan import Diagnostic
+from infra.engines.protocol import CloudName, EngineError, Request
 
 ENDPOINTS: Final[Mapping[str, str]] = {
     "artifactRegistryCustomEndpoint": "v1/",
@@ -109,30 +105,13 @@ def place_of(request: Request, environ: Mapping[str, str]) -> Place:
     return Place(backend=url or f"file://{own}", passphrase=passphrase(request.home, environ))
 
 
-def folded(request: Request, place: Place) -> tuple[Diagnostic, ...]:
-    """Put what the embedded engine still has in journals into the checkpoint, and say whose dead locks went with it.
-
-    Raises EngineError where a living run of the embedded engine holds the stack.
-    """
-    if place.backend is None or not place.backend.startswith("file://"):
-        return ()
-    files = Backend.from_url(place.backend).files(PROJECT, request.stack)
-    try:
-        dead = fold(files, lambda: place.passphrase)
-    except errors.EngineError as error:
-        raise EngineError(str(error)) from None
-    return tuple(
-        Diagnostic(severity="info", message=f"removing the lock of a run that was killed: {one}") for one in dead
-    )
-
-
 @contextmanager
 def workspace(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
     """The workspace of a request: the checkout itself on Google Cloud, a passing copy of it for the local cloud."""
     if request.cloud is CloudName.GOOGLE:
         yield _workspace(request.root, request, place, runner)
         return
-    with project_copy(request, salt=state_salt(place.backend, request.stack)) as folder:
+    with project_copy(request, salt=filestate.salt(place.backend, request.stack)) as folder:
         yield _workspace(folder, request, place, runner)
 
 
@@ -170,15 +149,6 @@ def endpoint_settings(cloud_url: str) -> dict[str, Any]:
     root = cloud_url.rstrip("/")
     endpoints = {key: f"{root}/{base}" for key, base in ENDPOINTS.items()}
     return {f"gcp:{key}": value for key, value in {**LOCAL_SETTINGS, **endpoints}.items()}
-
-
-def state_salt(backend: str | None, stack: str) -> str | None:
-    """The passphrase salt in a state of a file backend, so that the CLI keeps its key; None where there is no state."""
-    raw = Backend.from_url(backend).files(PROJECT, stack).read() if backend is not None else None
-    if raw is None:
-        return None
-    latest = json.loads(raw)["checkpoint"].get("latest") or {}
-    return (latest.get("secrets_providers") or {}).get("state", {}).get("salt")
 
 
 def _settle_stack_file(path: Path, cloud_url: str | None, salt: str | None) -> None:

@@ -1,0 +1,63 @@
+"""A state in the CLI's file backend, made fit for the CLI to read.
+
+Owns what only a look at the files can tell or mend: journals of the embedded engine, the passphrase salt, and what a
+kill can leave of the CLI's own writes. States in other backends are the CLI's alone. Does not own locks (`recovery`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from infra.engines.protocol import PROJECT, EngineError
+from infra.local.engine import errors
+from infra.local.engine.backend import Backend, StackFiles
+from infra.local.engine.fold import fold
+from infra.model.plan import Diagnostic
+
+
+def readable(backend: str | None, stack: str, passphrase: str) -> tuple[Diagnostic, ...]:
+    """Make a stack's files readable for the CLI, and say what was done to them.
+
+    What the embedded engine still has in journals goes into the checkpoint. Raises EngineError where a living run of
+    that engine holds the stack.
+    """
+    files = _files(backend, stack)
+    if files is None:
+        return ()
+    said = [f"removed {path.name}, which a killed run had left empty" for path in _drop_empty_attributes(files)]
+    try:
+        dead = fold(files, lambda: passphrase)
+    except errors.EngineError as error:
+        raise EngineError(str(error)) from None
+    said += [f"removed the lock of a run that was killed: {holder}" for holder in dead]
+    return tuple(Diagnostic(severity="info", message=line) for line in said)
+
+
+def salt(backend: str | None, stack: str) -> str | None:
+    """The passphrase salt in a stack's state, so that the CLI keeps its key; None where there is none."""
+    files = _files(backend, stack)
+    raw = files.read() if files is not None else None
+    if raw is None:
+        return None
+    latest = json.loads(raw)["checkpoint"].get("latest") or {}
+    return (latest.get("secrets_providers") or {}).get("state", {}).get("salt")
+
+
+def _files(backend: str | None, stack: str) -> StackFiles | None:
+    if backend is None or not backend.startswith("file://"):
+        return None
+    return Backend.from_url(backend).files(PROJECT, stack)
+
+
+def _drop_empty_attributes(files: StackFiles) -> list[Path]:
+    """Remove empty `.attrs` files, which make the CLI fail with `failed to load checkpoint: EOF`.
+
+    The CLI keeps a checksum beside each file and writes it in place, so a kill can leave it empty (seen with 3.260,
+    2026-11). Without one it reads the file as it is.
+    """
+    folders = (files.checkpoint.parent, files.locks)
+    empty = [path for folder in folders for path in folder.glob("*.attrs") if path.stat().st_size == 0]
+    for path in empty:
+        path.unlink(missing_ok=True)
+    return empty
