@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pulumi.errors import RunError
@@ -50,7 +52,8 @@ def execute(
         asyncio.set_event_loop(loop)
         try:
             _configure(monitor, run, project, stack, config)
-            loop.run_until_complete(run_in_stack(program))
+            with _uncollected():
+                loop.run_until_complete(run_in_stack(program))
         except Exception as error:  # noqa: BLE001 - a program may raise anything, and it is its author's to see
             if run.stopping.is_set():
                 return False
@@ -80,6 +83,19 @@ def _configure(monitor: Monitor, run: Run, project: str, stack: str, config: Map
     )
     sdk_settings.ROOT.set(None)
     sdk_config.set_all_config(dict(config), [])
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Keep the cycle collector still. A program only adds objects, and walking all of them over and over costs more
+    than half of the time at 3,000 VMs while it frees next to nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _drain(loop: asyncio.AbstractEventLoop) -> None:
