@@ -18,6 +18,9 @@ from typing import Any
 
 from infra.model.facts import facts
 
+# Digits that a size may have and still be compared with others.
+_MAX_DIGITS = 9
+
 
 class UnknownNameError(ValueError):
     """A name that the catalogue does not have; `nearest` are valid names that look like it, best first."""
@@ -243,7 +246,7 @@ def _nearest_types(name: str) -> tuple[str, ...]:
     """Sizes near the one that was asked for where the generation is clear (also v5e-4), else names that look alike."""
     head, _, number = name.lower().rpartition("-")
     meant = [each for each in generations() if head in (each.name, each.prefix)]
-    if not meant or not number.isdecimal():
+    if not meant or not number.isdecimal() or len(number) > _MAX_DIGITS:
         return nearest_names(name, accelerator_types())
     sizes = [each for each in accelerator_types() if each.rpartition("-")[0] == meant[0].prefix]
     return tuple(sorted(sizes, key=lambda size: abs(int(size.rpartition("-")[2]) - int(number)))[:3])

@@ -22,8 +22,8 @@ MAX_COUNT = 10_000
 
 V = TypeVar("V")
 
-# GitHub gives these to runners by itself, or workflows ask for them without meaning a pool.
-_GITHUB_OWN_LABELS = frozenset(("self-hosted", "linux", "windows", "macos", "x64", "arm64", "arm", "gpu"))
+# GitHub gives the first to runners by itself; the others ask for a runner that GitHub hosts.
+_GITHUB_OWN_LABEL = re.compile(r"self-hosted|linux|windows|macos|x64|arm64|arm|(ubuntu|windows|macos)-.*")
 
 
 def _matching(pattern: str, rule: str, fix: str) -> AfterValidator:
@@ -104,8 +104,8 @@ def _capacity(value: object) -> Capacity:
 
 
 def _routing_label(text: str) -> str:
-    if text.lower() in _GITHUB_OWN_LABELS:
-        refuse("a routing label is unique to its pool; GitHub gives this one to runners by itself", "the pool's name")
+    if _GITHUB_OWN_LABEL.fullmatch(text.lower()):
+        refuse("a routing label is unique to its pool; GitHub gives this one to runners itself", "another label")
     return text
 
 

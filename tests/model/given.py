@@ -52,6 +52,14 @@ def pool(**fields: object) -> str:
     return "- " + "\n  ".join(lines) + "\n"
 
 
+def sibling(*, stack: str = "nightly", project: str = "my-lab", **sections: str) -> StackConfig:
+    """Another stack of the same repository, with a bucket of its own."""
+    text = (
+        stack_text(**sections).replace("my-lab-ci", f"my-lab-{stack}").replace("project: my-lab", f"project: {project}")
+    )
+    return parse(text, stack=stack)
+
+
 def parse(text: str, *, stack: str = "ci", siblings: tuple[StackConfig, ...] = ()) -> StackConfig:
     return parse_stack(text, stack=stack, source=SOURCE, siblings=siblings)
 

@@ -6,7 +6,7 @@ import pytest
 
 from infra.model.errors import ConfigError
 from infra.model.stack import load_stack
-from tests.model.given import HEAD, POOL, SOURCE, line_of, parse, pool, refusals, stack_text, the_refusal
+from tests.model.given import HEAD, POOL, SOURCE, line_of, parse, pool, refusals, sibling, stack_text, the_refusal
 
 POOLS = "tidepool:pools"
 
@@ -49,8 +49,9 @@ def test_the_small_right_file_is_accepted() -> None:
         ({"capacity": "{reserved: R_1}"}, "capacity", "{reserved: NAME}"),
         ({"capacity": "{reserved: gone}"}, "capacity.reserved", "declare it"),
         ({"trust": "everyone"}, "trust", "fork, member or protected"),
-        ({"label": "self-hosted"}, "label", "the pool's name"),
-        ({"name": "linux"}, "label", "the pool's name"),
+        ({"label": "self-hosted"}, "label", "another label"),
+        ({"name": "linux"}, "label", "another label"),
+        ({"label": "ubuntu-latest"}, "label", "another label"),
         ({"label": "two words"}, "label", "one label an item"),
         ({"labels": "['[self-hosted, tpu]']"}, "labels[0]", "never a whole runs-on"),
         ({"labels": "[tpu, tpu]"}, "labels[1]", "remove one"),
@@ -227,14 +228,13 @@ def test_two_pools_of_one_name_are_refused() -> None:
 
 
 def test_a_pool_name_of_a_sibling_stack_in_the_same_project_is_refused() -> None:
-    sibling = parse(stack_text(), stack="nightly")
-    problems = refusals(stack_text(), siblings=(sibling,))
+    problems = refusals(stack_text(), siblings=(sibling(),))
     assert any("stack nightly" in problem.rule and problem.subject.endswith("name") for problem in problems)
 
 
 def test_a_pool_name_of_a_stack_in_another_project_is_free() -> None:
-    text = stack_text(pools=POOL + "  label: elsewhere\n").replace("project: my-lab", "project: other-lab")
-    assert parse(stack_text(), siblings=(parse(text, stack="nightly"),))
+    other = sibling(project="other-lab", pools=POOL + "  label: elsewhere\n")
+    assert parse(stack_text(), siblings=(other,))
 
 
 def test_a_routing_label_of_another_pool_is_refused_whatever_its_case() -> None:
@@ -255,9 +255,9 @@ def test_another_pools_routing_label_among_the_shared_ones_is_refused() -> None:
 
 
 def test_a_routing_label_of_a_sibling_stack_is_refused() -> None:
-    sibling = parse(stack_text(pools=pool(name="night", label="gold")), stack="nightly")
+    other = sibling(pools=pool(name="night", label="gold"))
     for text in (stack_text(pools=pool(label="gold")), stack_text(pools=pool(labels="[gold]"))):
-        assert "of stack nightly" in the_refusal(text, siblings=(sibling,)).rule
+        assert "of stack nightly" in the_refusal(text, siblings=(other,)).rule
 
 
 def test_shared_labels_may_be_shared() -> None:
@@ -321,8 +321,8 @@ def test_chips_held_elsewhere_count() -> None:
 
 def test_reserved_chips_of_a_sibling_stack_count() -> None:
     text = stack_text(pools=pool(**RESERVED), reservations=reservation())
-    sibling = parse(text.replace("name: other", "name: night"), stack="nightly")
-    assert "nightly/night 2 x 16 = 32" in the_refusal(text, siblings=(sibling,)).rule
+    other = sibling(pools=pool(name="night", **RESERVED), reservations=reservation())
+    assert "nightly/night 2 x 16 = 32" in the_refusal(text, siblings=(other,)).rule
 
 
 @pytest.mark.parametrize(
@@ -410,6 +410,32 @@ def test_a_stack_whose_network_names_are_too_long_is_refused() -> None:
     assert parse(stack_text(), stack="a" * 45)
 
 
+def test_a_builder_reads_secrets_only_where_there_are_registries() -> None:
+    text = stack_text(secrets="[{name: s, readers: [builder]}]\n")
+    assert "with registries" in the_refusal(text).rule
+    assert parse(text + "  tidepool:registries: {regions: [us-west4], repositories: []}\n")
+
+
+@pytest.mark.parametrize(
+    ("sections", "path"),
+    [
+        ({"secrets": "[{name: s, readers: []}]\n"}, "secrets[0].name"),
+        ({"mirrors": "[{name: m, upstream: docker-hub, locations: [us]}]\n"}, "mirrors[0].name"),
+        ({"registries": "{regions: [us-west4], repositories: [{name: r}]}\n"}, "registries.repositories[0].name"),
+    ],
+)
+def test_a_name_that_google_knows_once_belongs_to_one_stack(sections: dict[str, str], path: str) -> None:
+    problem = the_refusal(stack_text(**sections), siblings=(sibling(pools="[]\n", **sections),))
+    assert problem.subject.endswith(f" tidepool:{path}")
+    assert "stack nightly has it" in problem.rule
+    assert parse(stack_text(**sections), siblings=(sibling(project="other-lab", pools="[]\n", **sections),))
+
+
+def test_a_bucket_of_another_stack_is_refused_in_any_project() -> None:
+    other = parse(stack_text(pools="[]\n").replace("project: my-lab", "project: other-lab"), stack="nightly")
+    assert the_refusal(stack_text(), siblings=(other,)).subject.endswith("tidepool:bucket.name")
+
+
 # All at once
 
 
@@ -457,7 +483,7 @@ def test_a_sibling_file_with_mistakes_counts_with_what_of_it_is_right(tmp_path) 
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(stack_text())
     broken = tmp_path / "stacks" / "Pulumi.nightly.yaml"
-    broken.write_text(stack_text(pools=pool(accelerator="v9")))
+    broken.write_text(stack_text(pools=pool(accelerator="v9")).replace("my-lab-ci", "my-lab-nightly"))
     assert load_stack(tmp_path, "ci")
     broken.write_text("config: [\n")
     assert load_stack(tmp_path, "ci")

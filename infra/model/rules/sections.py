@@ -10,6 +10,7 @@ from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import StackConfig, Trust
+from infra.model.yamlfile import YamlPath
 
 
 def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -34,6 +35,36 @@ def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
             yield from repeats(served, subject, ("pools", index, "serves"), "a repository stands once")
 
 
+def _claimed_elsewhere(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """What Google knows by one name in a project, or in the world, is one stack's."""
+    theirs = {claim: other.stack for other in siblings for claim, _ in _claims(other)}
+    for claim, path in _claims(config):
+        if claim in theirs:
+            kind, *where, name = claim
+            rule = f"a {kind}'s name belongs to one stack; stack {theirs[claim]} has it in {' '.join(where)}"
+            yield Problem(subject(path), shown(name), rule, "another name, or declare it in one stack")
+
+
+def _claims(config: StackConfig) -> Iterator[tuple[tuple[str, ...], YamlPath]]:
+    """Kind, scope and name of everything whose name does not carry the stack's, and where it is written."""
+    if has(config, "bucket"):
+        yield ("bucket", "all projects", config.bucket.name), ("bucket", "name")
+    if not has(config, "project"):
+        return
+    for index, secret in enumerate(config.secrets):
+        if has(secret, "name"):
+            yield ("secret", config.project, secret.name), ("secrets", index, "name")
+    for index, mirror in enumerate(config.mirrors):
+        if has(mirror, "name", "locations"):
+            for _, location in right(mirror.locations):
+                yield ("mirror", config.project, location, mirror.name), ("mirrors", index, "name")
+    if has(config, "registries") and config.registries is not None:
+        for index, repository in enumerate(config.registries.repositories):
+            for region in config.registries.regions:
+                path = ("registries", "repositories", index, "name")
+                yield ("repository", config.project, region, repository.name), path
+
+
 def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     pools = {pool.name: pool for pool in config.pools if has(pool, "name")}
     for index, secret in enumerate(config.secrets):
@@ -43,6 +74,9 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
         for number, reader in right(secret.readers):
             kind, _slash, name = reader.partition("/")
             where = subject(("secrets", index, "readers", number))
+            if reader == "builder" and has(config, "registries") and config.registries is None:
+                rule = "the builder is an identity of stacks with registries; this stack has none"
+                yield Problem(where, shown(reader), rule, "remove the reader, or declare tidepool:registries")
             if kind != "pool":
                 continue
             pool = pools.get(name)
@@ -55,4 +89,4 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
 
 
-RULES: tuple[Rule, ...] = (_registries, _unique_names, _secret_readers)
+RULES: tuple[Rule, ...] = (_registries, _unique_names, _claimed_elsewhere, _secret_readers)
