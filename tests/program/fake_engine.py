@@ -16,7 +16,7 @@ from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc, settings
 from pulumi.runtime.mocks import MockCallArgs, MockResourceArgs
 from pulumi.runtime.stack import run_in_stack
-from pulumi.runtime.sync_await import _sync_await
+from pulumi.runtime.sync_await import _ensure_event_loop, _sync_await
 
 PROJECT = "tidepool"
 
@@ -75,9 +75,13 @@ def build(
     built = Built()
     mocks = _Cloud(references or {})
     pulumi.runtime.set_mocks(mocks, project=PROJECT, stack=stack, preview=preview, monitor=_Monitor(mocks, built))
-    # A stack that an earlier run left would be taken for this one's.
+    # What an earlier run left, its stack or a failed registration, would be taken for this one's.
+    settings.SETTINGS.rpc_manager.clear()
+    settings.SETTINGS.outputs.clear()
     settings.set_root_resource(cast("Any", None))
     pulumi.runtime.set_all_config(dict(config or {}))
+    # A program that fails raises here; the tasks that it leaves behind would each print the same error once more.
+    _ensure_event_loop().set_exception_handler(lambda *_: None)
     _sync_await(run_in_stack(program))
     return built
 
