@@ -29,6 +29,8 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "serviceusage.v1",
         "tpu.v1",
     ),
+    # gcloud lists the locations of all repositories there.
+    "v1beta2": ("artifactregistry.v1beta2",),
     "v3": ("cloudresourcemanager.v3",),
     "v1beta1": ("serviceusage.v1beta1",),
     "compute/v1": ("compute.v1",),

@@ -25,7 +25,8 @@ def parsed_json(data: bytes) -> Any:
 
 def multipart(content_type: str, data: bytes) -> tuple[Any, Media]:
     """The JSON and the media of a `multipart/related` body. Raises 400."""
-    opening = b"--" + str(_header(content_type).get_param("boundary", "")).encode()
+    # gcloud puts the boundary between apostrophes, which mean nothing in a header.
+    opening = b"--" + str(_header(content_type).get_param("boundary", "")).strip("'").encode()
     # google-api-python-client ends lines with a bare newline; RFC 2046 and everybody else with both characters.
     end = b"\r\n" if opening + b"\r\n" in data else b"\n"
     parts = [piece.removeprefix(end) for piece in (end + data).split(end + opening)[1:-1]]

@@ -146,7 +146,7 @@ def _checked(body: JsonObject) -> JsonObject:
     """The body as it is kept: durations in seconds, no empty dockerConfig. Raises 400 for what the service refuses."""
     if body.get("dockerConfig") == {}:
         body = {key: value for key, value in body.items() if key != "dockerConfig"}
-    if body.get("format", "FORMAT_UNSPECIFIED") == "FORMAT_UNSPECIFIED":
+    if "format" not in body:
         raise invalid("Repository format must be specified.", field="repository.format")
     bodies.check_labels(body.get("labels", {}), field="repository.labels")
     for mode, config in _MODES_WITH_CONFIG.items():

@@ -19,12 +19,14 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LABEL_KEY = re.compile(r"(?!\d)[\w-]{1,63}")
 _LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 _MOST_LABELS = 64
+_UNSPECIFIED = re.compile(r"[A-Z_]+_UNSPECIFIED")
 _MAPS = frozenset({"labels", "annotations", "metadata", "cleanupPolicies", "versionAliases"})
 
 
 def without_unset(body: JsonObject) -> JsonObject:
-    """The body as a service keeps it: false, 0, empty text, empty lists and empty maps are the same as unsent.
+    """The body as a service keeps it: what means "unset" in proto JSON is the same as unsent.
 
+    That is false, 0, empty text, empty lists, empty maps, and the first value of an enum (`MODE_UNSPECIFIED`).
     An empty object that is not a map stays, since its presence says something (`replication: {automatic: {}}`).
     """
     kept: JsonObject = {}
@@ -36,9 +38,13 @@ def without_unset(body: JsonObject) -> JsonObject:
         elif isinstance(value, list):
             if value:
                 kept[key] = [without_unset(item) if isinstance(item, dict) else item for item in value]
-        elif value not in (None, False, 0, ""):
+        elif value not in (None, False, 0, "") and not _is_unspecified(value):
             kept[key] = value
     return kept
+
+
+def _is_unspecified(value: Any) -> bool:
+    return isinstance(value, str) and _UNSPECIFIED.fullmatch(value) is not None
 
 
 def _map_of(value: JsonObject) -> JsonObject:

@@ -111,6 +111,13 @@ def get_layout(call: Call) -> JsonObject:
     }
 
 
+@handles("storage.managedFolders.list")
+def list_folders(call: Call) -> JsonObject:
+    """None can be made here; gcloud asks before it deletes a bucket."""
+    versions.bucket(call.cloud, call.ids["bucket"])
+    return {"kind": "storage#managedFolders"}
+
+
 @handles("storage.anywhereCaches.list")
 def list_caches(call: Call) -> JsonObject:
     """None can be made here; the provider asks before it deletes a bucket."""

@@ -1,0 +1,129 @@
+"""gcloud with endpoint overrides: the commands a person types against the local cloud."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from googleapiclient.http import MediaInMemoryUpload
+
+PROJECT = "gcloud-lab"
+BASES = {
+    "ARTIFACTREGISTRY": "/",
+    "CLOUDKMS": "/",
+    "CLOUDRESOURCEMANAGER": "/",
+    "COMPUTE": "/compute/v1/",
+    "IAM": "/",
+    "SECRETMANAGER": "/",
+    "SERVICEUSAGE": "/",
+    "STORAGE": "/storage/v1/",
+}
+
+
+@pytest.fixture
+def gcloud(tool, google, tmp_path):
+    """Run gcloud with an empty configuration and a token that is no secret; its standard output comes back."""
+    program = tool("gcloud")
+    token = tmp_path / "token"
+    token.write_text("local\n")
+    environment = {
+        **os.environ,
+        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": google.url + base for api, base in BASES.items()},
+        "CLOUDSDK_CONFIG": str(tmp_path / "config"),
+        "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE": str(token),
+        "CLOUDSDK_CORE_PROJECT": PROJECT,
+        "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
+        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "1",
+        "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "1",
+        "CLOUDSDK_SURVEY_DISABLE_PROMPTS": "1",
+    }
+
+    def run(*arguments: str | Path) -> str:
+        done = subprocess.run(
+            [program, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_gcloud_lists_the_repositories_of_every_location(gcloud, client):
+    repositories = client("artifactregistry").projects().locations().repositories()
+    for location in ("us-central1", "europe"):
+        parent = f"projects/{PROJECT}/locations/{location}"
+        repositories.create(parent=parent, repositoryId="listed", body={"format": "DOCKER"}).execute()
+    listed = json.loads(gcloud("artifacts", "repositories", "list", "--format=json"))
+    assert sorted(each["name"].split("/")[3] for each in listed) == ["europe", "us-central1"]
+
+
+def test_gcloud_lists_secrets(gcloud, client):
+    secrets = client("secretmanager").projects().secrets()
+    body = {"replication": {"automatic": {}}}
+    secrets.create(parent=f"projects/{PROJECT}", secretId="listed", body=body).execute()
+    listed = json.loads(gcloud("secrets", "list", "--format=json"))
+    assert [each["name"].rpartition("/")[2] for each in listed] == ["listed"]
+
+
+def test_gcloud_storage_writes_and_reads_objects(gcloud, client, tmp_path):
+    storage = client("storage")
+    storage.buckets().insert(project=PROJECT, body={"name": "gcloud-lab-objects"}).execute()
+    (tmp_path / "up").write_text("from gcloud\n")
+    gcloud("storage", "cp", tmp_path / "up", "gs://gcloud-lab-objects/up")
+    assert storage.objects().get_media(bucket="gcloud-lab-objects", object="up").execute() == b"from gcloud\n"
+    media = MediaInMemoryUpload(b"from the client\n")
+    storage.objects().insert(bucket="gcloud-lab-objects", name="down", media_body=media).execute()
+    assert gcloud("storage", "cat", "gs://gcloud-lab-objects/down") == "from the client\n"
+
+
+@pytest.mark.heavy
+def test_gcloud_makes_and_removes_buckets_with_large_objects(gcloud, tmp_path):
+    """Nine megabytes go up in a resumable session, and a copy is made on the server."""
+    blob = tmp_path / "blob"
+    blob.write_bytes(bytes(range(250)) * 36_000)
+    gcloud("storage", "buckets", "create", "gs://gcloud-lab-large", "--location=us-central1")
+    gcloud("storage", "cp", blob, "gs://gcloud-lab-large/dir/blob")
+    gcloud("storage", "cp", "gs://gcloud-lab-large/dir/blob", "gs://gcloud-lab-large/copy")
+    gcloud("storage", "cp", "gs://gcloud-lab-large/copy", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == blob.read_bytes()
+    assert gcloud("storage", "ls", "--recursive", "gs://gcloud-lab-large").split() == [
+        "gs://gcloud-lab-large/:",
+        "gs://gcloud-lab-large/copy",
+        "gs://gcloud-lab-large/dir/:",
+        "gs://gcloud-lab-large/dir/blob",
+    ]
+    gcloud("storage", "rm", "--recursive", "gs://gcloud-lab-large")
+
+
+@pytest.mark.heavy
+def test_gcloud_builds_a_network_with_nat(gcloud):
+    gcloud("compute", "networks", "create", "net", "--subnet-mode=custom")
+    where = "--region=us-central1"
+    gcloud("compute", "networks", "subnets", "create", "sub", "--network=net", where, "--range=10.0.0.0/16")
+    gcloud("compute", "routers", "create", "router", "--network=net", where)
+    nat = ("--auto-allocate-nat-external-ips", "--nat-all-subnet-ip-ranges")
+    gcloud("compute", "routers", "nats", "create", "nat", "--router=router", where, *nat)
+    shown = json.loads(gcloud("compute", "routers", "describe", "router", where, "--format=json"))
+    assert [each["name"] for each in shown["nats"]] == ["nat"]
+
+
+@pytest.mark.heavy
+def test_gcloud_grants_enables_stores_and_encrypts(gcloud, tmp_path):
+    gcloud("iam", "service-accounts", "create", "gcloud-made")
+    member = f"--member=serviceAccount:gcloud-made@{PROJECT}.iam.gserviceaccount.com"
+    gcloud("projects", "add-iam-policy-binding", PROJECT, member, "--role=roles/viewer")
+    gcloud("services", "enable", "tpu.googleapis.com")
+    assert "tpu.googleapis.com" in gcloud("services", "list", "--enabled")
+    clear, sealed = tmp_path / "clear", tmp_path / "sealed"
+    clear.write_text("open sesame")
+    gcloud("secrets", "create", "stored", "--replication-policy=automatic", f"--data-file={clear}")
+    assert gcloud("secrets", "versions", "access", "latest", "--secret=stored") == "open sesame"
+    key = ("--keyring=ring", "--location=global")
+    gcloud("kms", "keyrings", "create", "ring", "--location=global")
+    gcloud("kms", "keys", "create", "key", *key, "--purpose=encryption")
+    gcloud("kms", "encrypt", "--key=key", *key, f"--plaintext-file={clear}", f"--ciphertext-file={sealed}")
+    opened = gcloud("kms", "decrypt", "--key=key", *key, f"--ciphertext-file={sealed}", "--plaintext-file=-")
+    assert opened == "open sesame"
