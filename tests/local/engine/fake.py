@@ -14,7 +14,6 @@ from typing import Any
 import pulumi
 
 from infra.local.engine.provider import (
-    UNKNOWN,
     Cancel,
     CheckFailure,
     CheckResult,
@@ -158,14 +157,13 @@ class Net(pulumi.CustomResource):
     link: pulumi.Output[str]
     name: pulumi.Output[str]
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None, **props: Any) -> None:
+    def __init__(
+        self, name: str, opts: pulumi.ResourceOptions | None = None, *, fixed: str | None = None, **props: Any
+    ) -> None:
         merged = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(version="1.0.0"))
-        super().__init__(NET, name, {"name": None, "link": None, "password": None, **props}, merged)
+        super().__init__(NET, name, {"name": fixed, "link": None, "password": None, **props}, merged)
 
 
 class Group(pulumi.ComponentResource):
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:test:Group", name, None, opts)
-
-
-UNKNOWN_VALUE = UNKNOWN
