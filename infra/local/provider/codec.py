@@ -6,6 +6,7 @@ makes no call.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -88,7 +89,7 @@ def _decode_value(field: Field, value: Any) -> Any:
         case Kind.BLOCKS if field.keyed:
             return [decode(field.inner, {**item, field.keyed: key}) for key, item in sorted(value.items())]
         case Kind.BLOCKS:
-            return [decode(field.inner, item) for item in value]
+            return [decode(field.inner, item) for item in (value if isinstance(value, list) else [value])]
         case Kind.TABLE:
             return dict(value)
         case Kind.TEXTS:
@@ -121,13 +122,23 @@ def as_written(
 
 
 def _as_written_value(field: Field, value: Any, before: Any) -> Any:
-    if field.same is not None and before is not None and field.same(before, value):
+    if before is not None and _is_same(field, before, value):
         return before
     if field.kind is Kind.BLOCK and isinstance(value, Mapping):
         return as_written(field.inner, value, before)
     if field.kind is Kind.BLOCKS:
         return [as_written(field.inner, item, old) for item, old in _paired(field, value, before)]
     return value
+
+
+def _is_same(field: Field, before: Any, value: Any) -> bool:
+    """Whether the service merely spells or orders otherwise what the program wrote."""
+    if field.kind is not Kind.TEXTS:
+        return field.same is not None and field.same(before, value)
+    if field.unordered:
+        before, value = sorted(before), sorted(value)
+    same = field.same or operator.eq
+    return len(before) == len(value) and all(map(same, before, value))
 
 
 def _paired(

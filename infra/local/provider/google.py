@@ -206,9 +206,11 @@ class GoogleProvider:
     ) -> None:
         kind = TYPES[token]
         policy = outputs.get("deletionPolicy") or self._settings.deletion_policy
-        if policy == "PREVENT":
+        kept = "deletionProtection is true" if outputs.get("deletionProtection") else ""
+        if kept or policy == "PREVENT":
+            reason = kept or "deletionPolicy is PREVENT"
             raise ProviderError(
-                f"Error deleting {kind.noun} {resource_id}: its deletionPolicy is PREVENT; set it to DELETE first"
+                f"Error deleting {kind.noun} {resource_id}: its {reason}; change that first, then delete"
             )
         if policy == "ABANDON":
             return

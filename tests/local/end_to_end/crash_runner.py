@@ -9,7 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,15 @@ def crashing_requests(world: World, at: str, number: int) -> None:
             die()
         return answer
 
-    pool.urlopen = urlopen  # ty: ignore[invalid-assignment]
+    pool.urlopen = urlopen
+
+
+def crashing_clock(at: str, number: int) -> None:
+    """Be killed from outside after so many milliseconds, wherever the run is then."""
+    if at == "millisecond":
+        killer = threading.Timer(number / 1000, os.kill, (os.getpid(), signal.SIGKILL))
+        killer.daemon = True
+        killer.start()
 
 
 def run(root: str, url: str, count: int, at: str, number: int) -> None:
@@ -50,6 +60,7 @@ def run(root: str, url: str, count: int, at: str, number: int) -> None:
 
     world = World(Path(root), url, journalled)
     crashing_requests(world, at, number)
+    crashing_clock(at, number)
     plan = world.up(vms(count), Options(previewed=True))
     os._exit(1 if plan.failed else 0)
 

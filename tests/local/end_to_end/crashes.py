@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Moment = Literal["record", "request", "answer"]
-"""After a line of the journal; before a request; after the service has done what a request asked."""
+Moment = Literal["record", "request", "answer", "millisecond"]
+"""After a line of the journal; before a request; after the service has done what a request asked; by the clock."""
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[2]
@@ -26,7 +26,7 @@ class Crashes:
     process: subprocess.Popen[str]
 
     def up(self, root: Path, url: str, count: int, at: Moment, number: int) -> int:
-        """Run `up` of so many VMs until it dies; the exit code is `crash_runner.DIED` where it did."""
+        """Run `up` of so many VMs until it dies; the exit code is 9 where it did, -9 where a signal ended it."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         command = {"root": str(root), "url": url, "count": count, "at": at, "number": number}

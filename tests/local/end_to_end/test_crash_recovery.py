@@ -13,7 +13,7 @@ from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import Options
 
 COUNT = 100
-DIED = 9
+DIED, KILLED = 9, -9
 
 # A create writes two journal lines and takes at least three requests, so every moment up to here is in the midst of it.
 MOMENTS: tuple[Moment, ...] = ("record", "request", "answer")
@@ -32,8 +32,13 @@ def moments(seed: int) -> tuple[Moment, int]:
 
 
 def survives(world: World, cloud: TestCloud, crashing: Crashes, at: Moment, number: int) -> None:
+    died = crashing.up(world.root, cloud.url, COUNT, at, number)
+    assert died in (DIED, KILLED), "the run ended before it could die"
+    mends(world, cloud)
+
+
+def mends(world: World, cloud: TestCloud) -> None:
     fleet = vms(COUNT)
-    assert crashing.up(world.root, cloud.url, COUNT, at, number) == DIED, "the run ended before it could die"
     begun = set(nodes(cloud))
     born = {name: node["createTime"] for name, node in nodes(cloud).items() if node["state"] == "READY"}
     plan = world.up(fleet, Options(previewed=True))
@@ -70,3 +75,11 @@ def test_the_first_moments_are_survived_too(
 def test_two_crashes_in_a_row_are_survived(world: World, cloud: TestCloud, crashing: Crashes) -> None:
     assert crashing.up(world.root, cloud.url, COUNT, "answer", 120) == DIED
     survives(world, cloud, crashing, "record", 60)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(30))
+def test_a_kill_at_any_time_is_survived(seed: int, world: World, cloud: TestCloud, crashing: Crashes) -> None:
+    milliseconds = random.Random(seed).randint(1, 1500)
+    assert crashing.up(world.root, cloud.url, COUNT, "millisecond", milliseconds) in (0, KILLED)
+    mends(world, cloud)

@@ -76,6 +76,23 @@ def test_a_prevented_delete_says_how_to_go_on(vm: Any, provider: Any, virtual: A
         provider.delete(VM, NODE, {**vm[1], "deletionPolicy": "PREVENT"}, None, virtual)
 
 
+def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
+    secret = "gcp:secretmanager/secret:Secret"
+    inputs = {"secretId": "token", "replication": {"auto": {}}, "deletionProtection": True}
+    made = provider.create(secret, provider.check(secret, "token", "urn", inputs, None).inputs, None, virtual)
+    with pytest.raises(ProviderError, match="deletionProtection is true"):
+        provider.delete(secret, made.id, made.outputs, None, virtual)
+    assert provider.read(secret, made.id, inputs) is not None
+
+
+def test_a_vm_shows_where_it_is_reached(provider: Any, virtual: Any) -> None:
+    network = {"network": f"projects/{PROJECT}/global/networks/default", "enableExternalIps": True}
+    outputs = provider.create(VM, checked(provider, networkConfig=network), None, virtual).outputs
+    (endpoint,) = outputs["networkEndpoints"]
+    assert endpoint["ipAddress"]
+    assert endpoint["accessConfigs"][0]["externalIp"]
+
+
 def test_a_stockout_in_the_operation_is_told_in_googles_words(provider: Any, virtual: Any, cloud: Any) -> None:
     cloud.control.fail("stockout", zone=ZONE)
     with pytest.raises(ProviderError) as raised:

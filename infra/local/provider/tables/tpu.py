@@ -80,7 +80,7 @@ _FIELDS = {
         {
             "ipAddress": text(),
             "port": whole(),
-            "accessConfigs": blocks({"externalIp": text()}),
+            "accessConfigs": blocks({"externalIp": text()}, wire="accessConfig"),
         },
         computed=True,
     ),
