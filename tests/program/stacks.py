@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ def edited(stack: str, *edits: tuple[str, str]) -> str:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {stack}"
         text = text.replace(old, new)
     return text
+
+
+@cache
+def committed(stack: str) -> Built:
+    """A stack as it is committed; read it, never change it."""
+    return built(stack)
 
 
 def built(stack: str, text: str | None = None, *, preview: bool = False) -> Built:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 import pytest
 
 from infra.fleet.bundle import STUB, runner_bundle
 from infra.fleet.publish import manifest_document
 from infra.model.stack import load_stack
-from tests.program.fake_engine import Built, Registered
-from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built
+from tests.program.fake_engine import Registered
+from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed
 
 PROJECT_BY_PARENT = {"BucketIAMMember"}
 """Types without a project of their own: the bucket that they name has one."""
 
 every_stack = pytest.mark.parametrize("stack", STACKS)
-
-
-@cache
-def committed(stack: str) -> Built:
-    return built(stack)
 
 
 def test_ci_has_the_labs_nine_slices() -> None:
