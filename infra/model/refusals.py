@@ -70,7 +70,10 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> 
     if detail["type"] == "missing":
         return Problem(where, "", f"{loc[-1]} is required", f"{loc[-1]}: and its value (see docs/stack-file.md)")
     if detail["type"] == "extra_forbidden":
-        return unknown_key(str(loc[-1]), value, where, _keys_at(model, loc))
+        key = str(loc[-1])
+        if loc[0] == "pools" and key in DERIVED_KEYS:
+            return _derived_key(key, shown(value), where)
+        return unknown_key(key, shown(value), where, _keys_at(model, loc))
     if value is None:
         return Problem(where, "nothing", "a key that is written has a value", "a value, or remove the key")
     if detail["type"] == "string_type" and isinstance(value, bool | int | float):
@@ -81,18 +84,20 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> 
     if detail["type"] == "refused":
         return Problem(where, shown(value), context["rule"], context["fix"])
     rule, fix = _GENERIC.get(detail["type"], (detail["msg"], "see docs/stack-file.md"))
-    return Problem(where, shown(value), rule.format_map(context), fix.format_map(context))
+    return Problem(where, shown(value), rule, fix)
 
 
-def unknown_key(key: str, value: object, where: str, known: Sequence[str]) -> Problem:
-    """A key that no schema has; one that the catalogue derives gets its own words."""
-    if key in DERIVED_KEYS:
-        rule = f"{key} is derived from the catalogue and cannot be written"
-        override = ", or say runtime_override: {version, reason}" if key.startswith("runtime") else ""
-        return Problem(where, shown(value), rule, f"remove the line{override}")
+def unknown_key(key: str, value: str, where: str, known: Sequence[str]) -> Problem:
+    """A key that no schema has, with the one that was meant."""
     nearest = get_close_matches(key, known, n=1)
     fix = f"{nearest[0]}, or remove the line" if nearest else f"one of {', '.join(known)}"
-    return Problem(where, shown(value), f"no such key: {key}", fix)
+    return Problem(where, value, f"no such key: {key}", fix)
+
+
+def _derived_key(key: str, value: str, where: str) -> Problem:
+    override = ", or say runtime_override: {version, reason}" if key.startswith("runtime") else ""
+    rule = f"{key} is derived from the catalogue and cannot be written"
+    return Problem(where, value, rule, f"remove the line{override}")
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
@@ -113,13 +118,8 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
 
 _GENERIC = {
     "string_type": ("text is wanted here", "plain or quoted text"),
-    "int_type": ("a whole number is wanted here", "a number such as 2"),
-    "bool_type": ("true or false is wanted here", "true or false"),
     "tuple_type": ("a list is wanted here", "a list: one item a line, each after a hyphen"),
-    "list_type": ("a list is wanted here", "a list: one item a line, each after a hyphen"),
     "mapping_type": ("a mapping is wanted here", "key: value lines, indented"),
     "dict_type": ("a mapping is wanted here", "key: value lines, indented"),
     "model_type": ("a mapping is wanted here", "key: value lines, indented"),
-    "too_short": ("at least {min_length} is wanted here", "at least {min_length}"),
-    "greater_than_equal": ("at least {ge}", "{ge} or more"),
 }

@@ -152,7 +152,8 @@ def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterable[P
     for key, value in data.items():
         if key != "config" and key not in _PULUMI_TOP_LEVEL:
             rule = "a stack file holds config: and Pulumi's own keys"
-            yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {PULUMI_PROJECT}:{key}")
+            full_key = key if ":" in key else f"{PULUMI_PROJECT}:{key}"
+            yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {full_key}")
 
 
 def _as_pulumi_text(value: Any) -> str:
@@ -168,7 +169,10 @@ def _as_pulumi_text(value: Any) -> str:
 
 
 def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
-    """The fields of a StackConfig as plain data, and what could not be made into such a field."""
+    """The fields of a StackConfig as plain data, and what could not be made into such a field.
+
+    Values of keys that are not ours are never repeated: the CLI hands over decrypted secrets too.
+    """
     raw: dict[str, Any] = {"stack": given.stack}
     found: list[Problem] = []
     for full_key, text in given.values.items():
@@ -178,10 +182,10 @@ def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
             raw["project"] = text
         elif not colon:
             rule = "a key of config: has a namespace"
-            found.append(Problem(given.subject(path), shown(text), rule, f"{PULUMI_PROJECT}:{full_key}"))
+            found.append(Problem(given.subject(path), full_key, rule, f"{PULUMI_PROJECT}:{full_key}"))
         elif namespace == PULUMI_PROJECT:
             if key not in _KEYS:
-                found.append(unknown_key(key, text, given.subject(path), _KEYS))
+                found.append(unknown_key(key, full_key, given.subject(path), _KEYS))
             elif key in _TEXT_KEYS:
                 raw[key] = text
             else:
@@ -192,7 +196,7 @@ def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
                     found.append(Problem(given.subject(path), shown(text), rule, "see docs/stack-file.md"))
         elif namespace not in _FOREIGN_NAMESPACES:
             rule = f"keys are {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
-            found.append(Problem(given.subject(path), shown(text), rule, "remove the line"))
+            found.append(Problem(given.subject(path), full_key, rule, "remove the line"))
     return raw, found
 
 

@@ -104,6 +104,14 @@ def test_text_that_is_no_structure_is_refused() -> None:
         stack_from_pulumi(values, project="tidepool", stack="ci")
 
 
+def test_the_value_of_an_unknown_key_is_never_repeated_since_it_may_be_a_secret() -> None:
+    values = pulumi_values(stack_text()) | {"tidepool:token": "hunter2", "aws:key": "hunter2", "plain": "hunter2"}
+    with pytest.raises(ConfigError) as caught:
+        stack_from_pulumi(values, project="tidepool", stack="ci")
+    assert len(caught.value.problems) == 3
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_program_of_another_pulumi_project_is_refused() -> None:
     with pytest.raises(ConfigError, match="namespace"):
         stack_from_pulumi(pulumi_values(stack_text()), project="other", stack="ci")

@@ -187,8 +187,13 @@ def test_settings_of_google_and_pulumi_are_accepted() -> None:
     )
 
 
-def test_a_key_beside_config_is_refused() -> None:
-    assert "below config:" in the_refusal("pools: []\n" + HEAD).fix
+@pytest.mark.parametrize("key", ["pools", "tidepool:pools"])
+def test_a_key_beside_config_is_refused(key: str) -> None:
+    assert the_refusal(f"{key}: []\n" + HEAD).fix == "move it below config:, as tidepool:pools"
+
+
+def test_a_derived_word_elsewhere_is_just_an_unknown_key() -> None:
+    assert "no such key" in the_refusal(stack_text(regions="[us-west4]\n")).rule
 
 
 def test_an_encrypted_value_is_refused_since_no_secret_stands_in_a_stack_file() -> None:
