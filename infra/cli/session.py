@@ -96,7 +96,7 @@ def interruptible(stack: str, verb: str) -> Generator[None]:
         yield
     except KeyboardInterrupt:
         again = f"`./tidepool {verb} {stack}` goes on from there"
-        raise Interruption(f"Interrupted. What was in flight has ended and is recorded; {again}.") from None
+        raise Interruption(f"Interrupted. Whatever had begun is recorded; {again}.") from None
 
 
 def open_session(

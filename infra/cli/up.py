@@ -10,12 +10,12 @@ from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
-from infra.cli.render.plan import describe
+from infra.cli.render.plan import UNCHANGING, describe
 from infra.cli.render.progress import Progress
 from infra.cli.session import Session, declared, interruptible, open_session
 from infra.engines.care import safe_to_continue
 from infra.engines.protocol import CloudName, EngineName
-from infra.model.plan import Op, Plan
+from infra.model.plan import Plan
 
 
 @click.command(name="up", short_help="Make the cloud as the stack file says.")
@@ -75,7 +75,7 @@ def command(
 
 def apply(session: Session, plan: Plan) -> tuple[Plan, float]:
     """Apply the plan with live progress; what was done, and in how many seconds of wall time."""
-    changes = sum(step.op is not Op.SAME for step in plan.steps)
+    changes = sum(step.op not in UNCHANGING for step in plan.steps)
     working = session.engine(continue_on_error=safe_to_continue(plan))
     with interruptible(session.request.stack, "up"), Progress(session.console, total=changes) as progress:
         run = working.up(progress, planned=plan)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from infra.cli.render.plan import STYLES, change_lines, short_type
+from infra.cli.render.plan import STYLES, UNCHANGING, change_lines, short_type
 from infra.cli.render.progress import WORDS
 from infra.engines.capacity import VM_TYPE, place
 from infra.model.plan import Op, Plan, Status, Step
@@ -15,7 +15,7 @@ from infra.model.plan import Op, Plan, Status, Step
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:
     """The lines that end an operation. Single failures were told when they came; here they are counted by pool."""
-    steps = [step for step in run.steps if step.op is not Op.SAME]
+    steps = [step for step in run.steps if step.op not in UNCHANGING]
     done = Counter(step.op for step in steps if step.status is Status.DONE)
     statuses = Counter(step.status for step in steps)
     line = Text(f"{run.stack}: ", style="bold")

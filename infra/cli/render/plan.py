@@ -27,6 +27,8 @@ STYLES = {
     Op.SAME: "dim",
 }
 SIGNS = {Op.CREATE: "+", Op.UPDATE: "~", Op.REPLACE: "!", Op.DELETE: "-", Op.READ: ">", Op.SAME: "="}
+UNCHANGING = frozenset((Op.SAME, Op.READ))
+"""What changes nothing anywhere: not counted and not told."""
 SHOWN_NAMES = 12
 SHOWN_CHANGES = 6
 MAX_VALUE = 48

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import is_live
-from infra.cli.render.plan import SIGNS, STYLES, short_type
+from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, short_type
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
 
 WORDS = {
@@ -34,6 +34,8 @@ WORDS = {
 }
 MARGIN_ROWS = 4
 """Terminal rows kept free of working resources: the counts, what is hidden, and the prompt's own."""
+MOST_ROWS = 16
+"""Working resources that are shown at once, so that the plan above stays in sight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Progress:
         """What the terminal shows now."""
         with self._lock:
             working, ended = list(self._working.values()), Counter(self._ended)
-        room = max(self._console.height - MARGIN_ROWS, 1)
+        room = max(min(self._console.height - MARGIN_ROWS, MOST_ROWS), 1)
         rows = Table.grid(padding=(0, 2))
         now = self._clock()
         for each in working[:room]:
@@ -112,7 +114,7 @@ class Progress:
     def _end(self, step: Step) -> None:
         with self._lock:
             self._working.pop(step.urn, None)
-            if step.op is Op.SAME:
+            if step.op in UNCHANGING:
                 return
             self._ended[step.status] += 1
         if step.status is Status.FAILED:

@@ -280,6 +280,10 @@ def _interruptible(run: Run) -> Generator[list[int]]:
         run.stopping.set()
         if len(presses) > 1:
             run.cancel.set()
+            return
+        # From a thread of its own: the one that was interrupted may be in the listener's lock.
+        said = "stopping: nothing new is begun, what is under way is awaited; Ctrl-C again stops waiting"
+        threading.Thread(target=run.say, args=("warning", said), daemon=True).start()
 
     if threading.current_thread() is not threading.main_thread():
         yield presses
