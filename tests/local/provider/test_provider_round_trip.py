@@ -62,6 +62,7 @@ LIVES = [
             "serviceAccount": {"email": READER.partition(":")[2], "scopes": ["cloud-platform"]},
             "shieldedInstanceConfig": {"enableSecureBoot": True},
         },
+        needs=(THE_NETWORK, THE_ACCOUNT),
         change={"labels": {"tidepool-pool": "other", "owner": "ci"}, "metadata": {}, "description": ""},
         shows={
             "state": "READY",
