@@ -193,3 +193,24 @@ def test_a_zone_without_a_hyphen_is_refused() -> None:
 def test_no_zone_is_the_tail_of_another_so_that_vm_names_of_two_zones_never_meet() -> None:
     zones = catalogue.zones()
     assert not [(a, b) for a in zones for b in zones if a != b and a.endswith(f"-{b}")]
+
+
+def test_no_two_generations_share_a_word_by_which_they_are_told_apart() -> None:
+    for words in (
+        [generation.prefix for generation in GENERATIONS],
+        [generation.gke_accelerator for generation in GENERATIONS],
+        [generation.api_type for generation in GENERATIONS if generation.api_type],
+        [machine.name for generation in GENERATIONS for machine in generation.machine_types],
+    ):
+        assert len(words) == len(set(words))
+
+
+@each_generation
+def test_machine_types_carry_a_number_of_chips_that_a_vm_can_have(generation: Generation) -> None:
+    assert {machine.chips for machine in generation.machine_types} <= set(generation.chips_per_vm)
+
+
+@pytest.mark.parametrize("name", ["v5p-" + "9" * 5000, "v5p-²", "-", "", "v4-"])
+def test_a_name_that_is_nothing_like_one_is_refused_all_the_same(name: str) -> None:
+    with pytest.raises(UnknownNameError):
+        AcceleratorType.parse(name)
