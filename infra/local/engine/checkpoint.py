@@ -50,6 +50,11 @@ class Snapshot:
     said: list[str] = field(default_factory=list)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def check_passphrase(self) -> None:
+        """EngineError where the state has secrets that the passphrase does not open."""
+        if self.codec.met_secrets:
+            self.vault.check()
+
     def live(self) -> dict[str, State]:
         """By URN, without those that are replaced and still to be deleted."""
         return {state.urn: state for state in self.states.values() if not state.delete}

@@ -26,7 +26,7 @@ from infra.local.engine.provider import (
 )
 from infra.local.engine.registry import BUILTIN, Registry
 from infra.local.engine.run import Clock, Run, now
-from infra.local.engine.values import has_unknown, masked, reveal, without_unknown
+from infra.local.engine.values import has_unknown, masked, resealed, reveal, without_unknown
 from infra.model.plan import Op, Status, Step
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class Deployment:
                 name: state.outputs.get(name) if has_unknown(value) else value for name, value in outputs.items()
             }
             outputs = without_unknown(outputs)
+        outputs = resealed(outputs, state.outputs)
         if outputs != state.outputs:
             run.note(replace(state, outputs=outputs, modified=now()))
 

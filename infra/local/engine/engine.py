@@ -151,6 +151,7 @@ class Engine:
     def _parts(
         self, snapshot: checkpoint.Snapshot, options: Options, listener: Listener | None, journal: Journal | None
     ) -> _Parts:
+        snapshot.check_passphrase()
         run = Run(snapshot, options, listener, journal)
         for said in snapshot.said:
             run.say("warning", said)
@@ -209,9 +210,10 @@ class Engine:
         self, options: Options, listener: Listener | None, name: str, kind: str, said: list[str]
     ) -> Generator[_Parts]:
         """An operation that changes something: journal, Ctrl-C, and at the end the checkpoint."""
-        self._files.prepare()
         started = time.time()
         snapshot = checkpoint.load(self._files, self._passphrase)
+        snapshot.check_passphrase()
+        self._files.prepare()
         if snapshot.journals or not snapshot.digest:
             self._write(snapshot, None)
         journal = Journal(self._files.journals / f"{name}.jsonl", snapshot.digest, self._journalled)

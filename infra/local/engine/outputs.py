@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine.values import secret_places, with_secrets
+from infra.local.engine.values import resealed, secret_places, with_secrets
 
 if TYPE_CHECKING:
     from infra.local.engine.state import State
@@ -18,4 +18,5 @@ def taken_over(state: State, outputs: dict[str, Any], secret: frozenset[str]) ->
     """
     names = secret.union(state.secret_outputs)
     places = [(name,) for name in sorted(names) if name in outputs]
-    return with_secrets(outputs, [*secret_places(state.inputs), *places])
+    hidden = [*secret_places(state.inputs), *places]
+    return resealed(with_secrets(outputs, hidden), state.outputs) if hidden else outputs

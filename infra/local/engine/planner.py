@@ -14,7 +14,7 @@ from infra.local.engine import paths, urns
 from infra.local.engine.provider import PropertyDiff
 from infra.local.engine.run import now
 from infra.local.engine.state import State
-from infra.local.engine.values import DEFAULTS, UNKNOWN, masked, reveal, secret_places, with_secrets
+from infra.local.engine.values import DEFAULTS, UNKNOWN, masked, resealed, reveal, secret_places, with_secrets
 from infra.model.plan import Op, PropertyChange, Step
 
 if TYPE_CHECKING:
@@ -133,7 +133,10 @@ def checked_inputs(goal: Goal, provider: Provider, old: State | None) -> dict[st
         raise CheckFailedError(
             "; ".join(f"{fault.path}: {fault.reason}" if fault.path else fault.reason for fault in result.failures)
         )
-    return with_secrets(result.inputs, secret_places(inputs))
+    hidden = list(secret_places(inputs))
+    if not hidden:
+        return result.inputs
+    return resealed(with_secrets(result.inputs, hidden), old.inputs if old is not None else None)
 
 
 def kept(goal: Goal, old: State) -> dict[str, Any]:

@@ -49,7 +49,6 @@ def execute(
         loop = asyncio.new_event_loop()
         executor = _Inline(1) if run.preview else ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
         loop.set_default_executor(executor)
-        asyncio.set_event_loop(loop)
         try:
             _configure(monitor, run, project, stack, config)
             with _uncollected():
@@ -62,7 +61,6 @@ def execute(
         finally:
             _drain(loop)
             executor.shutdown(wait=True)
-            asyncio.set_event_loop(None)
             loop.close()
         return True
 

@@ -71,6 +71,10 @@ class Vault:
     def _cipher_for(self, salt: bytes) -> AESGCM:
         return AESGCM(_key(self._passphrase(), salt))
 
+    def check(self) -> None:
+        """EngineError where the passphrase is not the one that the state was made with."""
+        assert self._cipher
+
     def seal(self, text: str) -> str:
         """Ciphertext of a text, different every time."""
         return _seal(self._cipher, text)

@@ -68,8 +68,10 @@ def _settle_create(run: Run, registry: Registry, state: State, name: str, unsett
         )
         return ""
     found = provider.read(state.type, where, reveal(state.inputs))
-    if found is None or (known is not None and known.id == found.id and not known.pending_replacement):
+    if found is None:
         return f"{name} was being created when the last run ended: it is not there, and is created again"
+    if known is not None and known.id == found.id and not known.pending_replacement:
+        return f"{name} was being created when the last run ended: it is in the state already"
     outputs = taken_over(state, found.outputs, provider.secret_outputs(state.type))
     adopted = replace(state, id=found.id, outputs=outputs, created=now(), modified=now())
     before = (replace(known, delete=True),) if known is not None and not known.pending_replacement else ()

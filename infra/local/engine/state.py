@@ -124,10 +124,11 @@ _REFUSED = {
 
 
 class Codec:
-    """Between `State` and a checkpoint's resource object, under one vault."""
+    """Between `State` and a checkpoint's resource object, under one vault. `met_secrets`: it has decoded any."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
+        self.met_secrets = False
 
     def encode(self, state: State) -> dict[str, Any]:
         """A resource object of a checkpoint; no secret in clear."""
@@ -198,6 +199,7 @@ class Codec:
                 )
             if "plaintext" in value:
                 return Secret(json.loads(value["plaintext"]))
+            self.met_secrets = True
             return Secret.sealed(value["ciphertext"], self._vault)
         if isinstance(value, list):
             return [self.decode_value(item) for item in value]

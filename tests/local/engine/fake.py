@@ -39,7 +39,7 @@ class Cloud:
         self.after: Callable[[str, str], None] = lambda verb, id_: None
         self._lock = threading.Lock()
 
-    def request(self, verb: str, id_: str, change: Callable[[], None]) -> None:
+    def request(self, verb: str, id_: str, change: Callable[[], object]) -> None:
         with self._lock:
             self.requests.append((verb, id_))
         if f"{verb} {id_}" in self.failing:

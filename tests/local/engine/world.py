@@ -22,7 +22,7 @@ class World:
     """One project in one backend; `program` may be exchanged between runs, as an edit of the program."""
 
     root: Path
-    program: Callable[[], None] = lambda: None
+    program: Callable[[], object] = lambda: None
     cloud: Cloud = field(default_factory=Cloud)
     config: dict[str, str] = field(default_factory=lambda: {"fake:project": "p"})
     passphrase: str = "correct horse"
@@ -35,12 +35,15 @@ class World:
             PROJECT,
             stack,
             self.config,
-            lambda: self.program(),
+            self._declare,
             {"fake": FakeProvider(self.cloud)},
             lambda: self.passphrase,
             "local",
             self.journalled,
         )
+
+    def _declare(self) -> None:
+        self.program()
 
     def preview(self, stack: str = STACK, **options: Any) -> Plan:
         return self.engine(stack).preview(Options(**options), self.events.append)
@@ -54,7 +57,7 @@ class World:
     def destroy(self, **options: Any) -> Plan:
         return self.engine().destroy(Options(**options), self.events.append)
 
-    def run(self, program: Callable[[], None], **options: Any) -> Plan:
+    def run(self, program: Callable[[], object], **options: Any) -> Plan:
         """Exchange the program and bring it up; it must succeed."""
         self.program = program
         plan = self.up(**options)

@@ -1,0 +1,298 @@
+"""Resource options: each does what Pulumi says it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pulumi
+import pytest
+from pulumi import Alias, CustomTimeouts, Output, ResourceOptions
+
+from infra.local.engine.errors import EngineError
+from infra.local.engine.provider import CheckResult
+from tests.local.engine.fake import FakeProvider, Group, Net, Vm
+from tests.local.engine.world import World, ops, problems, step, verify
+
+
+def vm(
+    name: str = "a", opts: ResourceOptions | None = None, *, token: str | None = None, **props: object
+) -> Callable[[], None]:
+    """A program of one VM, whose token is secret."""
+
+    def program() -> None:
+        secret = {} if token is None else {"token": Output.secret(token)}
+        Vm(name, opts=opts, **props, **secret)
+
+    return program
+
+
+def test_a_protected_resource_is_not_deleted_and_the_error_says_how_to_unprotect(world: World) -> None:
+    world.run(vm(opts=ResourceOptions(protect=True)))
+    world.program = lambda: Vm("b")
+    plan = world.up()
+    assert "a is protected" in problems(plan)[0]
+    assert "pulumi state unprotect" in problems(plan)[0]
+    assert set(world.cloud.things) == {"vm/a"}
+
+
+def test_a_protected_resource_is_not_replaced(world: World) -> None:
+    world.run(vm(size="small", opts=ResourceOptions(protect=True)))
+    world.program = vm(size="big", opts=ResourceOptions(protect=True))
+    assert "would have to be replaced (size)" in problems(world.up())[0]
+    assert world.cloud.things["vm/a"]["size"] == "small"
+
+
+def test_unprotecting_and_replacing_may_come_in_one_run(world: World) -> None:
+    world.run(vm(size="small", opts=ResourceOptions(protect=True)))
+    assert ops(world.run(vm(size="big"))) == {"a": "replace"}
+
+
+def test_destroy_with_anything_protected_deletes_nothing(world: World) -> None:
+    def program() -> None:
+        Vm("a", opts=ResourceOptions(protect=True))
+        Vm("b")
+
+    world.run(program)
+    assert "a is protected" in problems(world.destroy())[0]
+    assert set(world.cloud.things) == {"vm/a", "vm/b"}
+
+
+def test_retain_on_delete_leaves_it_in_the_cloud_and_forgets_it(world: World) -> None:
+    world.run(vm(opts=ResourceOptions(retain_on_delete=True)))
+    assert ops(world.run(lambda: None))["a"] == "delete"
+    assert set(world.cloud.things) == {"vm/a"}
+    assert "a" not in world.state
+
+
+def test_ignored_changes_are_no_changes(world: World) -> None:
+    options = ResourceOptions(ignore_changes=["labels.owner", "size"])
+    world.run(vm(size="small", labels={"owner": "x", "team": "t"}, opts=options))
+    assert not ops(world.run(vm(size="big", labels={"owner": "y", "team": "t"}, opts=options)))
+    assert ops(world.run(vm(size="big", labels={"owner": "y", "team": "u"}, opts=options))) == {"a": "update"}
+    assert world.cloud.things["vm/a"]["labels"] == {"owner": "x", "team": "u"}
+
+
+@pytest.mark.parametrize("pattern", ["labels", "labels.owner", "*"])
+def test_replace_on_changes_makes_an_update_a_replacement(world: World, pattern: str) -> None:
+    options = ResourceOptions(replace_on_changes=[pattern])
+    world.run(vm(labels={"owner": "x"}, opts=options))
+    plan = world.run(vm(labels={"owner": "y"}, opts=options))
+    assert (ops(plan), step(plan, "a").replace_reasons) == ({"a": "replace"}, ("labels",))
+
+
+def test_a_replacement_trigger_replaces_only_when_it_changes(world: World) -> None:
+    def triggered(by: str) -> Callable[[], None]:
+        return vm(opts=ResourceOptions(replacement_trigger=by))
+
+    world.run(triggered("one"))
+    assert not ops(world.run(triggered("one")))
+    assert step(world.run(triggered("two")), "a").replace_reasons == ("replacementTrigger",)
+
+
+def test_a_resource_is_replaced_with_another(world: World) -> None:
+    def program(size: str) -> Callable[[], None]:
+        def declare() -> None:
+            first = Vm("first", size=size)
+            Vm("second", opts=ResourceOptions(replace_with=[first]))
+
+        return declare
+
+    world.run(program("small"))
+    assert ops(world.run(program("big"))) == {"first": "replace", "second": "replace"}
+
+
+@pytest.mark.parametrize(
+    "aliases",
+    [
+        [Alias(name="a")],
+        ["urn:pulumi:ci::tidepool::fake:index:Vm::a"],
+        [pulumi.Alias(name="a", parent=pulumi.ROOT_STACK_RESOURCE)],
+    ],
+)
+def test_an_alias_finds_the_old_resource(world: World, aliases: list[Alias | str]) -> None:
+    class Named(pulumi.CustomResource):
+        def __init__(self) -> None:
+            super().__init__("fake:index:Vm", "b", {"name": "a"}, ResourceOptions(aliases=aliases, version="1.0.0"))
+
+    world.run(vm("a"))
+    assert not ops(world.run(Named))
+    assert set(world.cloud.things) == {"vm/a"}
+    assert "b" in world.state
+    assert "a" not in world.state
+    verify(world.checkpoint)
+
+
+def test_children_of_a_renamed_component_are_found_again(world: World) -> None:
+    def program(name: str, *aliases: Alias) -> Callable[[], None]:
+        def declare() -> None:
+            group = Group(name, opts=ResourceOptions(aliases=list(aliases)))
+            net = Net(f"{name}-net", fixed="n", opts=ResourceOptions(parent=group))
+            Vm("a", net=net.link, opts=ResourceOptions(parent=group))
+
+        return declare
+
+    world.run(program("old"))
+    assert not ops(world.run(program("new", Alias(name="old"))))
+    assert not world.cloud.verbs("delete")
+    verify(world.checkpoint)
+
+
+def test_moving_under_a_parent_needs_an_alias_without_one(world: World) -> None:
+    def moved() -> None:
+        Vm("a", opts=ResourceOptions(parent=Group("g"), aliases=[Alias(parent=pulumi.ROOT_STACK_RESOURCE)]))
+
+    world.run(vm("a"))
+    assert ops(world.run(moved)) == {"g": "create"}
+    verify(world.checkpoint)
+
+
+def test_a_secret_input_is_ciphertext_in_the_state_and_masked_everywhere_else(world: World) -> None:
+    def program() -> None:
+        Vm("a", token=Output.secret("hush-hush"), labels={"x": Output.secret("psst-psst")})
+
+    world.program = program
+    preview = world.preview()
+    plan = world.run(program)
+    assert world.cloud.things["vm/a"]["token"] == "hush-hush"
+    text = world.files.checkpoint.read_text() + repr(plan) + repr(preview) + repr(world.events) + repr(world.state)
+    assert "hush-hush" not in text
+    assert "psst-psst" not in text
+    assert (step(plan, "a").new_inputs or {})["token"] == "[secret]"
+    changed = world.run(vm(token="other-one"))
+    assert step(changed, "a").diff["token"].before == "[secret]"
+    assert "other-one" not in repr(changed) + repr(world.events)
+
+
+def test_no_secret_reaches_the_journal(world: World) -> None:
+    seen: list[str] = []
+    world.journalled = lambda _: seen.extend(path.read_text() for path in world.files.journals.iterdir())
+    world.run(vm(token="hush-hush"))
+    assert seen
+    assert not any("hush-hush" in text for text in seen)
+
+
+def test_an_unchanged_secret_keeps_its_ciphertext(world: World) -> None:
+    world.run(vm(token="hush"))
+    before = world.state["a"]["inputs"]["token"]
+    world.run(vm(token="hush", labels={"new": "label"}))
+    assert world.state["a"]["inputs"]["token"] == before
+
+
+def test_declared_secret_outputs_and_those_of_the_provider_are_secret(world: World) -> None:
+    def program() -> None:
+        made = Vm("a", opts=ResourceOptions(additional_secret_outputs=["link"]))
+        pulumi.export("link", made.link)
+
+    plan = world.run(program)
+    assert plan.outputs == {"link": "[secret]"}
+    assert "ciphertext" in world.state["a"]["outputs"]["link"]
+    assert "ciphertext" in world.state["a"]["outputs"]["password"]
+    assert world.engine().outputs() == {"link": "[secret]"}
+    assert world.engine().outputs(show_secrets=True) == {"link": "https://fake/vm/a"}
+
+
+def test_a_wrong_passphrase_is_refused(world: World) -> None:
+    world.run(vm(token="hush"))
+    world.passphrase = "wrong"
+    with pytest.raises(EngineError, match="incorrect passphrase"):
+        world.up()
+
+
+def test_custom_timeouts_reach_the_provider_in_seconds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    create = FakeProvider.create
+
+    def recording(self, token, inputs, timeout, cancel):
+        given.append(timeout)
+        return create(self, token, inputs, timeout, cancel)
+
+    monkeypatch.setattr(FakeProvider, "create", recording)
+    world.run(vm(opts=ResourceOptions(custom_timeouts=CustomTimeouts(create="1h30m", delete="45s"))))
+    assert given == [5400]
+    assert world.state["a"]["customTimeouts"] == {"create": 5400, "delete": 45}
+
+
+def test_what_is_deleted_with_another_is_not_deleted_by_itself(world: World) -> None:
+    def program() -> None:
+        net = Net("net", fixed="n")
+        Vm("a", opts=ResourceOptions(deleted_with=net))
+
+    world.run(program)
+    world.run(lambda: None)
+    assert world.cloud.verbs("delete") == ["delete net/n"]
+    assert not {"a", "net"} & set(world.state)
+
+
+def test_depends_on_orders_creation_and_deletion(world: World) -> None:
+    def program() -> None:
+        first = Vm("first")
+        Vm("second", opts=ResourceOptions(depends_on=[first]))
+
+    world.run(program)
+    world.run(lambda: None)
+    assert world.cloud.verbs("create", "delete") == [
+        "create vm/first",
+        "create vm/second",
+        "delete vm/second",
+        "delete vm/first",
+    ]
+
+
+def test_a_changed_provider_replaces_and_a_renamed_one_does_not(world: World) -> None:
+    class Fake(pulumi.ProviderResource):
+        def __init__(self, name: str, *aliases: Alias) -> None:
+            super().__init__("fake", name, {}, ResourceOptions(aliases=list(aliases)))
+
+    def program(name: str, *aliases: Alias) -> Callable[[], object]:
+        return lambda: Vm("a", opts=ResourceOptions(provider=Fake(name, *aliases)))
+
+    world.run(program("one"))
+    assert not ops(world.run(program("two", Alias(name="one"))))
+    verify(world.checkpoint)
+    plan = world.run(program("three"))
+    assert step(plan, "a").replace_reasons == ("provider",)
+    verify(world.checkpoint)
+
+
+def test_targets_alone_change(world: World) -> None:
+    world.run(lambda: (Vm("a", size="s"), Vm("b", size="s"), Vm("c")))
+    world.program = lambda: (Vm("a", size="t"), Vm("b", size="t"), Vm("d"))
+    plan = world.up(targets=("**::a",))
+    assert not plan.failed, problems(plan)
+    assert ops(plan) == {"a": "replace"}
+    assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/c"}
+    assert world.cloud.things["vm/b"]["size"] == "s"
+
+
+def test_targeted_deletes_leave_the_rest(world: World) -> None:
+    world.run(lambda: (Vm("a"), Vm("b")))
+    world.program = lambda: Vm("new")
+    urn = "urn:pulumi:ci::tidepool::fake:index:Vm::a"
+    assert ops(world.up(targets=(urn,))) == {"a": "delete"}
+    assert set(world.cloud.things) == {"vm/b"}
+
+
+def test_a_target_that_others_depend_on_is_not_deleted_alone(world: World) -> None:
+    def program() -> None:
+        net = Net("net", fixed="n")
+        Vm("a", net=net.link)
+
+    world.run(program)
+    with pytest.raises(EngineError, match="depends on it"):
+        world.destroy(targets=("**::net",))
+    assert len(world.cloud.things) == 2
+    plan = world.destroy(targets=("**::net",), target_dependents=True)
+    assert ops(plan) == {"a": "delete", "net": "delete"}
+
+
+def test_a_default_name_stays_while_the_resource_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.run(lambda: Net("net"))
+    name = world.state["net"]["inputs"]["name"]
+    check = FakeProvider.check
+
+    def other_seed(self, token, name_, urn, inputs, old) -> CheckResult:
+        return check(self, token, name_, f"{urn} changed", inputs, old)
+
+    monkeypatch.setattr(FakeProvider, "check", other_seed)
+    assert not ops(world.run(lambda: Net("net")))
+    assert world.state["net"]["inputs"]["name"] == name
