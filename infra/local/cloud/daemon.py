@@ -53,7 +53,8 @@ def running(home: Path) -> Handle | None:
     try:
         record = json.loads((home / "cloud" / "cloud.json").read_text())
         handle = Handle(record["url"], record["pid"])
-        alive = Control(handle.url, timeout=10.0).status()["pid"] == handle.pid
+        # After a kill the record stays, and its port may be anybody's.
+        alive = _exists(handle.pid) and Control(handle.url, timeout=10.0).status()["pid"] == handle.pid
     except (OSError, ValueError, KeyError, ControlError):
         return None
     return handle if alive else None
@@ -83,27 +84,29 @@ def status(home: Path) -> dict[str, Any]:
     return {"running": True, "url": found.url, **Control(found.url).status()}
 
 
-def _start(home: Path) -> Handle:
-    with _log(home).open("ab") as log:
-        # A session of its own, so that Ctrl-C in the terminal that started it does not reach it.
-        process = subprocess.Popen(
-            [sys.executable, "-m", "infra.local.cloud", "--home", str(home)],
-            cwd=_ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+def awaited(home: Path, child: int) -> bool:
+    """Whether a child process comes to serve a home; False when it ended or took too long."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         found = running(home)
-        if found is not None and found.pid == process.pid:
-            return found
-        if process.poll() is not None:
-            raise DaemonError(f"the local cloud ended as it started (exit {process.returncode}); see {_log(home)}")
+        if found is not None and found.pid == child:
+            return True
+        if os.waitpid(child, os.WNOHANG)[0] == child:
+            return False
         time.sleep(_PAUSE)
-    process.terminate()
-    raise DaemonError(f"the local cloud did not answer within {_START_SECONDS:.0f} s; see {_log(home)}")
+    os.kill(child, signal.SIGTERM)
+    return False
+
+
+def _start(home: Path) -> Handle:
+    with _log(home).open("ab") as log:
+        # The process that is started here ends at once and leaves its child behind: nobody has to wait for that one.
+        command = [sys.executable, "-m", "infra.local.cloud", "--home", str(home), "--detach"]
+        subprocess.run(command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+    found = running(home)
+    if found is None:
+        raise DaemonError(f"the local cloud did not start; see {_log(home)}")
+    return found
 
 
 @contextmanager
@@ -120,12 +123,6 @@ def _log(home: Path) -> Path:
 
 
 def _exists(pid: int) -> bool:
-    try:
-        # A child that ended stays until somebody asks for it.
-        if os.waitpid(pid, os.WNOHANG)[0] == pid:
-            return False
-    except ChildProcessError:
-        pass
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

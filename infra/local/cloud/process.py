@@ -10,8 +10,10 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ def serve(home: Path) -> None:
     listener = bound(store.setting("port", 0))
     port = listener.getsockname()[1]
     store.set_setting("port", port)
-    server = uvicorn.Server(configured(Application(Cloud(store))))
+    server = Server(Application(Cloud(store)))
     try:
         asyncio.run(_run(server, listener, folder, f"http://{LOOPBACK}:{port}"))
     finally:
@@ -56,22 +58,38 @@ def bound(port: int) -> socket.socket:
     return listener
 
 
-def configured(application: Callable[..., Any]) -> uvicorn.Config:
-    return uvicorn.Config(
-        application,
-        interface="asgi3",
-        loop="asyncio",
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=2,
-    )
+class Server(uvicorn.Server):
+    """uvicorn for one application, which leaves signals to whoever runs it.
+
+    uvicorn's own handling raises the signal again at its end, which would kill the process before it has tidied up.
+    """
+
+    def __init__(self, application: Callable[..., Any]) -> None:
+        config = uvicorn.Config(
+            application,
+            interface="asgi3",
+            loop="asyncio",
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        super().__init__(config)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
 
 
-async def _run(server: uvicorn.Server, listener: socket.socket, folder: Path, url: str) -> None:
+async def _run(server: Server, listener: socket.socket, folder: Path, url: str) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, server.end)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.005)
@@ -81,7 +99,7 @@ async def _run(server: uvicorn.Server, listener: socket.socket, folder: Path, ur
     LOGGER.info("serving %s", url)
     while not serving.done() and record.parent.is_dir():
         await asyncio.wait([serving], timeout=_WATCH_SECONDS)
-    server.should_exit = True
+    server.end()
     await serving
     if record.exists() and record.read_text() == mine:
         record.unlink()

@@ -78,10 +78,12 @@ class Page:
 
 
 class Store:
-    """`path` of None keeps everything in memory."""
+    """path: None keeps everything in memory. patience: seconds to wait for another process that ends."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
+    def __init__(self, path: Path | None = None, *, patience: float = 5.0) -> None:
+        self.connection = sqlite3.connect(
+            path or ":memory:", timeout=patience, isolation_level=None, check_same_thread=False
+        )
         # A second process on the same file would serve a second truth.
         self.connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         self.connection.execute("PRAGMA journal_mode=WAL")
@@ -231,6 +233,6 @@ def _opened(token: str | None) -> str:
     if not token:
         return ""
     try:
-        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+        return base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
         raise invalid("Invalid page token.", field="pageToken") from None

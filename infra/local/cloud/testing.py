@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.control import Control
-from infra.local.cloud.process import LOOPBACK, bound, configured
+from infra.local.cloud.process import LOOPBACK, Server, bound
 from infra.local.cloud.server import Application
 from infra.local.cloud.store import Store
 
@@ -55,10 +53,8 @@ class _Host:
         self.application: Application | None = None
         listener = bound(0)
         self.url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
-        server = uvicorn.Server(configured(self._serve))
-        # The public way to run a server takes the process's signals, which are the test runner's.
-        serving = server._serve([listener])  # noqa: SLF001
-        threading.Thread(target=asyncio.run, args=[serving], daemon=True).start()
+        server = Server(self._serve)
+        threading.Thread(target=asyncio.run, args=[server.serve([listener])], daemon=True).start()
         while not server.started:
             time.sleep(0.001)
 

@@ -47,6 +47,9 @@ def test_a_node_is_created_by_an_operation_that_ends(cloud: TestCloud, locations
 
 
 def test_what_was_sent_is_echoed_as_it_was_sent(cloud: TestCloud, locations: Any) -> None:
+    network = {"name": "n", "autoCreateSubnetworks": True}
+    assert ask(cloud.url, "POST", "/compute/v1/projects/lab/global/networks", network)[0] == 200
+    assert ask(cloud.url, "POST", "/v1/projects/lab/serviceAccounts", {"accountId": "workers"})[0] == 200
     body = {
         **NODE,
         "description": "one of two",
@@ -54,7 +57,7 @@ def test_what_was_sent_is_echoed_as_it_was_sent(cloud: TestCloud, locations: Any
         "metadata": {"startup-script": "#!/bin/sh\nexit 0\n"},
         "tags": ["tpu"],
         "networkConfig": {"network": "projects/lab/global/networks/n", "enableExternalIps": False, "queueCount": 1},
-        "serviceAccount": {"email": "a@lab.iam.gserviceaccount.com", "scope": ["cloud-platform"]},
+        "serviceAccount": {"email": "workers@lab.iam.gserviceaccount.com", "scope": ["cloud-platform"]},
         "shieldedInstanceConfig": {"enableSecureBoot": True},
         "dataDisks": [{"sourceDisk": "projects/lab/zones/us-west4-a/disks/d", "mode": "READ_ONLY"}],
         "cidrBlock": "10.0.0.0/29",

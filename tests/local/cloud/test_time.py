@@ -1,0 +1,110 @@
+"""Cloud time, what is planned in it, and operations that end by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from cloud_clients import NODE, ZONE, Direct, ask
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.local.cloud.clock import Clock, seconds_of, timestamp
+from infra.local.cloud.control import ControlError
+from infra.local.cloud.store import Store
+from infra.local.cloud.testing import EPOCH, TestCloud, Wall
+from infra.local.cloud.timeline import Timeline
+
+
+def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
+    wall = Wall(100.0)
+    clock = Clock(wall=wall)
+    assert clock.read() == 100.0
+    wall.seconds = 40.0
+    assert clock.read() == 100.0
+    wall.seconds = 101.0
+    assert clock.read() == 101.0
+
+
+@given(st.floats(0, 4e9))
+def test_a_timestamp_reads_back_to_the_microsecond(seconds: float) -> None:
+    assert abs(seconds_of(timestamp(seconds)) - seconds) < 1e-5
+
+
+def test_the_clock_is_shown_and_advanced(cloud: TestCloud) -> None:
+    assert cloud.control.clock() == {"time": "2026-11-21T08:00:00.000000Z", "seconds": EPOCH, "offset": 0.0}
+    assert cloud.control.advance(90)["time"] == "2026-11-21T08:01:30.000000Z"
+    with pytest.raises(ControlError, match="advance"):
+        cloud.control.advance(-1)
+
+
+def test_operations_are_compressed_and_can_be_made_realistic(cloud: TestCloud) -> None:
+    def seconds() -> float:
+        operation = ask(cloud.url, "POST", f"/v2/{ZONE}/nodes?nodeId=vm-0", NODE)[1]
+        cloud.control.advance(1000)
+        done = ask(cloud.url, "GET", f"/v2/{operation['name']}")[1]["metadata"]
+        ask(cloud.url, "DELETE", f"/v2/{ZONE}/nodes/vm-0")
+        cloud.control.advance(1000)
+        return seconds_of(done["endTime"]) - seconds_of(done["createTime"])
+
+    compressed = seconds()
+    assert 0.09 <= compressed <= 0.18
+    cloud.control.set_compression(1)
+    assert abs(seconds() - 1000 * compressed) < 0.01
+    with pytest.raises(ControlError, match="compression"):
+        cloud.control.set_compression(0)
+
+
+@pytest.fixture
+def timeline() -> Iterator[Timeline]:
+    store = Store()
+    yield Timeline(store)
+    store.close()
+
+
+def taken(timeline: Timeline, now: float) -> list[str]:
+    kinds = []
+    while (event := timeline.take(now)) is not None:
+        kinds.append(event.kind)
+    return kinds
+
+
+def test_events_happen_in_the_order_they_are_due_and_not_before(timeline: Timeline) -> None:
+    for due, kind in ((30, "c"), (10, "a"), (20, "b"), (10, "a2")):
+        timeline.add(due, kind, "thing")
+    assert taken(timeline, 9) == []
+    assert taken(timeline, 20) == ["a", "a2", "b"]
+    assert taken(timeline, 99) == ["c"]
+
+
+def test_what_was_planned_for_a_thing_can_be_dropped(timeline: Timeline) -> None:
+    for kind in ("a", "b"):
+        timeline.add(1, kind, "thing", {"k": 1})
+        timeline.add(1, kind, "other")
+    timeline.cancel("thing", "a")
+    assert [(event.kind, event.data) for event in timeline.planned("thing")] == [("b", {"k": 1})]
+    timeline.cancel("thing")
+    assert taken(timeline, 1) == ["a", "b"]
+
+
+def test_the_outcome_does_not_depend_on_when_anybody_looks() -> None:
+    def fleet(*, looks: int) -> list:
+        direct = Direct()
+        for index in range(5):
+            direct.ask("POST", f"/v2/{ZONE}/nodes?nodeId=vm-{index}", NODE)
+        direct.control("POST", "faults", {"kind": "preempt", "per_hour": 0.5, "seed": 3})
+        for _ in range(looks):
+            direct.control("POST", "clock", {"advance": 7200 / looks})
+        return direct.ask("GET", f"/v2/{ZONE}/nodes")[1]["nodes"]
+
+    assert fleet(looks=1) == fleet(looks=720)
+
+
+def test_forgetting_everything_keeps_the_time(cloud: TestCloud) -> None:
+    ask(cloud.url, "POST", f"/v2/{ZONE}/nodes?nodeId=vm-0", NODE)
+    cloud.control.fail("error")
+    cloud.control.limit(project="p", zone="z", generation="v4", chips=1)
+    cloud.control.advance(60)
+    cloud.control.reset()
+    assert (cloud.control.nodes(), cloud.control.faults(), cloud.control.limits()) == ([], [], [])
+    assert cloud.control.clock()["offset"] == 60
