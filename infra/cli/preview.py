@@ -50,8 +50,9 @@ def command(
     if refresh:
         session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
     plan = session.engine().preview()
+    code = FAILED if plan.failed else 0
     for line in describe(plan, session.console.width):
         session.say(line)
     if as_json:
-        machines(plan_document(plan))
-    ctx.exit(FAILED if plan.failed else 0)
+        machines(plan_document(plan) | {"exit": code})
+    ctx.exit(code)
