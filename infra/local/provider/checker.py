@@ -61,9 +61,8 @@ def check_fields(
 def _unknown_property(name: str, fields: Mapping[str, Field]) -> str:
     inputs = [known for known, field in fields.items() if not field.computed]
     near = difflib.get_close_matches(name, inputs, n=1)
-    return f"there is no input {name!r}; " + (
-        f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(inputs))}"
-    )
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(inputs))}"
+    return f"the embedded provider knows no input {name!r}; {hint}"
 
 
 def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any:

@@ -104,7 +104,8 @@ def as_written(
     """Inputs as a program would write them to get `outputs`.
 
     `written` is what the program wrote last: of what it left out, only a value that the service would not have filled
-    in by itself shows (drift). None stands for an import, where everything that says something shows.
+    in by itself shows (drift). None stands for an import, where everything that says something shows, but of
+    properties that exclude one another only the last.
     """
     inputs: dict[str, Any] = {}
     for name, field in fields.items():
@@ -116,6 +117,9 @@ def as_written(
         if value is None and not is_empty(before):
             continue
         inputs[name] = _as_written_value(field, value, before)
+        if written is None:
+            for other in field.excludes:
+                inputs.pop(other, None)
     marks = () if written is None else written.get(DEFAULTS, ())
     inputs[DEFAULTS] = [name for name in marks if name in inputs]
     return inputs

@@ -19,6 +19,7 @@ from infra.local.engine.provider import (
     Created,
     DiffResult,
     PartialCreateError,
+    PartialUpdateError,
     PropertyDiff,
     ProviderError,
     ReadResult,
@@ -155,6 +156,8 @@ class GoogleProvider:
 
     def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
         kind = TYPES[token]
+        if not inputs and kind.identity.parse(resource_id) is None:
+            raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.identity.template}")
         values = self._values(kind, inputs, resource_id)
         try:
             found = kind.calls.read(Call(api=self._api, deadline=self._api.deadline(), values=values))
@@ -192,14 +195,24 @@ class GoogleProvider:
             old=old_outputs,
             changed=frozenset(changed),
         )
+        managed = self._settings.labels.managed(new_inputs, old_outputs)
+        failure: Exception | None = None
         try:
             kind.calls.update(call)
-            found = kind.calls.read(call)
         except (ApiError, OperationFailedError, OperationTimeoutError) as error:
-            raise ProviderError(f"Error updating {kind.noun} {resource_id}: {error}", gone=_is_gone(error)) from error
+            failure = error
+        try:
+            found = kind.calls.read(call)
+        except (ApiError, OperationTimeoutError) as error:
+            raise ProviderError(f"Error updating {kind.noun} {resource_id}: {failure or error}") from error
         if found is None:
-            raise ProviderError(f"Error updating {kind.noun} {resource_id}: it is gone", gone=True)
-        return self._outputs(kind, values, new_inputs, found, self._settings.labels.managed(new_inputs, old_outputs))
+            raise ProviderError(f"Error updating {kind.noun} {resource_id}: {failure or 'it is gone'}", gone=True)
+        outputs = self._outputs(kind, values, new_inputs, found, managed)
+        if failure is not None:
+            message = f"Error updating {kind.noun} {resource_id}: {failure}"
+            half_way = compare(kind.fields, old_outputs, outputs) != {}
+            raise PartialUpdateError(message, outputs=outputs) if half_way else ProviderError(message)
+        return outputs
 
     def delete(
         self, token: str, resource_id: str, outputs: dict[str, Any], timeout: float | None, cancel: Cancel

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from infra.local.provider.resource import Call
+from infra.local.provider.resource import Call, Path
 from infra.local.provider.rest import Rest
 
 _LIVE = frozenset({"ENABLED", "DISABLED", "PENDING_GENERATION"})
@@ -26,7 +26,8 @@ class CryptoKey(Rest):
 
     def create(self, call: Call) -> None:
         _schedule_rotation(call)
-        Rest.create(self, call)
+        skips = Path("true" if call.values.get("skipInitialVersionCreation") else "false")
+        Rest.create(replace(self, query={**self.query, "skipInitialVersionCreation": skips}), call)
 
     def update(self, call: Call) -> None:
         changed = call.changed
@@ -34,15 +35,7 @@ class CryptoKey(Rest):
             _schedule_rotation(call)
             body = {name: call.body[name] for name in ("rotationPeriod", "nextRotationTime") if name in call.body}
             call.send("PATCH", self.path(call), query=_ROTATION_MASK, body=body)
-        rest = Call(
-            api=call.api,
-            deadline=call.deadline,
-            values=call.values,
-            body=call.body,
-            old=call.old,
-            changed=changed - {"rotationPeriod"},
-        )
-        Rest.update(self, rest)
+        Rest.update(self, replace(call, changed=changed - {"rotationPeriod"}))
 
     def delete(self, call: Call) -> None:
         versions = f"{self.path(call)}/cryptoKeyVersions"

@@ -35,6 +35,9 @@ _RETRIED: Final = frozenset(
 )
 _CONNECT_SECONDS = 10.0
 _LONGEST_ANSWER = 300.0
+_UNREACHABLE_SECONDS = (
+    15.0  # A cloud that is being started again is back sooner; twenty minutes would look like a hang.
+)
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 
 Monotonic = Callable[[], float]
@@ -44,13 +47,16 @@ class ApiError(Exception):
     """An answer that is no success, in Google's own words.
 
     doubtful: an earlier attempt of the same call may have been carried out although its answer never arrived, so a
-    conflict may be with ourselves.
+    conflict may be with ourselves. unreachable: nothing listens there at all.
     """
 
-    def __init__(self, code: int, message: str, *, reason: str = "", doubtful: bool = False) -> None:
+    def __init__(
+        self, code: int, message: str, *, reason: str = "", doubtful: bool = False, unreachable: bool = False
+    ) -> None:
         super().__init__(f"googleapi: Error {code}: {message}" + (f", {reason}" if reason else ""))
         self.code = code
         self.doubtful = doubtful
+        self.unreachable = unreachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,15 +130,18 @@ class Api:
         """The answer's JSON object, `{}` for an empty answer. Raises ApiError, CancelledError."""
         target = f"/{path}?{urlencode(query)}" if query else f"/{path}"
         sent = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        wait, doubtful = _FIRST_WAIT, False
+        wait, doubtful, reached = _FIRST_WAIT, False, self.now()
         while True:
             error = self._attempt(method, target, sent, deadline)
-            if isinstance(error, dict):
+            if not isinstance(error, ApiError):
                 return error
-            if error.code not in _RETRIED or deadline.left() <= wait:
+            if not error.unreachable:
+                reached = self.now()
+            lost = self.now() - reached > _UNREACHABLE_SECONDS
+            if error.code not in _RETRIED or deadline.left() <= wait or lost:
                 error.doubtful = doubtful
                 raise error
-            doubtful = doubtful or error.code != HTTPStatus.TOO_MANY_REQUESTS
+            doubtful = doubtful or not (error.unreachable or error.code == HTTPStatus.TOO_MANY_REQUESTS)
             deadline.pause(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
@@ -141,6 +150,9 @@ class Api:
         patience = urllib3.Timeout(connect=_CONNECT_SECONDS, read=max(1.0, min(deadline.left(), _LONGEST_ANSWER)))
         try:
             answer = self._pool.urlopen(method, target, body=sent, headers=headers, timeout=patience)
+        except urllib3.exceptions.NewConnectionError:
+            message = f"nothing answers at {self.url}; `./tidepool cloud status` says whether the local cloud runs"
+            return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, message, unreachable=True)
         except urllib3.exceptions.HTTPError as broken:
             return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, f"no answer from {self.url} ({type(broken).__name__})")
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:

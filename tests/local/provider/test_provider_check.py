@@ -57,6 +57,11 @@ def test_inputs_that_exclude_each_other_are_refused() -> None:
     ("token", "inputs", "path"),
     [
         ("gcp:compute/network:Network", {"name": "CI"}, "name"),
+        (
+            "gcp:compute/network:Network",
+            {"name": "ci", "deleteDefaultRoutesOnCreate": True},
+            "deleteDefaultRoutesOnCreate",
+        ),
         ("gcp:compute/subnetwork:Subnetwork", {"network": "n", "ipCidrRange": "10.0.0.1/24"}, "ipCidrRange"),
         ("gcp:compute/router:Router", {"bgp": {"asn": 1}}, "bgp.asn"),
         ("gcp:serviceaccount/account:Account", {"accountId": "five5"}, "accountId"),
@@ -159,6 +164,11 @@ def test_settings_arrive_as_values_or_as_the_text_of_a_stack_file() -> None:
 def test_labels_are_secret_where_the_provider_adds_to_them() -> None:
     assert PROVIDER.secret_outputs(VM) == {"effectiveLabels", "pulumiLabels"}
     assert PROVIDER.secret_outputs(NAT) == frozenset()
+
+
+def test_an_id_of_another_form_is_refused_with_the_right_one() -> None:
+    with pytest.raises(ProviderError, match="it has the form projects/"):
+        PROVIDER.read(VM, "us-west4-a/tpu-ci-0", {})
 
 
 def test_an_unknown_function_is_refused_by_name() -> None:

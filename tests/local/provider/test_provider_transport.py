@@ -11,7 +11,7 @@ import pytest
 import urllib3
 from virtual_time import VirtualTime
 
-from infra.local.engine.provider import CancelledError, ProviderError
+from infra.local.engine.provider import CancelledError, PartialUpdateError, ProviderError
 from infra.local.provider import GoogleProvider
 from infra.local.provider.settings import Settings
 from infra.local.provider.transport import Api, ApiError
@@ -61,6 +61,32 @@ def test_waits_grow_and_end_with_the_deadline(virtual: VirtualTime) -> None:
     assert max(virtual.waits) == 10.0
     assert virtual.seconds <= 100.0
     assert len(script.seen) == len(virtual.waits) + 1
+
+
+def test_a_cloud_that_does_not_run_is_not_waited_for_long(virtual: VirtualTime) -> None:
+    refused_connection = urllib3.exceptions.NewConnectionError(SimpleNamespace(), "refused")  # ty: ignore[invalid-argument-type]
+    api, _ = scripted(virtual, POST=[refused_connection, refused_connection, (200, {"up": "again"})])
+    assert api.call("POST", "v1/x", api.deadline()) == {"up": "again"}
+    api, _ = scripted(virtual, POST=[refused_connection])
+    with pytest.raises(ApiError, match=r"nothing answers at http://127\.0\.0\.1:1"):
+        api.call("POST", "v1/x", api.deadline())
+    assert virtual.seconds < 40
+
+
+def test_an_update_that_failed_half_way_says_what_is_there(virtual: VirtualTime) -> None:
+    old = {"name": "s", "region": "r", "ipCidrRange": "10.0.0.0/24", "privateIpGoogleAccess": False}
+    new = {"name": "s", "region": "r", "network": "n", "ipCidrRange": "10.0.0.0/20", "privateIpGoogleAccess": True}
+    grown = (200, {"name": "s", "network": "n", "ipCidrRange": "10.0.0.0/20"})
+    api, _ = scripted(
+        virtual, POST=[(200, {"name": "o", "status": "DONE", "selfLink": "/projects/p/x"}), refused(403)], GET=[grown]
+    )
+    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    subnetwork, where = "gcp:compute/subnetwork:Subnetwork", "projects/p/regions/r/subnetworks/s"
+    with pytest.raises(PartialUpdateError, match=r"Error updating Subnetwork .* Error 403") as raised:
+        provider.update(subnetwork, where, {}, {**old, "network": "n"}, new, None, virtual)
+    assert raised.value.outputs["ipCidrRange"] == "10.0.0.0/20"
+    left = provider.diff(subnetwork, where, {}, raised.value.outputs, new).detailed
+    assert set(left) == {"privateIpGoogleAccess"}
 
 
 def test_both_flavours_of_googles_errors_are_read(virtual: VirtualTime) -> None:

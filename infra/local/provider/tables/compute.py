@@ -28,12 +28,18 @@ _NAME = text(replaces=True, rule=COMPUTE_NAME)
 _REGION = text(replaces=True, server=True, local=True)
 _NAMING = Naming(lower=True)
 
+
+def _is_not_served(wanted: bool) -> str | None:
+    """Routes are no part of what the local cloud serves."""
+    return "the embedded provider deletes no routes; leave it out" if wanted else None
+
+
 _NETWORK = {
     "name": _NAME,
     **COMMON,
     "description": text(replaces=True),
     "autoCreateSubnetworks": flag(replaces=True, default=True, keeps_empty=True),
-    "deleteDefaultRoutesOnCreate": flag(default=False, local=True),
+    "deleteDefaultRoutesOnCreate": flag(default=False, local=True, rule=_is_not_served),
     "mtu": whole(server=True),
     "routingMode": text(wire="routingConfig.routingMode", server=True, choices=("REGIONAL", "GLOBAL")),
     "networkFirewallPolicyEnforcementOrder": text(

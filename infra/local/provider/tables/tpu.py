@@ -24,6 +24,7 @@ def _in_transit(node: Mapping[str, Any]) -> bool:
     return node.get("state") in _IN_TRANSIT
 
 
+# Compared as text, as the official provider does: a name in another spelling than the service's replaces the VM.
 _NETWORK = {
     "network": text(replaces=True, server=True),
     "subnetwork": text(replaces=True, server=True),
@@ -51,6 +52,7 @@ _FIELDS = {
     "cidrBlock": text(replaces=True, server=True),
     "networkConfig": block(_NETWORK, replaces=True, server=True, excludes=("networkConfigs",)),
     "networkConfigs": blocks(_NETWORK, replaces=True, excludes=("networkConfig",)),
+    # A block of nothing but false is not sent, so the service shows none and its presence always differs.
     "schedulingConfig": block(
         {"preemptible": flag(replaces=True), "reserved": flag(replaces=True), "spot": flag(replaces=True)},
         replaces=True,
