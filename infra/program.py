@@ -93,7 +93,7 @@ def _network(config: StackConfig) -> NetworkArgs:
 
 def _identities(config: StackConfig) -> tuple[Identity, ...]:
     purposes = {"broker": "Registers runners with GitHub", "controller": "Keeps the fleet as its manifest says"}
-    if config.registries or any("builder" in secret.readers for secret in config.secrets):
+    if config.registries:
         purposes["builder"] = "Builds and pushes images"
     roles = tuple(
         Identity(key=role, account_id=names.role_account_id(config.stack, role), purpose=purpose)

@@ -112,8 +112,8 @@ class Registries(pulumi.ComponentResource):
 def _remote(upstream: str) -> gcp.artifactregistry.RepositoryRemoteRepositoryConfigArgs:
     docker = gcp.artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs
     custom = gcp.artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryCustomRepositoryArgs
+    # Without a description: this one, unlike the repository's own, replaces the mirror when it changes.
     return gcp.artifactregistry.RepositoryRemoteRepositoryConfigArgs(
-        description=f"Pull-through mirror of {upstream}",
         docker_repository=docker(public_repository="DOCKER_HUB")
         if upstream == _DOCKER_HUB
         else docker(custom_repository=custom(uri=upstream)),
