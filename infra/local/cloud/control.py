@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 JsonObject = dict[str, Any]
+FaultKind = Literal["error", "slow", "lost", "stockout", "operation", "preempt"]
 
 
 class ControlError(Exception):
@@ -23,6 +24,10 @@ class Control:
     def __init__(self, url: str, *, timeout: float = 30.0) -> None:
         self.url = url.rstrip("/")
         self._timeout = timeout
+
+    def pid(self) -> int:
+        """The process that answers."""
+        return self._ask("GET", "health")["pid"]
 
     def status(self) -> JsonObject:
         """pid, time, uptimeSeconds, requests, nodes (count by state), faults, limits, compression."""
@@ -73,7 +78,7 @@ class Control:
     def faults(self) -> list[JsonObject]:
         return self._ask("GET", "faults")["faults"]
 
-    def fail(self, kind: Literal["error", "slow", "stockout", "operation", "preempt"], **rule: Any) -> JsonObject:
+    def fail(self, kind: FaultKind, **rule: Any) -> JsonObject:
         """Add a fault; the fields of `rule` are those of `faults.Rule`. The answer has its `id`."""
         return self._ask("POST", "faults", {"kind": kind, **rule})
 

@@ -54,7 +54,7 @@ def running(home: Path) -> Handle | None:
         record = json.loads((home / "cloud" / "cloud.json").read_text())
         handle = Handle(record["url"], record["pid"])
         # After a kill the record stays, and its port may be anybody's.
-        alive = _exists(handle.pid) and Control(handle.url, timeout=10.0).status()["pid"] == handle.pid
+        alive = _exists(handle.pid) and Control(handle.url, timeout=10.0).pid() == handle.pid
     except (OSError, ValueError, KeyError, ControlError):
         return None
     return handle if alive else None

@@ -70,25 +70,26 @@ class Gateway:
         call = _call(self.cloud, request, match)
         with self.cloud.store.transaction():
             self.cloud.settle()
-            broken, delay = self._struck(call)
-        if broken:
-            raise broken
+            refusal, slow, lost = self._struck(call)
+        if refusal:
+            raise refusal
         with self.cloud.store.transaction():
             answer = HANDLERS[call.method](call)
             if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
                 raise AssertionError("; ".join(wrong))
-        return replace(sent(answer, call.params.get("fields")), delay=delay)
+        return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
-    def _struck(self, call: Call) -> tuple[ApiError | None, float]:
-        """The error that a fault rule puts in place of an answer, and the seconds that one is late."""
+    def _struck(self, call: Call) -> tuple[ApiError | None, float, bool]:
+        """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
         faults, now = self.cloud.faults, self.cloud.now
         if not faults.any:
-            return None, 0.0
+            return None, 0.0, False
         target = _target(call)
         if rule := faults.strike("error", target, now):
-            return ApiError(rule.code, rule.message or "The service is currently unavailable."), 0.0
+            return ApiError(rule.code, rule.message or "The service is currently unavailable."), 0.0, False
         slow = faults.strike("slow", target, now)
-        return None, slow.seconds if slow else 0.0
+        lost = faults.strike("lost", target, now)
+        return None, slow.seconds if slow else 0.0, lost is not None
 
 
 def _served_path(path: str) -> str:

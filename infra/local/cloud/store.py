@@ -190,6 +190,13 @@ class Store:
         ).fetchone()
         return int(row[0])
 
+    def tally(self, kind: str, path: str) -> dict[str, int]:
+        """How many resources of a kind have each value at a JSON path (`$.state`), by value."""
+        rows = self.connection.execute(
+            "SELECT json_extract(body, ?), COUNT(*) FROM resources WHERE kind = ? GROUP BY 1 ORDER BY 1", (path, kind)
+        )
+        return dict(rows.fetchall())
+
     # Settings and counters
 
     def setting(self, key: str, default: Any = None) -> Any:

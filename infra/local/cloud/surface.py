@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
@@ -20,7 +19,7 @@ from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.services import tpu_edit, tpu_fate
-from infra.local.cloud.services.tpu_node import Node, each
+from infra.local.cloud.services.tpu_node import KIND, Node, each
 from infra.local.cloud.wire import Reply, Request, refused, sent
 
 _SERVICE = "_tidepool"
@@ -42,6 +41,7 @@ class Surface:
         self._cloud = gateway.cloud
         self._began = time.monotonic()
         self._commands: dict[tuple[str, str], Callable[[_Ask], JsonObject]] = {
+            ("GET", "health"): self._health,
             ("GET", "status"): self._status,
             ("GET", "clock"): self._clock,
             ("POST", "clock"): self._advance,
@@ -83,6 +83,9 @@ class Surface:
 
     # Seeing
 
+    def _health(self, _: _Ask) -> JsonObject:
+        return {"pid": os.getpid()}
+
     def _status(self, _: _Ask) -> JsonObject:
         cloud = self._cloud
         return {
@@ -90,7 +93,7 @@ class Surface:
             "time": timestamp(cloud.now),
             "uptimeSeconds": round(time.monotonic() - self._began, 3),
             "requests": self._gateway.log.count,
-            "nodes": dict(sorted(Counter(node.state for node in each(cloud)).items())),
+            "nodes": cloud.store.tally(KIND, "$.public.state"),
             "faults": len(cloud.faults.each(cloud.now)),
             "limits": sum(1 for _ in cloud.limits.each()),
             "compression": cloud.compression,

@@ -27,12 +27,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """delay: real seconds to wait before it is sent."""
+    """delay: real seconds to wait before it is sent. broken: half of it is sent, and then the connection ends."""
 
     status: int
     data: bytes
     headers: Mapping[str, str]
     delay: float = 0.0
+    broken: bool = False
 
 
 def sent(answer: Answer, fields: object = None) -> Reply:

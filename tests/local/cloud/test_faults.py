@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import time
 from typing import Any
 
@@ -102,6 +103,14 @@ def test_a_slow_answer_is_late_and_right(cloud: TestCloud) -> None:
     began = time.monotonic()
     assert ask(cloud.url, "GET", NODES)[0] == 200
     assert time.monotonic() - began >= 0.2
+
+
+def test_a_lost_answer_is_one_whose_request_was_obeyed(cloud: TestCloud) -> None:
+    cloud.control.fail("lost", count=1, method="*.create")
+    with pytest.raises(http.client.IncompleteRead):
+        ask(cloud.url, "POST", f"{NODES}?nodeId=vm-0", NODE)
+    assert ask(cloud.url, "POST", f"{NODES}?nodeId=vm-0", NODE)[0] == 409
+    assert [node["name"] for node in cloud.control.nodes()] == [f"{ZONE}/nodes/vm-0"]
 
 
 def struck(seed: int) -> list[bool]:
