@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import Enum
-from types import TracebackType
 from typing import Any, Final, Self
 
 import google.auth
@@ -29,11 +28,9 @@ RETRIES: Final = 4
 class Api(Enum):
     """An API and its version, as its discovery document is named."""
 
-    ARTIFACT_REGISTRY = ("artifactregistry", "v1")
     IAM = ("iam", "v1")
     KMS = ("cloudkms", "v1")
     PROJECTS = ("cloudresourcemanager", "v1")
-    SECRETS = ("secretmanager", "v1")
     SERVICES = ("serviceusage", "v1")
     STORAGE = ("storage", "v1")
     TPU = ("tpu", "v2")
@@ -78,9 +75,7 @@ class Clients:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

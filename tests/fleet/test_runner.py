@@ -34,15 +34,13 @@ def development(name: str) -> str:
 
 
 def test_shell_files_pass_shellcheck() -> None:
-    done = subprocess.run(
-        [development("shellcheck"), "-x", "-P", "SCRIPTDIR", *SHELL_FILES], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([development("shellcheck"), *SHELL_FILES], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 def test_shell_files_are_formatted() -> None:
     done = subprocess.run(
-        [development("shfmt"), "-i", "2", "-d", *SHELL_FILES], capture_output=True, text=True, check=False
+        [development("shfmt"), "-i", "2", "-ci", "-d", *SHELL_FILES], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
 
