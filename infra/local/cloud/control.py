@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
+if TYPE_CHECKING:
+    from infra.local.cloud.faults import Kind
+
 JsonObject = dict[str, Any]
-FaultKind = Literal["error", "slow", "lost", "stockout", "operation", "preempt"]
 
 
 class ControlError(Exception):
@@ -78,7 +80,7 @@ class Control:
     def faults(self) -> list[JsonObject]:
         return self._ask("GET", "faults")["faults"]
 
-    def fail(self, kind: FaultKind, **rule: Any) -> JsonObject:
+    def fail(self, kind: Kind, **rule: Any) -> JsonObject:
         """Add a fault; the fields of `rule` are those of `faults.Rule`. The answer has its `id`."""
         return self._ask("POST", "faults", {"kind": kind, **rule})
 
