@@ -1,0 +1,47 @@
+"""The program of the ci stack, all types of it, at a cloud that checks every call and answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fleet_world import PASSPHRASE, complaints
+
+from infra.local.cloud.testing import TestCloud
+from infra.local.engine.backend import Backend
+from infra.local.engine.engine import Engine
+from infra.local.engine.run import Options
+from infra.local.provider import GoogleProvider
+from infra.model.plan import Op, Plan
+from infra.model.stack import pulumi_values
+from infra.program import run
+
+STACK_FILE = Path(__file__).parents[3] / "stacks" / "Pulumi.ci.yaml"
+
+
+def changed(plan: Plan) -> list[tuple[str, str, dict[str, object]]]:
+    return [(step.op.value, step.urn, dict(step.diff)) for step in plan.steps if step.op is not Op.SAME]
+
+
+def test_what_was_made_reads_back_as_declared(tmp_path: Path, cloud: TestCloud) -> None:
+    engine = Engine(
+        Backend(tmp_path),
+        "tidepool",
+        "ci",
+        pulumi_values(STACK_FILE.read_text(encoding="utf-8"), source="ci"),
+        run,
+        {"gcp": GoogleProvider(cloud.url)},
+        lambda: PASSPHRASE,
+        "local",
+    )
+    made = engine.up(Options(previewed=True))
+    assert complaints(made) == []
+    assert {node["state"] for node in cloud.control.nodes()} == {"READY"}
+    assert len(cloud.control.nodes()) == 9
+
+    refused = [entry for entry in cloud.control.log(limit=5000) if entry["status"] >= 400]
+    assert refused == [], "the provider must ask nothing that the service refuses"
+
+    assert complaints(engine.refresh()) == []
+    again = engine.preview(Options(refresh=True))
+    assert complaints(again) == []
+    assert changed(again) == []
