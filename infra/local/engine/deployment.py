@@ -119,9 +119,11 @@ class Deployment:
         return Answer(goal.urn, outputs=decision.new.inputs)
 
     def outputs(self, urn: str, outputs: dict[str, Any]) -> None:
-        """Take over the outputs of a component, the stack itself included."""
+        """Take over the outputs of a component, the stack itself included; one that was skipped has none."""
         run = self._run
         state = run.states.get(urn)
+        if state is None and urn in run.failed:
+            return
         if state is None:
             raise EngineError(f"{urn} has outputs but was never registered")
         if not run.preview and has_unknown(outputs):
