@@ -1,0 +1,84 @@
+"""What is asked before it is done, and Ctrl-C while it is done."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import click
+import pytest
+from rich.console import Console
+
+from infra.cli.failures import Failure, Refusal
+from infra.cli.session import Session
+from infra.cli.workspace import Workspace, workspace
+from infra.engines.choose import Choice
+from infra.engines.protocol import CloudName, EngineName, Request
+from tests.cli.conftest import Checkout
+
+
+def _session(cloud: CloudName) -> Session:
+    place = Workspace(root=Path("/root-of"), home=Path("/home-of"))
+    return Session(
+        place=place,
+        choice=Choice(engine=EngineName.PULUMI, cloud=cloud, reason="asked for"),
+        request=Request(root=place.root, home=place.home, stack="ci", cloud=cloud),
+        console=Console(file=StringIO()),
+    )
+
+
+class _Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_google_is_asked_about_and_yes_answers() -> None:
+    _session(CloudName.GOOGLE).ask_before_google("Applying", yes=True)
+    with pytest.raises(Refusal, match=r"Applying on Google Cloud is asked about first.*--yes"):
+        _session(CloudName.GOOGLE).ask_before_google("Applying", yes=False)
+
+
+def test_the_local_cloud_needs_no_question() -> None:
+    _session(CloudName.LOCAL).ask_before_google("Applying", yes=False)
+
+
+@pytest.mark.parametrize(("answer", "goes_on"), [(True, True), (False, False)])
+def test_a_no_changes_nothing(monkeypatch: pytest.MonkeyPatch, answer: bool, goes_on: bool) -> None:
+    monkeypatch.setattr(sys, "stdin", _Terminal())
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: answer)
+    if goes_on:
+        _session(CloudName.LOCAL).ask("Deleting", yes=False)
+        return
+    with pytest.raises(Failure, match="nothing was changed"):
+        _session(CloudName.LOCAL).ask("Deleting", yes=False)
+
+
+def test_root_and_home_come_from_the_environment() -> None:
+    assert workspace({"TIDEPOOL_ROOT": "/a"}) == Workspace(root=Path("/a"), home=Path("/a/.tidepool"))
+    assert workspace({"TIDEPOOL_ROOT": "/a", "TIDEPOOL_HOME": "/b"}).home == Path("/b")
+    assert workspace({}).root == Path(__file__).resolve().parents[2]
+
+
+def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(checkout: Checkout) -> None:
+    with checkout.start("cloud", "start") as starting:
+        starting.communicate(timeout=60)
+    checkout.ok("cloud", "clock", "--compression", "60")
+    with checkout.start("up", "ci") as process:
+        while not checkout.json("cloud", "status")["nodes"].get("CREATING"):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said, problems = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "warning: stopping: nothing new is begun" in said
+    assert problems == "Interrupted. Whatever had begun is recorded; `./tidepool up ci` goes on from there.\n"
+    made = checkout.json("cloud", "status")["nodes"]
+    assert set(made) == {"READY"}
+    checkout.ok("cloud", "clock", "--compression", "1000")
+    document = checkout.json("up", "ci")
+    created = [step for step in document["steps"] if step["op"] == "create" and step["type"].endswith(":V2Vm")]
+    assert len(created) == 9 - made["READY"]
+    assert checkout.json("cloud", "status")["nodes"] == {"READY": 9}

@@ -1,0 +1,97 @@
+"""The commands of the local cloud, on one that a command has started."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+
+import pytest
+
+from tests.cli.conftest import Checkout
+
+
+@pytest.fixture(scope="module")
+def clouded(checkout: Checkout) -> Checkout:
+    """The checkout with its cloud running."""
+    with checkout.start("cloud", "start", "--json") as process:
+        said, problems = process.communicate(timeout=60)
+    assert process.returncode == 0, problems
+    handle = json.loads(said)
+    os.kill(handle["pid"], 0)
+    assert checkout.json("cloud", "status")["url"] == handle["url"]
+    return checkout
+
+
+def test_start_leaves_a_running_cloud_as_it_is(clouded: Checkout) -> None:
+    first = clouded.json("cloud", "start")
+    assert clouded.json("cloud", "start") == first
+
+
+def test_status_tells_people_the_same(clouded: Checkout) -> None:
+    found = clouded.json("cloud", "status")
+    said = clouded.ok("cloud", "status").stdout
+    assert f"url       {found['url']}\npid       {found['pid']}\n" in said
+    assert "TPU VMs   none\n" in said
+
+
+def test_faults_come_and_go(clouded: Checkout) -> None:
+    said = clouded.ok("cloud", "fail", "error", "--zone", "us-west4-a", "--code", "429", "--count", "3").stdout
+    assert said == "  1 error     zone=us-west4-a code=429 count=3\n"
+    (fault,) = clouded.json("cloud", "fail")["faults"]
+    assert clouded.json("cloud", "fail", "--mend", str(fault["id"]))["faults"] == []
+    clouded.ok("cloud", "fail", "slow", "--late", "5s", "--for", "10m")
+    assert clouded.ok("cloud", "fail", "--mend-all").stdout == "nothing goes wrong on purpose\n"
+
+
+def test_the_clock_moves_forward_only(clouded: Checkout) -> None:
+    before = clouded.json("cloud", "clock")
+    after = clouded.json("cloud", "clock", "--advance", "24h")
+    assert after["seconds"] - before["seconds"] >= 86400
+    assert datetime.fromisoformat(after["time"]) > datetime.fromisoformat(before["time"])
+    for bad in ("-1h", "3x", "h", ""):
+        assert clouded.run("cloud", "clock", f"--advance={bad}").exit_code == 2
+
+
+def test_operations_can_take_their_real_time(clouded: Checkout) -> None:
+    assert clouded.json("cloud", "clock", "--compression", "1")["compression"] == 1
+    assert "divided by 1000" in clouded.ok("cloud", "clock", "--compression", "1000").stdout
+
+
+def test_limits_come_and_go(clouded: Checkout) -> None:
+    said = clouded.ok("cloud", "limit", "us-west4-a", "v5e", "8").stdout
+    assert said == "hai-gcp-models us-west4-a v5e preemptible: 0 of 8 chips held\n"
+    reserved = ("--capacity", "reserved", "--name", "lab", "--held-elsewhere", "16", "--project", "lab")
+    clouded.ok("cloud", "limit", "us-central2-b", "v4", "64", *reserved)
+    (limit,) = (each for each in clouded.json("cloud", "limit")["limits"] if each["capacity"] == "reserved")
+    assert (limit["project"], limit["name"], limit["held_elsewhere"]) == ("lab", "lab", 16)
+    clouded.ok("cloud", "limit", "us-west4-a", "v5e", "--lift")
+    assert len(clouded.json("cloud", "limit")["limits"]) == 1
+    assert clouded.run("cloud", "limit", "us-west4-a", "v5e").exit_code == 2
+
+
+def test_an_unknown_vm_is_told(clouded: Checkout) -> None:
+    for command in ("preempt", "maintain"):
+        result = clouded.run("cloud", command, "nobody")
+        assert result.exit_code == 1
+        assert "nobody" in result.stderr
+
+
+def test_the_log_shows_requests_and_refusals(clouded: Checkout) -> None:
+    assert clouded.run("manifest", "show", "ci").exit_code == 1
+    (refused, *_) = clouded.json("cloud", "log", "--failed")["entries"]
+    assert refused["status"] == 404
+    assert "404 GET    /storage/v1/b/" in clouded.ok("cloud", "log").stdout
+
+
+def test_state_outlives_a_stop(clouded: Checkout) -> None:
+    clouded.ok("cloud", "limit", "us-west4-a", "v5e", "8")
+    assert clouded.json("cloud", "stop") == {"stopped": True}
+    assert clouded.json("cloud", "stop") == {"stopped": False}
+    assert clouded.json("cloud", "status") == {"running": False, "url": None, "pid": None, "nodes": {}}
+    result = clouded.run("cloud", "preempt", "x")
+    assert result.exit_code == 1
+    assert "start it with `./tidepool cloud start`" in result.stderr
+    with clouded.start("cloud", "start") as process:
+        process.communicate(timeout=60)
+    assert any(limit["chips"] == 8 for limit in clouded.json("cloud", "limit")["limits"])

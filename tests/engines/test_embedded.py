@@ -1,0 +1,53 @@
+"""Where the embedded engine's program, state and secrets come from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from infra.engines.embedded import EmbeddedEngine
+from infra.engines.protocol import CloudName, EngineError, Request
+from infra.local.cloud.testing import TestCloud
+from infra.model.plan import Op
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _request(tmp_path: Path, url: str | None, *, targets: tuple[str, ...] = ()) -> Request:
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks", dirs_exist_ok=True)
+    return Request(
+        root=tmp_path, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=url, targets=targets
+    )
+
+
+def test_a_preview_makes_neither_state_nor_home(tmp_path: Path, cloud: TestCloud) -> None:
+    plan = EmbeddedEngine(_request(tmp_path, cloud.url), environ={}).preview()
+    assert {step.op for step in plan.steps} == {Op.CREATE}
+    assert (plan.stack, plan.engine, plan.cloud) == ("ci", "local", "local")
+    assert not (tmp_path / "home").exists()
+    assert cloud.control.log() == [], "a plain preview calls no API"
+
+
+def test_a_stack_without_state_has_no_outputs(tmp_path: Path) -> None:
+    assert EmbeddedEngine(_request(tmp_path, None), environ={}).outputs() == {}
+
+
+def test_a_backend_url_wins_over_the_home(tmp_path: Path, cloud: TestCloud) -> None:
+    environ = {"PULUMI_BACKEND_URL": f"file://{tmp_path}/elsewhere", "PULUMI_CONFIG_PASSPHRASE": "x"}
+    EmbeddedEngine(_request(tmp_path, cloud.url), environ=environ).refresh()
+    assert (tmp_path / "elsewhere" / ".pulumi" / "meta.yaml").is_file()
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_backend_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    engine = EmbeddedEngine(_request(tmp_path, None), environ={"PULUMI_BACKEND_URL": "gs://bucket"})
+    with pytest.raises(EngineError, match="file:// backends alone"):
+        engine.outputs()
+
+
+def test_an_unknown_target_is_an_error_and_no_plan(tmp_path: Path, cloud: TestCloud) -> None:
+    request = _request(tmp_path, cloud.url, targets=("urn:pulumi:ci::tidepool::x:y:Z::nobody",))
+    with pytest.raises(EngineError, match="no such resource"):
+        EmbeddedEngine(request, environ={}).preview()
