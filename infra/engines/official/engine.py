@@ -11,8 +11,8 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from infra.engines.official import filestate
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import Recorder, without_traceback
-from infra.engines.official.workspace import Place, Workspace, place_of, scratch, workspace
+from infra.engines.official.workspace import Place, Stack, Workspace, place_of, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.stack import load_stack
@@ -37,7 +37,11 @@ class OfficialEngine:
     name = EngineName.PULUMI
 
     def __init__(
-        self, request: Request, *, runner: Runner | None = None, environ: Mapping[str, str] = os.environ
+        self,
+        request: Request,
+        *,
+        runner: automation.PulumiCommand | None = None,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._request = request
         self._environ = environ
@@ -137,17 +141,24 @@ class OfficialEngine:
         """Raise ConfigError for a stack file at fault, which the CLI would bury in a traceback."""
         load_stack(self._request.root, self._request.stack)
 
-    def _workspace(self, say: Callable[[Diagnostic], None]) -> AbstractContextManager[Workspace]:
-        """The workspace, once the CLI can read the state."""
+    @contextmanager
+    def _workspace(self, say: Callable[[Diagnostic], None]) -> Generator[Workspace]:
+        """The workspace, once the CLI can read the state. A command of the CLI that fails in it is an EngineError."""
         for said in filestate.readable(self._place.backend, self._request.stack, self._place.passphrase):
             say(said)
-        return workspace(self._request, self._place, self._runner)
+        try:
+            with workspace(self._request, self._place, self._runner) as work:
+                yield work
+        except automation.StackNotFoundError:
+            raise
+        except automation.CommandError as error:
+            raise EngineError(_said_by(error)) from None
 
-    def _stack(self, work: Workspace) -> automation.Stack:
-        return automation.Stack.select(self._request.stack, work)
+    def _stack(self, work: Workspace) -> Stack:
+        return Stack(self._request.stack, work)
 
     @cached_property
-    def _runner(self) -> Runner:
+    def _runner(self) -> automation.PulumiCommand:
         return self._given_runner or Runner()
 
     @cached_property

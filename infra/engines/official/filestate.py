@@ -31,7 +31,7 @@ def readable(backend: str | None, stack: str, passphrase: str) -> tuple[Diagnost
     except errors.EngineError as error:
         raise EngineError(str(error)) from None
     said += [f"removed the lock of a run that was killed: {holder}" for holder in dead]
-    return tuple(Diagnostic(severity="info", message=line) for line in said)
+    return tuple(Diagnostic(severity="warning", message=line) for line in said)
 
 
 def salt(backend: str | None, stack: str) -> str | None:

@@ -40,8 +40,11 @@ class Recovery:
         try:
             return operation()
         except automation.ConcurrentUpdateError as error:
-            self._break(locks.locks_in(str(error)), str(error))
-        return operation()
+            self._break(error)
+        try:
+            return operation()
+        except automation.ConcurrentUpdateError as error:
+            raise EngineError(f"stack {self._stack} was locked again at once: {_who(error)}; try again later") from None
 
     def settle(self) -> None:
         """Adopt the creates in flight that the cloud has, and forget the others. Does nothing where there are none."""
@@ -51,25 +54,24 @@ class Recovery:
         wanted = adoption.pending_creates(exported["deployment"])
         names = ", ".join(each.name for each in wanted)
         if wanted:
-            self._info(f"an earlier run was killed with creates in flight: {names}; looking each up on the cloud")
+            self._tell(f"an earlier run was killed with creates in flight: {names}; looking each up on the cloud")
         absent = self._adopt([each for each in wanted if each.import_id])
         adopted = [each.name for each in wanted if each.import_id and each not in absent]
         self._forget()
         if adopted:
-            self._info(f"adopted what the earlier run had made: {', '.join(adopted)}")
+            self._tell(f"adopted what the earlier run had made: {', '.join(adopted)}")
         if absent:
-            self._info(f"will be made again, since the cloud does not have them: {', '.join(e.name for e in absent)}")
+            self._tell(f"will be made again, since the cloud does not have them: {', '.join(e.name for e in absent)}")
 
-    def _break(self, held: tuple[locks.Lock, ...], message: str) -> None:
-        living = [lock for lock in held if not locks.is_dead(lock)]
-        if living or not held:
-            who = ", ".join(map(str, living)) or message.strip()
+    def _break(self, error: automation.ConcurrentUpdateError) -> None:
+        held = locks.locks_in(str(error))
+        if not held or not all(locks.is_dead(lock) for lock in held):
             raise EngineError(
-                f"stack {self._stack} is locked by {who}; wait for it to end, or, if that process is certainly gone, "
+                f"stack {self._stack} is locked by {_who(error)}; wait for it to end, or, if that process is gone, "
                 f"run `pulumi cancel --stack {self._stack}`"
             )
         for lock in held:
-            self._info(f"removing the lock of a run that was killed: {lock}")
+            self._tell(f"removing the lock of a run that was killed: {lock}")
         self._workspace.ask("cancel", "--yes", "--stack", self._stack)
 
     def _adopt(self, wanted: list[adoption.Pending]) -> list[adoption.Pending]:
@@ -98,8 +100,6 @@ class Recovery:
             arguments = ("import", "--file", path, *options, "--stack", self._stack)
             try:
                 return self.through_locks(lambda: self._workspace.ask(*arguments))
-            except automation.ConcurrentUpdateError:
-                raise
             except automation.CommandError as error:
                 return str(error)
 
@@ -111,8 +111,14 @@ class Recovery:
     def _export(self) -> dict[str, Any]:
         return json.loads(self._workspace.ask("stack", "export", "--stack", self._stack))
 
-    def _info(self, message: str) -> None:
-        self._say(Diagnostic(severity="info", message=message))
+    def _tell(self, message: str) -> None:
+        self._say(Diagnostic(severity="warning", message=message))
+
+
+def _who(error: automation.ConcurrentUpdateError) -> str:
+    """Everyone who may be alive and hold the stack, or what the CLI said where it names nobody."""
+    living = [lock for lock in locks.locks_in(str(error)) if not locks.is_dead(lock)]
+    return ", ".join(map(str, living)) or str(error).strip()
 
 
 @contextmanager

@@ -180,11 +180,13 @@ def plan_from_preview_json(document: str | Mapping[str, Any], *, stack: str, clo
 
     Raises EngineError where the document is no such output.
     """
-    body = json.loads(document) if isinstance(document, str) else document
+    try:
+        body = json.loads(document) if isinstance(document, str) else document
+    except ValueError:
+        body = None
     if not isinstance(body, Mapping) or "changeSummary" not in body:
         raise EngineError(
-            "this is no output of `pulumi preview --json` (no changeSummary); "
-            "write it with `pulumi preview --json --show-sames > FILE`"
+            "this is no output of `pulumi preview --json`; write it with `pulumi preview --json --show-sames > FILE`"
         )
     steps = [_step_of_json(item) for item in body.get("steps", ())]
     return Plan(

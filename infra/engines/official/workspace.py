@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ import yaml
 from pulumi import automation
 
 from infra.engines.official import filestate
-from infra.engines.official.runner import Runner
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import CloudName, EngineError, Request
 
@@ -60,18 +60,34 @@ _OWN_COPIES = frozenset({"Pulumi.yaml", "stacks", ".git"})
 
 
 class Workspace(automation.LocalWorkspace):
-    """An automation workspace that leaves the user's selected stack as it is."""
+    """An automation workspace whose new stacks do not become the user's selected one."""
 
     def create_stack(self, stack_name: str) -> None:
         provider = ["--secrets-provider", self.secrets_provider] if self.secrets_provider else []
         self._run_pulumi_cmd_sync(["stack", "init", stack_name, "--no-select", *provider])
 
-    def select_stack(self, stack_name: str) -> None:
-        """Nothing is selected: every command names its stack."""
-
     def ask(self, *args: str) -> str:
         """What one CLI command prints."""
         return self._run_pulumi_cmd_sync(list(args)).stdout
+
+
+class Stack(automation.Stack):
+    """An automation stack that is only named: it selects nothing before an operation and asks for nothing after one.
+
+    The Automation API would make it the user's selected stack, and read all outputs, secrets in clear, and the history.
+    """
+
+    def __init__(self, name: str, workspace: Workspace) -> None:
+        self.name = name
+        self.workspace = workspace
+
+    def outputs(self) -> automation.OutputMap:
+        return {}
+
+    def info(self, show_secrets: bool = True) -> automation.UpdateSummary:  # noqa: ARG002 - the API's signature
+        return automation.UpdateSummary(
+            kind="update", start_time=datetime.now(UTC), message="", environment={}, config={}, result="succeeded"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +122,7 @@ def place_of(request: Request, environ: Mapping[str, str]) -> Place:
 
 
 @contextmanager
-def workspace(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
+def workspace(request: Request, place: Place, runner: automation.PulumiCommand) -> Generator[Workspace]:
     """The workspace of a request: the checkout itself on Google Cloud, a passing copy of it for the local cloud."""
     if request.cloud is CloudName.GOOGLE:
         yield _workspace(request.root, request, place, runner)
@@ -116,7 +132,7 @@ def workspace(request: Request, place: Place, runner: Runner) -> Generator[Works
 
 
 @contextmanager
-def scratch(request: Request, place: Place, runner: Runner) -> Generator[Workspace]:
+def scratch(request: Request, place: Place, runner: automation.PulumiCommand) -> Generator[Workspace]:
     """A passing copy with a passing backend, in which a preview can have a stack without making any state."""
     with project_copy(request, salt=None) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as backend:
         passing = Place(backend=f"file://{backend}", passphrase=place.passphrase)
@@ -162,7 +178,7 @@ def _settle_stack_file(path: Path, cloud_url: str | None, salt: str | None) -> N
     path.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
 
 
-def _workspace(folder: Path, request: Request, place: Place, runner: Runner) -> Workspace:
+def _workspace(folder: Path, request: Request, place: Place, runner: automation.PulumiCommand) -> Workspace:
     environment = {"PULUMI_CONFIG_PASSPHRASE": place.passphrase}
     if place.backend is not None:
         environment["PULUMI_BACKEND_URL"] = place.backend

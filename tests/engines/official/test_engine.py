@@ -1,0 +1,250 @@
+"""The whole driver, against recorded answers of the CLI."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from infra.engines.official import OfficialEngine
+from infra.engines.protocol import CloudName, EngineError, Request
+from infra.model.errors import ConfigError
+from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
+from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
+
+ROOT = Path(__file__).resolve().parents[3]
+NO_STACK = Answer(stderr="error: no stack named 'ci' found", code=6)
+FAILED = Answer(events="up-failed", stderr="error: update failed", code=1)
+
+
+def nothing_in_flight() -> str:
+    exported = document("killed.json")
+    del exported["deployment"]["pending_operations"]
+    return json.dumps(exported)
+
+
+def script(**replies: Reply) -> dict[str, list[Reply]]:
+    """Answers to what the driver asks besides the operation itself."""
+    common = {
+        "stack export": says(Answer(stdout=nothing_in_flight())),
+        "stack output": says(Answer(stdout='{"pools": {"tpu-ci": 2}, "key": "[secret]"}')),
+        "stack init": says(Answer()),
+    }
+    return {words.replace("_", " "): [reply] for words, reply in {**common, **replies}.items()}
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> Request:
+    root = tmp_path / "checkout"
+    root.mkdir()
+    shutil.copytree(ROOT / "stacks", root / "stacks")
+    shutil.copy(ROOT / "Pulumi.yaml", root)
+    return Request(root=root, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url="http://127.0.0.1:1")
+
+
+def engine(request_: Request, cli: ScriptedCli) -> OfficialEngine:
+    return OfficialEngine(request_, runner=cli, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
+
+
+def test_a_preview_is_a_plan_of_the_events(request_: Request) -> None:
+    cli = ScriptedCli(script(preview=says(Answer(events="preview-change"))))
+    plan = engine(request_, cli).preview()
+    assert (plan.stack, plan.engine, plan.cloud) == ("ci", "pulumi", "local")
+    assert plan.summary == {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4}
+    assert not plan.failed
+
+
+def test_a_preview_of_a_stack_without_state_makes_none(request_: Request) -> None:
+    answers = [says(NO_STACK), says(Answer(events="preview-create"))]
+    cli = ScriptedCli({**script(), "preview": answers})
+    plan = engine(request_, cli).preview()
+    assert plan.summary["create"] == 6
+    assert len(cli.asked("stack init")) == 1
+    assert "home/state" not in cli.environment["PULUMI_BACKEND_URL"]
+    assert not list((request_.home / "state" / "local").iterdir())
+
+
+def test_the_first_up_makes_the_stack(request_: Request) -> None:
+    cli = ScriptedCli(script(stack_export=says(NO_STACK), up=says(Answer(events="up-create"))))
+    run = engine(request_, cli).up()
+    assert not run.failed
+    assert len(cli.asked("stack init")) == 1
+    assert run.summary["create"] == 6
+    assert run.outputs == {"pools": {"tpu-ci": 2}, "key": "[secret]"}
+
+
+def test_options_of_the_request_reach_the_cli(request_: Request) -> None:
+    cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
+    chosen = Request(
+        root=request_.root,
+        home=request_.home,
+        stack="ci",
+        cloud=CloudName.LOCAL,
+        cloud_url=request_.cloud_url,
+        parallel=7,
+        targets=("urn:a", "urn:b"),
+        continue_on_error=True,
+        refresh=True,
+    )
+    engine(chosen, cli).up()
+    (command,) = cli.asked("up")
+    for words in ("--parallel 7", "--target urn:a", "--target urn:b", "--continue-on-error", "--refresh", "--stack ci"):
+        assert words in command
+
+
+def test_a_cautious_request_stops_at_the_first_failure(request_: Request) -> None:
+    cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
+    engine(request_, cli).up()
+    assert "--continue-on-error" not in cli.asked("up")[0]
+
+
+def test_a_failed_resource_is_a_failed_run_and_no_exception(request_: Request) -> None:
+    cli = ScriptedCli(script(up=says(FAILED)))
+    run = engine(request_, cli).up()
+    assert run.failed
+    assert [step.name for step in run.steps if step.status is Status.FAILED] == ["tpu-ci-us-west4-a-2"]
+
+
+def test_what_a_failure_kept_from_beginning_is_skipped(request_: Request) -> None:
+    cli = ScriptedCli(script(preview=says(Answer(events="preview-change")), up=says(FAILED)))
+    driver = engine(request_, cli)
+    planned = driver.preview()
+    late = Step(op=Op.CREATE, urn="urn:pulumi:ci::tidepool::a:b:C::late", type="a:b:C", name="late")
+    run = driver.up(planned=type(planned)(stack="ci", engine="pulumi", cloud="local", steps=(*planned.steps, late)))
+    assert [step.name for step in run.steps if step.status is Status.SKIPPED] == ["late"]
+
+
+def test_the_listener_hears_every_step_end_before_the_run_returns(request_: Request) -> None:
+    heard: list[Event] = []
+    cli = ScriptedCli(script(up=says(Answer(events="up-replace"))))
+    run = engine(request_, cli).up(heard.append)
+    assert {event.step.urn for event in heard if isinstance(event, StepEnded)} == {step.urn for step in run.steps}
+
+
+def test_a_listener_that_fails_ends_the_operation_with_its_own_error(request_: Request) -> None:
+    def broken(_: Event) -> None:
+        raise BrokenPipeError
+
+    cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
+    with pytest.raises(BrokenPipeError):
+        engine(request_, cli).up(broken)
+
+
+def test_a_cli_that_is_killed_is_a_failed_run_of_what_it_had_begun(request_: Request) -> None:
+    killed = Answer(events="up-replace", stderr="error: the pulumi CLI was ended by SIGKILL; run it again", code=-9)
+    cli = ScriptedCli(script(up=says(killed)))
+    run = engine(request_, cli).up()
+    assert run.failed
+    assert any("SIGKILL" in said.message for said in run.diagnostics)
+
+
+def test_a_cli_that_cannot_start_is_told_in_its_own_words(request_: Request) -> None:
+    cli = ScriptedCli(script(up=says(Answer(stderr="error: incorrect passphrase", code=255))))
+    with pytest.raises(EngineError, match="incorrect passphrase"):
+        engine(request_, cli).up()
+
+
+def test_a_backend_that_does_not_answer_is_told_before_anything_is_done(request_: Request) -> None:
+    cli = ScriptedCli(script(stack_export=says(Answer(stderr="error: could not list bucket: 403", code=255))))
+    with pytest.raises(EngineError, match="could not list bucket"):
+        engine(request_, cli).up()
+    assert cli.asked("up") == []
+
+
+def test_a_living_lock_stops_an_up_and_says_whose_it_is(request_: Request) -> None:
+    cli = ScriptedCli(script(up=says(Answer(stderr=text("locked.stderr.txt"), code=1))))
+    with pytest.raises(EngineError, match="lab@workstation"):
+        engine(request_, cli).up()
+    assert cli.asked("cancel") == []
+
+
+def test_a_program_at_fault_is_an_error_in_the_plan(request_: Request) -> None:
+    cli = ScriptedCli(script(preview=says(Answer(events="preview-boom", code=255))))
+    plan = engine(request_, cli).preview()
+    assert plan.failed
+    assert any(said.message.endswith("ValueError: boom") for said in plan.diagnostics)
+
+
+def test_a_stack_file_at_fault_never_reaches_the_cli(request_: Request) -> None:
+    path = request_.root / "stacks" / "Pulumi.ci.yaml"
+    path.write_text(path.read_text().replace("us-west4-a: 2", "us-west4-a: -2"))
+    cli = ScriptedCli({})
+    with pytest.raises(ConfigError):
+        engine(request_, cli).up()
+    assert cli.calls == []
+
+
+def test_a_refresh_tells_what_is_gone(request_: Request) -> None:
+    cli = ScriptedCli(script(refresh=says(Answer(events="refresh-gone"))))
+    assert engine(request_, cli).refresh().summary["delete"] == 1
+
+
+@pytest.mark.parametrize("operation", ["refresh", "destroy"])
+def test_a_stack_without_state_has_nothing_to_do(request_: Request, operation: str) -> None:
+    cli = ScriptedCli(script(stack_export=says(NO_STACK)))
+    run = getattr(engine(request_, cli), operation)()
+    assert run.steps == ()
+    assert [said.severity for said in run.diagnostics] == ["info"]
+    assert cli.asked("stack init") == []
+
+
+def test_a_protected_resource_is_told_by_destroy(request_: Request) -> None:
+    cli = ScriptedCli(script(destroy=says(Answer(events="destroy-protected", code=255))))
+    run = engine(request_, cli).destroy()
+    assert [step.name for step in run.steps if step.status is Status.FAILED] == ["runners"]
+
+
+def test_outputs_are_asked_without_secrets(request_: Request) -> None:
+    cli = ScriptedCli(script())
+    assert engine(request_, cli).outputs() == {"pools": {"tpu-ci": 2}, "key": "[secret]"}
+    assert cli.calls == ["stack output --json --stack ci"]
+
+
+def test_no_operation_asks_for_secrets_in_clear(request_: Request) -> None:
+    names = {"up": "up-create", "refresh": "refresh-gone", "destroy": "destroy-protected", "preview": "preview-create"}
+    cli = ScriptedCli(script(**{operation: says(Answer(events=name)) for operation, name in names.items()}))
+    for operation in names:
+        getattr(engine(request_, cli), operation)()
+    assert not [call for call in cli.calls if "--show-secrets" in call]
+
+
+def test_a_stack_without_state_has_no_outputs(request_: Request) -> None:
+    assert engine(request_, ScriptedCli(script(stack_output=says(NO_STACK)))).outputs() == {}
+
+
+@pytest.mark.parametrize("operation", ["preview", "up", "refresh", "destroy"])
+def test_the_checkout_stays_as_it_was(request_: Request, operation: str) -> None:
+    before = {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()}
+    names = {"preview": "preview-create", "up": "up-create", "refresh": "refresh-gone", "destroy": "destroy-protected"}
+
+    def writes_into_its_stack_file(_: list[str]) -> Answer:
+        folder = Path(cli.folders[-1])
+        with (folder / "stacks" / "Pulumi.ci.yaml").open("a") as file:
+            file.write("encryptionsalt: v1:abc\n")
+        return Answer(events=names[operation])
+
+    cli = ScriptedCli(script(**{operation: writes_into_its_stack_file}))
+    getattr(engine(request_, cli), operation)()
+    assert {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()} == before
+
+
+def test_recovery_is_told_to_the_listener(request_: Request) -> None:
+    heard: list[Event] = []
+    exported = json.dumps(document("killed.json"))
+    adopted = document("killed.json")
+    adopted["deployment"]["resources"] += [each["resource"] for each in adopted["deployment"]["pending_operations"]]
+    replies = [says(Answer(stdout=exported)), says(Answer(stdout=json.dumps(adopted)))]
+    cli = ScriptedCli(
+        {
+            **script(up=says(Answer(events="up-create"))),
+            "stack export": replies,
+            "import --file": [says(Answer())],
+            "stack import": [says(Answer())],
+        }
+    )
+    engine(request_, cli).up(heard.append)
+    said = [event.message for event in heard if isinstance(event, Diagnostic)]
+    assert "an earlier run was killed" in said[0]
+    assert said[1].startswith("adopted what the earlier run had made")

@@ -1,0 +1,231 @@
+"""What the CLI says becomes the neutral plan."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infra.engines.official import plan_from_preview_json
+from infra.engines.official.steps import Recorder, without_traceback
+from infra.engines.protocol import EngineError
+from infra.model.plan import Diagnostic, Op, Plan, Status, Step, StepEnded, StepStarted
+from tests.engines.official.replay import document, engine_events, event_lines, text
+
+VM = "urn:pulumi:ci::tidepool::tidepool:runners:Pool$gcp:tpu/v2Vm:V2Vm::tpu-ci-us-west4-a-"
+
+
+class Ticks:
+    """A clock that moves one second at each look."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def record(name: str, *, planning: bool | None = None) -> tuple[Recorder, list]:
+    heard: list = []
+    planning = name.startswith("preview") if planning is None else planning
+    recorder = Recorder(heard.append, planning=planning, clock=Ticks())
+    for event in engine_events(name):
+        recorder.take(event)
+    return recorder, heard
+
+
+def steps(name: str) -> dict[str, Step]:
+    return {step.name: step for step in record(name)[0].steps()}
+
+
+def ops(name: str) -> dict[str, str]:
+    return {step.name: step.op.value for step in record(name)[0].steps()}
+
+
+@pytest.mark.parametrize(
+    ("name", "summary"),
+    [
+        ("preview-create", {"create": 6, "update": 0, "replace": 0, "delete": 0, "same": 0}),
+        ("preview-change", {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4}),
+        ("preview-replace", {"create": 0, "update": 0, "replace": 3, "delete": 0, "same": 4}),
+        ("preview-delete", {"create": 0, "update": 0, "replace": 0, "delete": 2, "same": 5}),
+        ("preview-boom", {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 7}),
+    ],
+)
+def test_a_plan_counts_what_the_cli_counts_without_its_default_providers(name: str, summary: dict[str, int]) -> None:
+    recorder, _ = record(name)
+    plan = Plan(stack="ci", engine="pulumi", cloud="local", steps=recorder.steps())
+    assert plan.summary == summary
+    assert all(step.status is Status.PLANNED and step.seconds is None for step in plan.steps)
+
+
+@pytest.mark.parametrize(
+    "name", ["preview-create", "preview-change", "preview-replace", "preview-delete", "preview-boom"]
+)
+def test_a_preview_from_a_file_is_the_preview_from_events(name: str) -> None:
+    recorder, _ = record(name)
+    plan = plan_from_preview_json(text(f"{name}.json"), stack="ci", cloud="google")
+    assert {step.urn: step for step in plan.steps} == {step.urn: step for step in recorder.steps()}
+    assert {(said.severity, said.message) for said in plan.diagnostics} == {
+        (said.severity, said.message) for said in recorder.diagnostics()
+    }
+
+
+def test_a_file_that_is_no_preview_is_refused_with_the_command_that_makes_one() -> None:
+    with pytest.raises(EngineError, match="preview --json --show-sames"):
+        plan_from_preview_json({"version": 3}, stack="ci", cloud="google")
+
+
+def test_text_that_is_no_json_is_refused_with_the_command_that_makes_one() -> None:
+    with pytest.raises(EngineError, match="preview --json --show-sames"):
+        plan_from_preview_json("Previewing update (ci):", stack="ci", cloud="google")
+
+
+def test_an_update_shows_the_property_with_both_values() -> None:
+    (path, change), *rest = steps("preview-change")["tpu-ci-us-west4-a-0"].diff.items()
+    assert not rest
+    assert (path, change.kind, change.before, change.after, change.replaces) == (
+        "labels.owner",
+        "update",
+        "a",
+        "b",
+        False,
+    )
+
+
+def test_a_replacement_is_one_step_that_says_what_forces_it() -> None:
+    step = steps("preview-replace")["tpu-ci-us-west4-a-0"]
+    assert step.op is Op.REPLACE
+    assert step.replace_reasons == ("runtimeVersion",)
+    assert step.diff["runtimeVersion"].replaces
+    assert step.old_inputs is not None
+    assert step.new_inputs is not None
+    assert step.old_inputs["runtimeVersion"] == "tpu-ubuntu2204-base"
+    assert step.new_inputs["runtimeVersion"] == "v2-alpha-tpuv5-lite"
+
+
+def test_a_created_resource_has_no_inputs_before_and_a_deleted_one_none_after() -> None:
+    assert steps("preview-create")["runners"].old_inputs is None
+    assert steps("preview-delete")["tpu-ci-us-west4-a-2"].new_inputs is None
+
+
+def test_secrets_and_unknown_values_are_masked() -> None:
+    inputs = steps("preview-create")["tpu-ci-us-west4-a-0"].new_inputs
+    assert inputs is not None
+    assert inputs["metadata"]["token"] == "[secret]"
+    assert inputs["serviceAccount"]["email"] == "[unknown]"
+
+
+@pytest.mark.parametrize("name", ["up-create", "up-replace", "preview-replace", "up-failed"])
+def test_no_ciphertext_and_no_engine_sentinel_leaves_the_translation(name: str) -> None:
+    said = repr(record(name)[0].steps())
+    assert "4dabf18193072939515e22adb298388d" not in said
+    assert "04da6b54-80e4-46f7-96ec-b56ff0331ba9" not in said
+
+
+def test_each_step_of_an_apply_begins_once_and_ends_once() -> None:
+    recorder, heard = record("up-replace")
+    begun = [event.step.urn for event in heard if isinstance(event, StepStarted)]
+    ended = [event.step.urn for event in heard if isinstance(event, StepEnded)]
+    assert sorted(begun) == sorted({step.urn for step in recorder.steps() if step.op is not Op.SAME})
+    assert sorted(ended) == sorted({step.urn for step in recorder.steps()})
+
+
+def test_a_replacement_ends_after_both_of_its_halves() -> None:
+    _, heard = record("up-replace")
+    urn = f"{VM}0"
+    began = next(i for i, e in enumerate(heard) if isinstance(e, StepStarted) and e.step.urn == urn)
+    (ended,) = [e.step for e in heard[began:] if isinstance(e, StepEnded) and e.step.urn == urn]
+    assert ended.status is Status.DONE
+    assert ended.seconds is not None
+    assert ended.seconds > 0
+    assert ended.diff["runtimeVersion"].replaces
+
+
+def test_what_failed_says_why_and_the_rest_is_done() -> None:
+    found = steps("up-failed")
+    failed = found.pop("tpu-ci-us-west4-a-2")
+    assert failed.status is Status.FAILED
+    assert failed.error is not None
+    assert "There is no more capacity in the zone" in failed.error
+    assert all(step.status is Status.DONE for step in found.values())
+
+
+def test_a_run_that_failed_in_a_resource_repeats_nothing_as_a_diagnostic() -> None:
+    recorder, _ = record("up-failed")
+    assert recorder.failed
+    assert not [said for said in recorder.diagnostics() if said.severity == "error"]
+
+
+@pytest.mark.parametrize("name", ["up-boom", "preview-boom"])
+def test_a_program_that_raises_is_one_error_without_a_traceback(name: str) -> None:
+    recorder, _ = record(name)
+    (error,) = [said for said in recorder.diagnostics() if said.severity == "error"]
+    assert error.message.endswith("ValueError: boom")
+    assert "Traceback" not in error.message
+    assert "__main__.py" not in error.message
+
+
+def test_a_protected_resource_is_a_failed_delete() -> None:
+    failed = steps("destroy-protected")["runners"]
+    assert (failed.op, failed.status) == (Op.DELETE, Status.FAILED)
+    assert "protected" in (failed.error or "")
+
+
+def test_a_refresh_says_what_is_gone_and_what_is_as_it_was() -> None:
+    assert ops("refresh-gone") == {
+        "tidepool-ci": "same",
+        "tpu-ci": "same",
+        "runners": "same",
+        "tpu-ci-vm": "same",
+        "tpu-ci-us-west4-a-0": "delete",
+    }
+
+
+def test_a_preview_with_refresh_counts_each_resource_once() -> None:
+    found = ops("preview-refresh")
+    assert found["tpu-ci-us-west4-a-0"] == "create"
+    assert set(found.values()) == {"create", "same"}
+
+
+def test_a_diagnostic_that_the_cli_repeats_is_told_once() -> None:
+    _, heard = record("up-create")
+    said = [event for event in heard if isinstance(event, Diagnostic)]
+    assert len(said) == len(set(said)) == 1
+
+
+@pytest.mark.parametrize("cut", range(6, 40, 3))
+def test_a_run_that_ends_anywhere_leaves_every_step_it_began_accounted_for(cut: int) -> None:
+    recorder = Recorder(None, planning=False, clock=Ticks())
+    begun = set()
+    for line, event in list(zip(event_lines("up-replace"), engine_events("up-replace"), strict=True))[:cut]:
+        recorder.take(event)
+        metadata = json.loads(line).get("resourcePreEvent", {}).get("metadata")
+        if metadata and "::pulumi:providers:" not in metadata["urn"]:
+            begun.add(metadata["urn"])
+    found = {step.urn: step.status for step in recorder.steps()}
+    assert begun <= set(found)
+    assert set(found.values()) <= {Status.DONE, Status.SKIPPED, Status.FAILED}
+
+
+def test_half_a_replacement_is_a_failure_that_says_which_half_was_done() -> None:
+    recorder = Recorder(None, planning=False, clock=Ticks())
+    for event in engine_events("up-replace"):
+        recorder.take(event)
+        ended = event.res_outputs_event
+        if ended and ended.metadata.op.value == "delete-replaced" and ended.metadata.urn == f"{VM}0":
+            break
+    (step,) = [step for step in recorder.steps() if step.urn == f"{VM}0"]
+    assert step.status is Status.FAILED
+    assert "its old resource is gone" in (step.error or "")
+
+
+def test_frames_are_cut_and_every_line_of_the_message_is_kept() -> None:
+    frames = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    boom()'
+    said = f"Program failed:\n{frames}\nError: a\nb"
+    assert without_traceback(said) == "Program failed:\nError: a\nb"
+
+
+def test_recorded_documents_are_whole() -> None:
+    assert document("killed.json")["version"] == 3

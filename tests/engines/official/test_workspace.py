@@ -1,0 +1,193 @@
+"""The folder, the state and the environment with which the CLI works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infra.engines.official import filestate
+from infra.engines.official.workspace import (
+    ENDPOINTS,
+    Place,
+    Workspace,
+    endpoint_settings,
+    place_of,
+    project_copy,
+    scratch,
+    workspace,
+)
+from infra.engines.protocol import CloudName, EngineError, Request
+from tests.engines.official.replay import Answer, ScriptedCli, says
+
+URL = "http://127.0.0.1:8123"
+STACK_FILE = """\
+# What this stack is for.
+config:
+  gcp:project: hai-gcp-models
+  tidepool:pools:
+    - name: tpu-ci
+      zones: {us-west4-a: 2}
+secretsprovider: gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k
+encryptedkey: c2VjcmV0
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    root = tmp_path / "checkout"
+    (root / "stacks").mkdir(parents=True)
+    (root / "stacks" / "Pulumi.ci.yaml").write_text(STACK_FILE)
+    (root / "Pulumi.yaml").write_text("name: tidepool\nruntime: python\n")
+    (root / "infra").mkdir()
+    (root / "infra" / "__main__.py").write_text("")
+    (root / ".git").mkdir()
+    return root
+
+
+def request(root: Path, cloud: CloudName = CloudName.LOCAL) -> Request:
+    url = URL if cloud is CloudName.LOCAL else None
+    return Request(root=root, home=root / ".tidepool", stack="ci", cloud=cloud, cloud_url=url)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".tidepool" not in path.parts
+    }
+
+
+def test_the_cli_may_write_into_the_copy_and_the_checkout_stays_as_it_was(checkout: Path) -> None:
+    before = files(checkout)
+    with project_copy(request(checkout), salt=None) as folder:
+        for name in ("Pulumi.yaml", "stacks/Pulumi.ci.yaml", "stacks/Pulumi.other.yaml"):
+            (folder / name).write_text("written by the CLI")
+    assert files(checkout) == before
+    assert list((checkout / ".tidepool" / "work").iterdir()) == []
+
+
+def test_the_copy_goes_when_the_work_in_it_fails(checkout: Path) -> None:
+    with pytest.raises(RuntimeError), project_copy(request(checkout), salt=None):
+        raise RuntimeError
+    assert list((checkout / ".tidepool" / "work").iterdir()) == []
+
+
+def test_the_copy_runs_the_same_program(checkout: Path) -> None:
+    with project_copy(request(checkout), salt=None) as folder:
+        assert (folder / "infra").resolve() == checkout / "infra"
+        assert not (folder / ".git").exists()
+        assert not (folder / ".tidepool").exists()
+
+
+def test_the_copy_keeps_every_declared_value_and_points_the_provider_at_the_local_cloud(checkout: Path) -> None:
+    with project_copy(request(checkout), salt=None) as folder:
+        settings = yaml.safe_load((folder / "stacks" / "Pulumi.ci.yaml").read_text())
+    declared = yaml.safe_load(STACK_FILE)["config"]
+    assert {key: settings["config"][key] for key in declared} == declared
+    assert settings["config"]["gcp:tpuV2CustomEndpoint"] == f"{URL}/v2alpha1/"
+
+
+def test_the_copy_is_not_encrypted_with_the_committed_key_but_with_the_states(checkout: Path) -> None:
+    with project_copy(request(checkout), salt="v1:abc") as folder:
+        settings = yaml.safe_load((folder / "stacks" / "Pulumi.ci.yaml").read_text())
+    assert settings["encryptionsalt"] == "v1:abc"
+    assert "secretsprovider" not in settings
+    assert "encryptedkey" not in settings
+
+
+@pytest.mark.parametrize("url", [URL, f"{URL}/"])
+def test_every_endpoint_is_below_the_local_cloud_with_a_version_last(url: str) -> None:
+    settings = endpoint_settings(url)
+    for key, base in ENDPOINTS.items():
+        assert settings[f"gcp:{key}"] == f"{URL}/{base}"
+        assert base.endswith("/")
+        assert base.rstrip("/").rsplit("/", 1)[-1][0] in "vb"
+
+
+def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: Path) -> None:
+    cli = ScriptedCli({"whoami": [says(Answer())]})
+    place = Place(backend="file:///nowhere", passphrase="words")
+    with workspace(request(checkout), place, cli) as work:
+        work.ask("whoami")
+    assert cli.environment["GOOGLE_APPLICATION_CREDENTIALS"] == ""
+    assert cli.environment["GOOGLE_OAUTH_ACCESS_TOKEN"] == ""
+    assert cli.environment["PULUMI_BACKEND_URL"] == "file:///nowhere"
+
+
+def test_on_google_the_cli_works_in_the_checkout_with_the_users_credentials(checkout: Path) -> None:
+    cli = ScriptedCli({"whoami": [says(Answer())]})
+    with workspace(request(checkout, CloudName.GOOGLE), Place(backend=None, passphrase="words"), cli) as work:
+        work.ask("whoami")
+    assert cli.folders == [str(checkout)]
+    assert "PULUMI_BACKEND_URL" not in cli.environment
+    assert "GOOGLE_APPLICATION_CREDENTIALS" not in cli.environment
+
+
+def test_a_passing_preview_has_a_passing_backend(checkout: Path) -> None:
+    cli = ScriptedCli({"whoami": [says(Answer())]})
+    with scratch(request(checkout), Place(backend="gs://state", passphrase="words"), cli) as work:
+        work.ask("whoami")
+        backend = Path(cli.environment["PULUMI_BACKEND_URL"].removeprefix("file://"))
+        assert backend.is_dir()
+    assert not backend.exists()
+
+
+def test_a_stack_is_made_without_becoming_the_users_selected_one() -> None:
+    cli = ScriptedCli({"stack init": [says(Answer())]})
+    Workspace(work_dir="/nowhere", pulumi_command=cli, secrets_provider="gcpkms://k").create_stack("ci")
+    assert cli.calls == ["stack init ci --no-select --secrets-provider gcpkms://k"]
+
+
+def test_the_users_backend_wins_for_the_local_cloud(checkout: Path) -> None:
+    assert place_of(request(checkout), {"PULUMI_BACKEND_URL": "file:///state"}).backend == "file:///state"
+
+
+def test_each_cloud_has_a_state_of_its_own(checkout: Path) -> None:
+    place = place_of(request(checkout), {})
+    assert place.backend == f"file://{checkout}/.tidepool/state/local"
+
+
+def test_a_shared_backend_is_refused_for_the_local_cloud(checkout: Path) -> None:
+    with pytest.raises(EngineError, match="gs://lab-state"):
+        place_of(request(checkout), {"PULUMI_BACKEND_URL": "gs://lab-state"})
+
+
+def test_on_google_the_clis_own_login_counts(checkout: Path) -> None:
+    assert place_of(request(checkout, CloudName.GOOGLE), {}).backend is None
+    assert place_of(request(checkout, CloudName.GOOGLE), {"PULUMI_BACKEND_URL": "gs://s"}).backend == "gs://s"
+
+
+def stack_files(root: Path) -> Path:
+    folder = root / ".pulumi" / "stacks" / "tidepool"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_an_attribute_file_that_a_kill_left_empty_is_removed(tmp_path: Path) -> None:
+    folder = stack_files(tmp_path)
+    (folder / "ci.json.attrs").write_text("")
+    (folder / "ci.json.bak.attrs").write_text('{"md5":"a"}')
+    said = filestate.readable(f"file://{tmp_path}", "ci", "words")
+    assert sorted(path.name for path in folder.iterdir()) == ["ci.json.bak.attrs"]
+    assert [each.message for each in said] == ["removed ci.json.attrs, which a killed run had left empty"]
+
+
+def test_a_backend_that_is_no_folder_is_left_alone() -> None:
+    assert filestate.readable("gs://state", "ci", "words") == ()
+    assert filestate.readable(None, "ci", "words") == ()
+    assert filestate.salt("gs://state", "ci") is None
+
+
+def test_the_salt_of_a_state_is_found(tmp_path: Path) -> None:
+    latest = {"secrets_providers": {"type": "passphrase", "state": {"salt": "v1:abc"}}}
+    (stack_files(tmp_path) / "ci.json").write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+    assert filestate.salt(f"file://{tmp_path}", "ci") == "v1:abc"
+
+
+@pytest.mark.parametrize("latest", [None, {}, {"secrets_providers": {"type": "cloud", "state": {"url": "gcpkms://k"}}}])
+def test_a_state_without_a_salt_has_none(tmp_path: Path, latest: object) -> None:
+    (stack_files(tmp_path) / "ci.json").write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+    assert filestate.salt(f"file://{tmp_path}", "ci") is None
