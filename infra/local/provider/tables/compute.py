@@ -113,6 +113,9 @@ _SUBNETWORK = {
     "creationTimestamp": text(computed=True),
     "fingerprint": text(computed=True),
     "gatewayAddress": text(computed=True),
+    "ipv6CidrRange": text(computed=True),
+    "ipv6GceEndpoint": text(computed=True),
+    "state": text(computed=True),
     "selfLink": text(computed=True),
     "subnetworkId": whole(wire="id", computed=True),
 }
