@@ -29,6 +29,10 @@ PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
 # JSON for "not set" and is dropped.
 NULL_REMOVES = frozenset({"storage"})
 
+# Services that take durations with any unit (`30d`, `12h`) and give back seconds: the Google provider passes on what a
+# program wrote and compares the two as durations.
+DURATIONS_WITH_UNITS = frozenset({"artifactregistry"})
+
 # Path prefixes that mean the same as the path without them: uploads and downloads of Cloud Storage.
 MEDIA_PREFIXES = ("upload/", "download/", "resumable/upload/")
 

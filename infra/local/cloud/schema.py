@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local.cloud.differences import IGNORED_FIELDS, NULL_REMOVES, camel
+from infra.local.cloud.differences import DURATIONS_WITH_UNITS, IGNORED_FIELDS, NULL_REMOVES, camel
 from infra.local.cloud.discovery import Api, Method, Schema
 from infra.local.cloud.errors import ApiError, JsonObject
 
@@ -23,6 +23,7 @@ _FORMATS: Mapping[str, re.Pattern[str]] = {
     "google-duration": re.compile(r"-?\d+(\.\d+)?s"),
     "byte": re.compile(r"[A-Za-z0-9+/_-]*={0,2}"),
 }
+_DURATION_WITH_UNIT = re.compile(r"\d+(\.\d+)?[smhd]")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _KINDS: Mapping[str, str] = {"string": "TYPE_STRING", "boolean": "TYPE_BOOL", "integer": "TYPE_INT32"}
 _ABSENT = object()
@@ -186,6 +187,8 @@ class _Checker:
                 return float(value) if kind == "number" else int(float(value))
             return self._refuse(where, kind, value)
         pattern = _FORMATS.get(schema.get("format", ""))
+        if schema.get("format") == "google-duration" and self._api.service in DURATIONS_WITH_UNITS:
+            pattern = _DURATION_WITH_UNIT
         if isinstance(value, int) and schema.get("format") in ("int64", "uint64"):
             value = str(value)
         if not isinstance(value, str) or (pattern and not pattern.fullmatch(value)):

@@ -39,17 +39,6 @@ _DAY = 86400.0
 _TPU_NODE = "tpu.node"
 
 
-def network_exists(cloud: Cloud, project: str, name: str) -> bool:
-    """Whether a project has a network of that short name; every project begins with `default`."""
-    begin_project(cloud, project)
-    return cloud.store.find(NETWORK, f"projects/{project}/global/networks/{name}") is not None
-
-
-def subnetwork_exists(cloud: Cloud, project: str, region: str, name: str) -> bool:
-    begin_project(cloud, project)
-    return cloud.store.find(SUBNETWORK, f"projects/{project}/regions/{region}/subnetworks/{name}") is not None
-
-
 def begin_project(cloud: Cloud, project: str) -> None:
     """Give a project its default network, once: a deleted one does not come back."""
     mark, name = f"compute.default/{project}", f"projects/{project}/global/networks/default"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, aborted, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
 from infra.local.cloud.services import bodies, policies
@@ -19,12 +18,6 @@ _ID = re.compile(r"[a-z](?=[a-z0-9-]{5,29}$)[a-z0-9-]*[a-z0-9]")
 _LONGEST_DISPLAY_NAME = 100
 _LONGEST_DESCRIPTION = 256
 _MUTABLE = frozenset({"displayName", "description"})
-
-
-def service_account_exists(cloud: Cloud, email: str) -> bool:
-    """Whether an account with this address was made; also for the services that run things as one."""
-    _, _, domain = email.partition("@")
-    return cloud.store.find(SERVICE_ACCOUNT_KIND, account_name(domain.partition(".")[0], email)) is not None
 
 
 @handles("iam.projects.serviceAccounts.create")

@@ -62,6 +62,8 @@ def get_bucket(call: Call) -> JsonObject | Response:
 
 @handles("storage.buckets.list")
 def list_buckets(call: Call) -> JsonObject:
+    if call.params.get("softDeleted"):
+        return {"kind": "storage#buckets"}
     project = call.cloud.project(call.params["project"]).id
     page = call.cloud.store.page(
         versions.BUCKET,

@@ -1,7 +1,7 @@
 """Cloud Storage: objects as the JSON API shows them: write, read, list, copy, compose, delete.
 
-Owns what a client may say of an object and how listings fold names into prefixes. Generations and preconditions are
-`storage_versions`. Source: cloud.google.com/storage/docs/json_api/v1/objects, read 2026-11.
+Owns what a client may say of an object. Nothing is soft-deleted here: what is deleted for good is gone. Generations and
+preconditions are `storage_versions`. Source: cloud.google.com/storage/docs/json_api/v1/objects, read 2026-11.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def get_object(call: Call) -> JsonObject | Response:
 @handles("storage.objects.list")
 def list_objects(call: Call) -> JsonObject:
     bucket = versions.bucket(call.cloud, call.ids["bucket"]).name
+    if call.params.get("softDeleted"):
+        return {"kind": "storage#objects"}
     prefix, noncurrent = call.params.get("prefix", ""), call.params.get("versions", False)
     page = listings.page(versions.each(call.cloud, bucket, prefix, noncurrent=noncurrent), call.params)
     answer = bodies.listing("items", [_shown(call, held) for held in page.items], page.next_token)

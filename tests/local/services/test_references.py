@@ -1,0 +1,50 @@
+"""A TPU node may refer to what exists and to nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import ApiError
+from infra.local.cloud.services import references
+from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
+from infra.local.cloud.store import Store
+
+
+@pytest.fixture
+def bare():
+    """A cloud without a server."""
+    cloud = Cloud(Store(), wall=lambda: 1_795_248_000.0)
+    yield cloud
+    cloud.store.close()
+
+
+def _node(network="default", subnetwork="default", email=""):
+    config = {"network": f"projects/lab/global/networks/{network}"}
+    if subnetwork:
+        config["subnetwork"] = f"projects/lab/regions/us-east1/subnetworks/{subnetwork}"
+    return {"networkConfig": config, "serviceAccount": {"email": email}}
+
+
+def test_the_default_network_is_always_there(bare):
+    references.check_node(bare, "lab", {})
+    references.check_node(bare, "lab", _node())
+
+
+@pytest.mark.parametrize("node", [_node(network="gone", subnetwork=""), _node(subnetwork="gone")])
+def test_a_missing_network_or_subnetwork_is_named(bare, node):
+    with pytest.raises(ApiError, match="gone") as caught:
+        references.check_node(bare, "lab", node)
+    assert caught.value.code == 400
+    with pytest.raises(ApiError, match="gone"):
+        references.check_node(bare, "lab", {"networkConfigs": [node["networkConfig"]]})
+
+
+def test_an_account_of_the_project_must_exist_and_others_are_taken_as_they_are(bare):
+    email = "pool@lab.iam.gserviceaccount.com"
+    with pytest.raises(ApiError, match=email):
+        references.check_node(bare, "lab", _node(email=email))
+    bare.store.insert(SERVICE_ACCOUNT_KIND, account_name("lab", email), {}, now=bare.now)
+    references.check_node(bare, "lab", _node(email=email))
+    references.check_node(bare, "lab", _node(email="pool@elsewhere.iam.gserviceaccount.com"))
+    references.check_node(bare, "lab", _node(email="123-compute@developer.gserviceaccount.com"))
