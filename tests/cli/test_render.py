@@ -131,7 +131,9 @@ def test_type_tokens_are_said_in_short() -> None:
 
 def test_a_partly_failed_run_says_which_pools_are_short() -> None:
     assert _printed(outcome(plans.FAILED, 4.3)) == (
-        "ci: 2 created, 1 failed, 1 skipped, 0 unchanged, in 4.3 s\n  tpu-ci us-west4-a: 2 of 3 VMs not done"
+        "ci: 2 created, 1 failed, 1 skipped, 0 unchanged, in 4.3 s\n"
+        "  tpu-ci us-west4-a: 2 of 3 VMs not done\n"
+        "What is done stays done: mend the cause and run the same command again."
     )
 
 
@@ -190,7 +192,7 @@ def test_progress_off_a_terminal_is_a_line_a_resource() -> None:
     assert written.getvalue() == (
         "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm) in 3.2 s\n"
         "FAILED create tpu-ci-us-west4-a-1: Error code 8, message: There is no more capacity in the zone us-west4-a\n"
-        "+ skipped tpu-ci-us-west4-a-2 (tpu.V2Vm)\n"
+        "  skipped tpu-ci-us-west4-a-2 (tpu.V2Vm): not begun\n"
         "+ created tpu-ci-us-east1-c-0 (tpu.V2Vm) in 2.0 s\n"
     )
 

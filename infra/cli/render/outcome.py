@@ -33,6 +33,8 @@ def outcome(run: Plan, seconds: float) -> Iterator[Text]:
     yield line.append(f", {unchanged} unchanged, in {seconds:.1f} s")
     yield from _by_pool(steps)
     yield from _errors(run)
+    if run.failed:
+        yield Text("What is done stays done: mend the cause and run the same command again.", style="yellow")
 
 
 def drift(run: Plan, seconds: float) -> Iterator[Text]:

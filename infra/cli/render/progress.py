@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group
@@ -66,9 +65,7 @@ class Progress:
             self._stack.enter_context(self._live)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def __call__(self, event: Event) -> None:
@@ -127,6 +124,8 @@ class Progress:
 
 
 def _line(step: Step) -> Text:
-    word = WORDS[step.op][1] if step.status is Status.DONE else step.status.value
+    what = f"{step.name} ({short_type(step.type)})"
+    if step.status is Status.SKIPPED:
+        return Text(f"  skipped {what}: {step.error or 'not begun'}")
     took = "" if step.seconds is None else f" in {step.seconds:.1f} s"
-    return Text(f"{SIGNS[step.op]} {word} {step.name} ({short_type(step.type)}){took}")
+    return Text(f"{SIGNS[step.op]} {WORDS[step.op][1]} {what}{took}")
