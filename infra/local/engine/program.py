@@ -49,6 +49,7 @@ def execute(
         loop = asyncio.new_event_loop()
         executor = _Inline(1) if run.preview else ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
         loop.set_default_executor(executor)
+        loop.set_exception_handler(lambda _loop, _context: None)  # the first failure is told; its echoes are not
         try:
             _configure(monitor, run, project, stack, config)
             with _uncollected():
@@ -97,7 +98,7 @@ def _uncollected() -> Generator[None]:
 
 
 def _drain(loop: asyncio.AbstractEventLoop) -> None:
-    """Let go of what a failed program left waiting, without a word about it."""
+    """Let go of what a failed program left waiting."""
     pending = asyncio.all_tasks(loop)
     for task in pending:
         task.cancel()
