@@ -31,12 +31,7 @@ class Account:
                 raise
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        try:
-            return call.send("GET", self.item.fill(call.values))
-        except ApiError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise
-            return None
+        return call.find(self.item.fill(call.values))
 
     def update(self, call: Call) -> None:
         path = self.item.fill(call.values)

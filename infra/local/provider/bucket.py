@@ -33,7 +33,7 @@ class Bucket(Rest):
     def update(self, call: Call) -> None:
         """The changed parts alone; in a merge patch null takes a block or a label away."""
         _say_liveness(call.body)
-        tops = {(self.fields[name].wire or name).split(".")[0] for name in call.changed if not self.fields[name].local}
+        tops = {path.split(".")[0] for path in self.changed_paths(call)}
         if not tops:
             return
         body = {top: call.body.get(top) for top in sorted(tops)}

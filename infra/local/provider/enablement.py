@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 
 from infra.local.provider.operations import Wait, wait
 from infra.local.provider.resource import Call, Path
-from infra.local.provider.transport import ApiError
 
 _BASE = "v1"
 
@@ -23,13 +21,8 @@ class Enablement:
         wait(call.api, Wait.LRO, _BASE, call.send("POST", f"{self._path(call)}:enable", body={}), call.deadline)
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        try:
-            found = call.send("GET", self._path(call))
-        except ApiError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise
-            return None
-        return found if found.get("state") == "ENABLED" else None
+        found = call.find(self._path(call))
+        return found if found and found.get("state") == "ENABLED" else None
 
     def update(self, call: Call) -> None:
         """What may change says how the API is to be disabled one day, and is nobody's business but the provider's."""

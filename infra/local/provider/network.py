@@ -71,12 +71,7 @@ class RouterNat:
         self._change(call, added)
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        try:
-            nats = call.send("GET", self._path(call)).get("nats") or []
-        except ApiError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise
-            return None
+        nats = (call.find(self._path(call)) or {}).get("nats") or []
         return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
 
     def update(self, call: Call) -> None:

@@ -55,12 +55,8 @@ class IamMember:
         self._change(call, lambda bindings: _with(bindings, grant))
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        try:
-            policy = self._policy(call)
-        except ApiError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise
-            return None
+        path, get = self._get_path(call), self.get
+        policy = call.find(path, method=get.method, query=get.query, body=get.body) or {}
         for binding in policy.get("bindings") or []:
             for member in binding.get("members", []):
                 if _is_grant(binding, member, call.values):
@@ -93,8 +89,10 @@ class IamMember:
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _policy(self, call: Call) -> Policy:
-        path = f"{self.owner.fill(call.values)}{self.get.suffix}"
-        return call.send(self.get.method, path, query=self.get.query, body=self.get.body)
+        return call.send(self.get.method, self._get_path(call), query=self.get.query, body=self.get.body)
+
+    def _get_path(self, call: Call) -> str:
+        return f"{self.owner.fill(call.values)}{self.get.suffix}"
 
     def _write(self, call: Call, owner: str, policy: Policy) -> None:
         body = {"policy": policy, **(self.put.body or {})} if self.put.wrapped else policy

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from infra.local.engine.provider import UNKNOWN
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import Field
-from infra.local.provider.transport import Api, Deadline
+from infra.local.provider.transport import Api, ApiError, Deadline
 
 _HOLE = re.compile(r"\{(\w+)\}")
 
@@ -88,6 +89,17 @@ class Call:
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
     ) -> dict[str, Any]:
         return self.api.call(method, path, self.deadline, query=query, body=body)
+
+    def find(
+        self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None, body: Any = None
+    ) -> dict[str, Any] | None:
+        """What the API answers, None where it knows no such thing (404)."""
+        try:
+            return self.send(method, path, query=query, body=body)
+        except ApiError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
 
 
 class Calls(Protocol):

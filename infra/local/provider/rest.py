@@ -50,36 +50,31 @@ class Rest:
 
         def settled() -> bool:
             nonlocal found
-            found = self._get(call)
+            found = call.find(self.path(call))
             return found is None or self.settling is None or not self.settling(found)
 
         if not settled():
             poll(call.deadline, settled)
         return found
 
-    def _get(self, call: Call) -> dict[str, Any] | None:
-        try:
-            return call.send("GET", self.path(call))
-        except ApiError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise
-            return None
-
     def update(self, call: Call) -> None:
-        sent = {name for name in call.changed if not self.fields[name].local}
-        if not sent:
+        paths = self.changed_paths(call)
+        if not paths:
             return
-        tops = {(self.fields[name].wire or name).split(".")[0] for name in sent}
-        query = (
-            {"updateMask": ",".join(sorted(self.fields[name].wire or name for name in sent))} if self.masked else None
-        )
+        tops = {path.split(".")[0] for path in paths}
         body = {top: value for top, value in call.body.items() if top in tops}
+        query = {"updateMask": ",".join(paths)} if self.masked else None
         answer = call.send("PATCH", self.path(call), query=query, body=body)
         wait(call.api, self.update_wait, self.base, answer, call.deadline)
 
     def delete(self, call: Call) -> None:
         answer = call.send("DELETE", self.path(call))
         wait(call.api, self.delete_wait, self.base, answer, call.deadline)
+
+    def changed_paths(self, call: Call) -> list[str]:
+        """Where in the body the changed properties stand; those that only the provider knows stand nowhere."""
+        changed = ((name, self.fields[name]) for name in call.changed)
+        return sorted(field.wire or name for name, field in changed if not field.local)
 
     def path(self, call: Call) -> str:
         return f"{self.base}/{self.item.fill(call.values)}"

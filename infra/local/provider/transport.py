@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -88,10 +87,6 @@ class Never:
         return False
 
 
-def _turns() -> defaultdict[str, threading.Lock]:
-    return defaultdict(threading.Lock)
-
-
 @dataclass(frozen=True, slots=True)
 class Api:
     """One root URL and its kept-alive connections; safe for many threads.
@@ -104,7 +99,7 @@ class Api:
     now: Monotonic = time.monotonic
     idle: Cancel = field(default_factory=Never)
     _pool: urllib3.HTTPConnectionPool = field(init=False, repr=False)
-    _turns: defaultdict[str, threading.Lock] = field(init=False, repr=False, default_factory=_turns)
+    _turns: dict[str, threading.Lock] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         pool = urllib3.connectionpool.connection_from_url(self.url, maxsize=self.connections, retries=False)
@@ -116,7 +111,7 @@ class Api:
 
     def turn(self, subject: str) -> AbstractContextManager[bool]:
         """One at a time for what is read, changed and written back as a whole: a policy, a router's NATs."""
-        return self._turns[subject]
+        return self._turns.setdefault(subject, threading.Lock())
 
     def call(
         self,
