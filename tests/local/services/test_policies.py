@@ -179,6 +179,20 @@ def test_an_account_of_the_own_project_must_exist(policies, client, refused):
     assert one.get().execute()["bindings"] == [binding]
 
 
+def test_a_deleted_account_stays_in_policies_as_what_it_was(policies, client):
+    one, accounts = policies["secret"], client("iam").projects().serviceAccounts()
+    made = accounts.create(name="projects/policy-lab", body={"accountId": "short-lived"}).execute()
+    role = "roles/secretmanager.secretAccessor"
+    one.put({"bindings": [{"role": role, "members": [f"serviceAccount:{made['email']}"]}]}).execute()
+    accounts.delete(name=made["name"]).execute()
+    got = one.get().execute()
+    gone = f"deleted:serviceAccount:{made['email']}?uid={made['uniqueId']}"
+    assert got["bindings"][0]["members"] == [gone]
+    accounts.create(name="projects/policy-lab", body={"accountId": "short-lived"}).execute()
+    one.put({**got, "bindings": [*got["bindings"], READER]}).execute()
+    assert one.get().execute()["bindings"] == [*got["bindings"], READER]
+
+
 def test_a_mask_keeps_what_it_leaves_out(client):
     projects = client("cloudresourcemanager").projects()
     body = {"policy": {"bindings": [READER]}, "updateMask": "bindings,etag,auditConfigs"}

@@ -77,6 +77,7 @@ def delete_account(call: Call) -> JsonObject:
     held = _found(call)
     call.cloud.store.delete(SERVICE_ACCOUNT_KIND, held.name)
     policies.forget(call.cloud, held.name)
+    policies.mark_deleted(call.cloud, held.name.rpartition("/")[2], _unique_id(held))
     return {}
 
 

@@ -85,6 +85,21 @@ def forget(cloud: Cloud, name: str) -> None:
     cloud.store.delete(KIND, name)
 
 
+def mark_deleted(cloud: Cloud, email: str, unique_id: str) -> None:
+    """Show a deleted service account as what it was in every policy that names it, as Google does.
+
+    Otherwise nobody could change such a policy: its members must exist. An account made again gets nothing back.
+    """
+    member, mark = f"serviceAccount:{email}", f"deleted:serviceAccount:{email}?uid={unique_id}"
+    for held in list(cloud.store.each(KIND)):
+        bindings = held.body.get("bindings", [])
+        if any(member in binding["members"] for binding in bindings):
+            marked = [
+                {**each, "members": [mark if one == member else one for one in each["members"]]} for each in bindings
+            ]
+            cloud.store.replace(held, {**held.body, "bindings": marked}, now=cloud.now)
+
+
 def serve(collection: str, resolve: Callable[[Call], tuple[str, str]]) -> None:
     """Register get, set and test for resources with the usual three methods.
 
