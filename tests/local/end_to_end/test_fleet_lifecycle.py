@@ -94,6 +94,13 @@ def test_one_failing_zone_does_not_hold_up_the_others(world: World, cloud: TestC
     assert_as_declared(world, cloud, fleet)
 
 
+def test_a_service_that_fails_every_tenth_call_is_got_through(world: World, cloud: TestCloud) -> None:
+    cloud.control.fail("error", code=503, probability=0.1, seed=3)
+    assert complaints(world.up(vms(20))) == []
+    cloud.control.mend()
+    assert_as_declared(world, cloud, vms(20))
+
+
 def test_labels_are_never_in_the_state_in_clear_where_they_are_secret(world: World) -> None:
     world.up(vms(1, labels={"owner": "somebody-in-particular"}))
     outputs = world.recorded()[FIRST]["outputs"]

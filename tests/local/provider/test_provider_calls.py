@@ -60,6 +60,28 @@ def test_labels_and_metadata_change_in_place(vm: Any, provider: Any, virtual: An
     assert outputs["labels"] == {"pool": "b"}
 
 
+def test_labels_of_the_providers_settings_reach_vms_that_exist(
+    vm: Any, provider: Any, virtual: Any, cloud: Any
+) -> None:
+    inputs, outputs = vm
+    other = provider.configured({"defaultLabels": {"team": "infra"}})
+    assert set(other.diff(VM, NODE, inputs, outputs, inputs).detailed) == {"pulumiLabels.team"}
+    outputs = other.update(VM, NODE, inputs, outputs, inputs, None, virtual)
+    assert cloud.control.nodes()[0]["labels"]["team"] == "infra"
+    assert outputs["labels"] == {"pool": "tpu-ci"}
+    assert other.diff(VM, NODE, inputs, outputs, inputs).detailed == {}
+    provider.update(VM, NODE, inputs, outputs, inputs, None, virtual)
+    assert "team" not in cloud.control.nodes()[0]["labels"]
+
+
+def test_an_import_writes_one_of_two_ways_to_say_an_accelerator(vm: Any, provider: Any) -> None:
+    read = provider.read(VM, NODE, {})
+    assert read.outputs["acceleratorType"] == "v5litepod-4"
+    assert read.inputs["acceleratorConfig"]["topology"] == "2x2"
+    assert "acceleratorType" not in read.inputs
+    assert read.inputs["labels"] == {"pool": "tpu-ci"}
+
+
 def test_a_client_side_change_makes_no_call_but_the_read(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
     inputs, outputs = vm
     wanted = checked(provider, deletionPolicy="ABANDON")
