@@ -17,6 +17,7 @@ from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixReader
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registries import Registries, RegistriesArgs, Registry
+from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
 from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
 from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
 from infra.components.services import Services, ServicesArgs
@@ -26,7 +27,7 @@ from infra.model.errors import ConfigError
 from infra.model.network import subnet_cidr
 from infra.model.node import node_spec
 from infra.model.schema import Pool, StackConfig
-from infra.model.stack import siblings, stack_from_pulumi
+from infra.model.stack import load_stack, siblings, stack_from_pulumi
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = Path(__file__).resolve().parent / "fleet" / "runner" / "stub.sh"
@@ -36,9 +37,11 @@ def run() -> None:
     """Declare the stack that the Pulumi runtime is running. What a person can mend is said without a traceback."""
     try:
         config = _config()
+        elsewhere = config.registry_stack
+        registry = load_stack(ROOT, elsewhere.rpartition("/")[2]) if elsewhere else None
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
-    declare(config)
+    declare(config, registry=registry)
 
 
 def _config() -> StackConfig:
@@ -47,8 +50,11 @@ def _config() -> StackConfig:
     return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(ROOT, stack))
 
 
-def declare(config: StackConfig) -> None:
-    """Every resource and every output of one stack."""
+def declare(config: StackConfig, *, registry: StackConfig | None = None) -> None:
+    """Every resource and every output of one stack.
+
+    registry: the stack whose repositories this one uses (`registry_stack`), None where they are its own.
+    """
     ready = pulumi.ResourceOptions(depends_on=[Services("services", ServicesArgs(project=config.project))])
     network = Network("network", _network(config), ready)
     identities = Identities("identities", IdentitiesArgs(project=config.project, identities=_identities(config)), ready)
@@ -59,7 +65,7 @@ def declare(config: StackConfig) -> None:
         RunnerPool(pool.name, _pool(config, pool, network, identities), ready)
 
     pulumi.export("pools", {pool.name: _pool_output(config, pool) for pool in config.pools})
-    pulumi.export("registries", _registry_paths(config, identities, ready))
+    pulumi.export("registries", _images(config, registry, identities, ready))
     pulumi.export("identities", identities.emails)
     pulumi.export(
         "manifest",
@@ -187,30 +193,66 @@ def _pool_output(config: StackConfig, pool: Pool) -> dict[str, Any]:
     }
 
 
-def _registry_paths(
-    config: StackConfig, identities: Identities, ready: pulumi.ResourceOptions
+def _images(
+    config: StackConfig, registry: StackConfig | None, identities: Identities, ready: pulumi.ResourceOptions
 ) -> pulumi.Input[Mapping[str, Any]]:
-    """Docker paths by location and repository: this stack's own, or those of the stack that it names."""
-    if config.registry_stack is not None:
-        return pulumi.StackReference(config.registry_stack).require_output("registries")
-    declared = _registries(config, identities)
-    if not declared:
+    """Docker paths by location and repository: this stack's own, or those of the stack that it names.
+
+    Pools read every repository, so that a zone can come or go without a grant. Only the builder of the stack that
+    owns a repository writes it, and nobody writes a mirror.
+    """
+    owner = registry or config
+    if not _places(owner):
         return {}
-    args = RegistriesArgs(project=config.project, labels=_labels(config), registries=declared)
-    return Registries("registries", args, ready).paths
+    ids: Mapping[tuple[str, str], pulumi.Input[str]]
+    paths: pulumi.Output[Any]
+    if registry is None:
+        made = Registries("registries", _registries(config), ready)
+        ids, paths = made.ids, made.paths
+    else:
+        ids = {place: place[1] for place in _places(registry)}
+        paths = pulumi.StackReference(str(config.registry_stack)).require_output("registries")
+    access = [(_pool_key(pool), Access.READS, place) for pool in config.pools for place in _places(owner)]
+    if registry is None:
+        access += [("builder", Access.WRITES, place) for place in _pushed(config)]
+    grants = tuple(
+        RegistryGrant(
+            who=_grantee(key),
+            member=identities.member(key),
+            access=kind,
+            location=place[0],
+            repository=place[1],
+            repository_id=ids[place],
+        )
+        for key, kind, place in access
+    )
+    RegistryGrants("registry-grants", RegistryGrantsArgs(project=owner.project, grants=grants), ready)
+    return paths
 
 
-def _registries(config: StackConfig, identities: Identities) -> tuple[Registry, ...]:
-    """Each repository in each region, and the mirrors. Pools read them all, so that a zone can move without a grant."""
-    readers = {_grantee(key): identities.member(key) for key in map(_pool_key, config.pools)}
+def _pushed(config: StackConfig) -> list[tuple[str, str]]:
+    """Location and name of every repository that images are pushed to."""
+    if config.registries is None:
+        return []
+    return [
+        (region, repository.name)
+        for region in config.registries.regions
+        for repository in config.registries.repositories
+    ]
+
+
+def _places(config: StackConfig) -> list[tuple[str, str]]:
+    """Location and name of every repository, mirrors too."""
+    return _pushed(config) + [(location, mirror.name) for mirror in config.mirrors for location in mirror.locations]
+
+
+def _registries(config: StackConfig) -> RegistriesArgs:
     repositories = [
         Registry(
             location=region,
             repository=repository.name,
             description=repository.description,
             cleanup=repository.cleanup,
-            readers=readers,
-            writers={"builder": identities.member("builder")},
         )
         for region in (config.registries.regions if config.registries else ())
         for repository in (config.registries.repositories if config.registries else ())
@@ -222,9 +264,8 @@ def _registries(config: StackConfig, identities: Identities) -> tuple[Registry, 
             description=f"Pull-through mirror of {mirror.upstream}",
             cleanup=mirror.cleanup,
             upstream=mirror.upstream,
-            readers=readers,
         )
         for mirror in config.mirrors
         for location in mirror.locations
     ]
-    return (*repositories, *mirrors)
+    return RegistriesArgs(project=config.project, labels=_labels(config), registries=(*repositories, *mirrors))

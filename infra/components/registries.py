@@ -1,13 +1,13 @@
 """Image registries: Docker repositories near the VMs, and pull-through mirrors of public registries.
 
-Owns repositories, how long they keep images, and who may read or write which. Never deletes one: a change of format,
-mode, region or name would replace a repository and lose its images, and protection refuses it.
+Owns repositories and how long they keep images; who may read or write them is `registry_grants`. Never deletes one: a
+change of format, mode, region or name would replace a repository and lose its images, and protection refuses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -17,8 +17,6 @@ import pulumi_gcp as gcp
 from infra.model.names import docker_path
 from infra.model.schema import Cleanup, MirrorCleanup
 
-READER: Final = "roles/artifactregistry.reader"
-WRITER: Final = "roles/artifactregistry.writer"
 _DOCKER_HUB: Final = "docker-hub"
 
 
@@ -27,7 +25,6 @@ class Registry:
     """One repository in one location.
 
     upstream: the registry that it mirrors (`docker-hub` or an https URL), None where images are pushed.
-    readers, writers: IAM members by the name that says who.
     """
 
     location: str
@@ -35,8 +32,6 @@ class Registry:
     description: str
     cleanup: Cleanup | MirrorCleanup | None
     upstream: str | None = None
-    readers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    writers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -53,20 +48,25 @@ class RegistriesArgs:
 
 
 class Registries(pulumi.ComponentResource):
-    """Docker repositories; `paths` has what an image name starts with, by location and repository name."""
+    """Docker repositories by location and name.
 
+    ids: each repository's own id, which is there once the repository is.
+    paths: what the names of its images start with.
+    """
+
+    ids: Mapping[tuple[str, str], pulumi.Output[str]]
     paths: pulumi.Output[Mapping[str, Mapping[str, str]]]
 
     def __init__(self, name: str, args: RegistriesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:registries:Registries", name, None, opts)
+        self.ids = {
+            (registry.location, registry.repository): self._repository(args, registry).repository_id
+            for registry in args.registries
+        }
         paths: dict[str, dict[str, pulumi.Output[str]]] = {}
-        for registry in args.registries:
-            repository = self._repository(args, registry)
-            self._grant(args.project, registry, repository, READER, "reads", registry.readers)
-            self._grant(args.project, registry, repository, WRITER, "writes", registry.writers)
-            paths.setdefault(registry.location, {})[registry.repository] = repository.repository_id.apply(
-                partial(docker_path, args.project, registry.location)
-            )
+        for (location, repository), repository_id in self.ids.items():
+            path = repository_id.apply(partial(docker_path, args.project, location))
+            paths.setdefault(location, {})[repository] = path
         self.paths = pulumi.Output.all(**{location: pulumi.Output.all(**named) for location, named in paths.items()})
         self.register_outputs({"paths": self.paths})
 
@@ -86,27 +86,6 @@ class Registries(pulumi.ComponentResource):
             labels=args.labels,
             opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
         )
-
-    def _grant(
-        self,
-        project: str,
-        registry: Registry,
-        repository: gcp.artifactregistry.Repository,
-        role: str,
-        verb: str,
-        members: Mapping[str, pulumi.Input[str]],
-    ) -> None:
-        for who, member in members.items():
-            gcp.artifactregistry.RepositoryIamMember(
-                f"{who}-{verb}-{registry.key}",
-                project=project,
-                # Not looked up from the repository: without it the provider's default region would be asked.
-                location=registry.location,
-                repository=repository.repository_id,
-                role=role,
-                member=member,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
 
 
 def _remote(upstream: str) -> gcp.artifactregistry.RepositoryRemoteRepositoryConfigArgs:

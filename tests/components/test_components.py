@@ -13,6 +13,7 @@ from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixReader
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registries import Registries, RegistriesArgs, Registry
+from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
 from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
 from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
 from infra.components.services import APIS, Services, ServicesArgs
@@ -106,11 +107,14 @@ def test_a_repository_without_clean_up_keeps_everything() -> None:
 
 
 def test_a_grant_on_a_repository_says_where_the_repository_is() -> None:
-    registry = Registry(location="us", repository="m", description="", cleanup=None, readers={"pool-a": "user:a@b.c"})
-    args = RegistriesArgs(project=LAB, labels={}, registries=(registry,))
-    grant = made(lambda: Registries("registries", args)).one("RepositoryIamMember")
-    assert (grant.inputs["location"], grant.inputs["repository"]) == ("us", "m")
-    assert grant.dependencies, "a grant waits for its repository"
+    grant = RegistryGrant(
+        who="pool-a", member="user:a@b.c", access=Access.READS, location="us", repository="m", repository_id="m"
+    )
+    args = RegistryGrantsArgs(project=LAB, grants=(grant,))
+    made_grant = made(lambda: RegistryGrants("grants", args)).one("RepositoryIamMember")
+    assert made_grant.name == "pool-a-reads-us-m"
+    assert (made_grant.inputs["location"], made_grant.inputs["repository"]) == ("us", "m")
+    assert made_grant.inputs["role"] == "roles/artifactregistry.reader"
 
 
 @pytest.mark.parametrize("nat", [True, False])

@@ -277,6 +277,22 @@ def test_a_stack_without_registries_reads_those_of_ci(stack: str) -> None:
     assert not committed(stack).of("Repository")
 
 
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_pool_may_pull_from_every_repository_that_its_stack_uses(stack: str) -> None:
+    repositories = {(r.inputs["location"], r.inputs["repositoryId"]) for r in committed("ci").of("Repository")}
+    grants = committed(stack).of("RepositoryIamMember")
+    for pool in {key for key in committed(stack).outputs["identities"] if key.startswith("pool/")}:
+        member = f"serviceAccount:{committed(stack).outputs['identities'][pool]}"
+        read = {(g.inputs["location"], g.inputs["repository"]) for g in grants if g.inputs["member"] == member}
+        assert read == repositories, pool
+
+
+def test_a_grant_waits_for_a_repository_that_the_same_run_makes() -> None:
+    program = committed("ci")
+    for grant in program.of("RepositoryIamMember"):
+        assert "Repository" in {program.resources[urn].type.split(":")[-1] for urn in grant.dependencies}
+
+
 @every_stack
 def test_the_manifest_would_make_the_very_vms_that_the_program_declares(stack: str) -> None:
     document = manifest_document(load_stack(ROOT, stack), runner_bundle())
