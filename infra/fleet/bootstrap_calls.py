@@ -29,6 +29,7 @@ from infra.fleet.bootstrap import (
     Observed,
     Target,
     Wanted,
+    lacking,
 )
 from infra.fleet.google import Api, Clients, GoogleError, execute
 
@@ -155,6 +156,8 @@ class Project:
         }
         request = self.google.api(Api.STORAGE).buckets().insert(project=self.wanted.project, body=body)
         self._make(request, f"making gs://{self.wanted.bucket}")
+        if patch := lacking(self._bucket() or {}):
+            self.apply(MendBucket(patch))
 
     def _grant(self, target: Target, added: tuple[Grant, ...]) -> None:
         """Read, add and write, again where somebody else wrote between."""
