@@ -39,13 +39,13 @@ class Builtin:
         return {"name": name, "outputs": outputs, "secretOutputNames": secret}
 
     def stack_outputs(self, name: str) -> dict[str, Any]:
-        """The outputs of a stack of this backend, by `stack`, `project/stack` or `organization/project/stack`."""
+        """The outputs of a stack of this backend, by `stack` or `organization/project/stack`."""
         parts = name.split("/")
-        organization, project, stack = [ORGANIZATION, self._project, *parts][-3:] if len(parts) < 3 else parts[-3:]
-        if len(parts) > 3 or organization != ORGANIZATION:
+        project, stack = (self._project, name) if len(parts) == 1 else (parts[-2], parts[-1])
+        if len(parts) > 1 and parts != [ORGANIZATION, project, stack]:
             raise EngineError(
                 f"stack reference {name}: a file backend knows {ORGANIZATION}/<project>/<stack> alone; write "
-                f"{ORGANIZATION}/{project}/{stack}"
+                f"{ORGANIZATION}/{self._project}/{stack}"
             )
         files = self._backend.files(project, stack)
         running = frozenset(holder.path.stem for holder in holders(files) if not holder.dead)

@@ -72,6 +72,15 @@ class Deletion:
             run.skipped(self._step(state), "not attempted: it depends on what failed")
         return [state for state in found if state not in kept]
 
+    def without_protected(self, found: Iterable[State]) -> list[State]:
+        """Without what is protected and all that must exist for it: parents, providers, what it depends on."""
+        run = self._run
+        kept = {state.urn for state in run.states.values() if state.protect and not state.delete}
+        for state in reversed(run.states.values()):  # against the order of dependency
+            if state.urn in kept:
+                kept.update(state.references())
+        return [state for state in found if state.delete or state.urn not in kept]
+
     def protected(self, found: Iterable[State]) -> bool:
         """Whether anything of it is protected; each such resource is said, and then nothing at all may be deleted."""
         any_protected = False

@@ -128,6 +128,8 @@ class Engine:
             settle(parts.run, parts.registry)
             self._check_targets(parts.run)
             found = parts.deletion.condemned()
+            if parts.run.options.exclude_protected:
+                found = parts.deletion.without_protected(found)
             if not parts.deletion.protected(found):
                 parts.deletion.execute(found)
         return self._plan(parts.run)
@@ -276,6 +278,9 @@ def _taken(dead: tuple[Any, ...]) -> list[str]:
 def _interruptible(run: Run) -> Generator[list[int]]:
     """Ctrl-C once: begin nothing new and wait for what is under way. Twice: stop waiting too."""
     presses: list[int] = []
+    said = "stopping: nothing new is begun, what is under way is awaited; Ctrl-C again stops waiting"
+    # In a thread of its own: the one that is interrupted may hold the listener's lock.
+    telling = threading.Thread(target=run.say, args=("warning", said))
 
     def pressed(number: int, _frame: object) -> None:
         presses.append(number)
@@ -283,9 +288,7 @@ def _interruptible(run: Run) -> Generator[list[int]]:
         if len(presses) > 1:
             run.cancel.set()
             return
-        # From a thread of its own: the one that was interrupted may be in the listener's lock.
-        said = "stopping: nothing new is begun, what is under way is awaited; Ctrl-C again stops waiting"
-        threading.Thread(target=run.say, args=("warning", said), daemon=True).start()
+        telling.start()
 
     if threading.current_thread() is not threading.main_thread():
         yield presses
@@ -295,3 +298,5 @@ def _interruptible(run: Run) -> Generator[list[int]]:
         yield presses
     finally:
         signal.signal(signal.SIGINT, before)
+        if presses:
+            telling.join()

@@ -64,7 +64,7 @@ class MonitorError(grpc.RpcError):
 
 
 class Monitor:
-    """One program's monitor and engine."""
+    """One program's monitor and engine. `told`: failures that are recorded already when the SDK raises them again."""
 
     def __init__(
         self, run: Run, deployment: Deployment, registry: Registry, builtin: Builtin, stack: str, project: str
@@ -75,6 +75,7 @@ class Monitor:
         self._builtin = builtin
         self._stack = stack
         self._project = project
+        self.told: set[str] = set()
 
     # ResourceMonitor
 
@@ -113,7 +114,7 @@ class Monitor:
 
         answer = self._answer(work, request)
         if answer.failed:
-            raise MonitorError(grpc.StatusCode.UNKNOWN, f"{answer.urn} could not be read")
+            raise self._told(grpc.StatusCode.NOT_FOUND, f"{answer.urn} could not be read")
         return resource_pb2.ReadResourceResponse(urn=answer.urn, properties=to_struct(answer.outputs))
 
     def RegisterResourceOutputs(  # noqa: N802
@@ -195,12 +196,16 @@ class Monitor:
             answer = work()
         except RefusedError as error:
             self._deployment.refuse(urn, request.type, request.name, str(error))
-            raise MonitorError(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
+            raise self._told(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
         except StoppedError:
             raise _stopped() from None
         if answer.failed and self._run.stopping.is_set():
             raise _stopped()
         return answer
+
+    def _told(self, code: grpc.StatusCode, details: str) -> MonitorError:
+        self.told.add(details)
+        return MonitorError(code, details)
 
     def _guard(self, work: Callable[[], Any]) -> Any:
         try:

@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import gc
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from pulumi.errors import RunError
 from pulumi.runtime import config as sdk_config
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.stack import run_in_stack
+
+from infra.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from infra.local.engine.monitor import Monitor
@@ -43,29 +46,41 @@ class _Inline(ThreadPoolExecutor):
 def execute(
     program: Callable[[], None], monitor: Monitor, run: Run, *, project: str, stack: str, config: Mapping[str, str]
 ) -> bool:
-    """Run the program to its end; True where it ended well. What it raised is an `error` diagnostic of the run."""
+    """Run the program to its end; True where it ended well.
 
-    def body() -> bool:
-        loop = asyncio.new_event_loop()
-        executor = _Inline(1) if run.preview else ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
-        loop.set_default_executor(executor)
-        loop.set_exception_handler(lambda _loop, _context: None)  # the first failure is told; its echoes are not
-        try:
-            _configure(monitor, run, project, stack, config)
-            with _uncollected():
-                loop.run_until_complete(run_in_stack(program))
-        except Exception as error:  # noqa: BLE001 - a program may raise anything, and it is its author's to see
-            if run.stopping.is_set():
-                return False
+    What it raised is an `error` diagnostic of the run, but for a ConfigError, which goes on to the caller.
+    """
+    with warnings.catch_warnings():
+        # What a failed program leaves is collected at once, so that Python has nothing to complain about later.
+        warnings.filterwarnings("ignore", r"coroutine 'Output\..*' was never awaited", RuntimeWarning)
+        ended_well = contextvars.copy_context().run(_body, program, monitor, run, project, stack, config)
+        if not ended_well:
+            gc.collect()
+    return ended_well
+
+
+def _body(
+    program: Callable[[], None], monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]
+) -> bool:
+    loop = asyncio.new_event_loop()
+    executor = _Inline(1) if run.preview else ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
+    loop.set_default_executor(executor)
+    loop.set_exception_handler(lambda _loop, _context: None)  # the first failure is told; its echoes are not
+    try:
+        _configure(monitor, run, project, stack, config)
+        with _uncollected():
+            loop.run_until_complete(run_in_stack(program))
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a program may raise anything, and it is its author's to see
+        if not run.stopping.is_set() and str(error) not in monitor.told:
             _tell(run, error)
-            return False
-        finally:
-            _drain(loop)
-            executor.shutdown(wait=True)
-            loop.close()
-        return True
-
-    return contextvars.copy_context().run(body)
+        return False
+    finally:
+        _drain(loop)
+        executor.shutdown(wait=True)
+        loop.close()
+    return True
 
 
 def _configure(monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]) -> None:
@@ -98,11 +113,10 @@ def _uncollected() -> Generator[None]:
 
 
 def _drain(loop: asyncio.AbstractEventLoop) -> None:
-    """Let go of what a failed program left waiting."""
-    pending = asyncio.all_tasks(loop)
-    for task in pending:
-        task.cancel()
-    if pending:
+    """Let go of what a failed program left waiting, and of what that begins in its turn."""
+    while pending := asyncio.all_tasks(loop):
+        for task in pending:
+            task.cancel()
         loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
 
 
@@ -111,10 +125,6 @@ def _tell(run: Run, error: Exception) -> None:
     if isinstance(error, RunError):
         run.say("error", str(error))
         return
-    from infra.model.errors import ConfigError
-
-    if isinstance(error, ConfigError):
-        raise error
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "/site-packages/" not in frame.filename and "/asyncio/" not in frame.filename]
     place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""

@@ -34,6 +34,7 @@ class Options:
     target_dependents: what depends on a target may change too.
     continue_on_error: go on with what does not depend on a failed resource.
     refresh: read every resource first.
+    exclude_protected: destroy leaves protected resources, and what they need, instead of refusing.
     previewed: the caller has previewed this very program and found no fault; `up` then does not look again.
     """
 
@@ -42,6 +43,7 @@ class Options:
     target_dependents: bool = False
     continue_on_error: bool = True
     refresh: bool = False
+    exclude_protected: bool = False
     previewed: bool = False
 
 

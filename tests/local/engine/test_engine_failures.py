@@ -217,6 +217,7 @@ def test_a_second_ctrl_c_leaves_what_was_in_flight_to_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = FakeProvider.create
+
     def endless(self, token, inputs, timeout, cancel):
         create(self, token, inputs, timeout, cancel)
         while not cancel.wait(0.01):  # two presses at one moment are one to the operating system
