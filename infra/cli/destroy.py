@@ -22,6 +22,7 @@ from infra.engines.protocol import CloudName, EngineName
 @options.stack_argument
 @options.place_options
 @options.work_options
+@click.option("--exclude-protected", is_flag=True, help="Leave protected resources and what they need.")
 @options.yes_option
 @options.json_option
 @click.pass_context
@@ -33,28 +34,32 @@ def command(
     cloud: CloudName | None,
     targets: tuple[str, ...],
     parallel: int,
+    exclude_protected: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
     """Delete all that a stack has made. Asks first, on every cloud.
 
-    Registries and secrets are protected: while the state has them, nothing is deleted at all unless --target names
-    what shall go.
+    Registries, secrets and the fleet bucket are protected: while the state has them, nothing is deleted at all, unless
+    --exclude-protected leaves them or --target names what shall go.
     """
     session = open_session(
         stack, engine=engine, cloud=cloud, console=people(as_json=as_json), parallel=parallel, targets=targets
     )
-    work = session.engine()
+    work = session.engine(continue_on_error=True, exclude_protected=exclude_protected)
     vms = _vms(work.outputs())
     if vms and not targets:
         session.say(f"{stack} has {len(vms)} VMs: {', '.join(ranges(vms))}")
-    what = f"{len(targets)} targets of {stack}" if targets else f"everything of {stack}"
+    extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
+    what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
     with interruptible(stack, "destroy"), Progress(session.console) as progress:
         run = work.destroy(progress)
         seconds = progress.seconds
     for line in outcome(run, seconds):
         session.say(line)
+    if not exclude_protected and any("is protected" in (step.error or "") for step in run.steps):
+        session.say("Nothing was deleted: --exclude-protected deletes all that is not protected.")
     code = FAILED if run.failed else 0
     if as_json:
         machines(run_document(run, seconds=seconds, code=code))
@@ -63,5 +68,4 @@ def command(
 
 def _vms(outputs: Mapping[str, Any]) -> list[str]:
     """The VMs that the stack's outputs name."""
-    pools = outputs.get("pools", {}).values()
-    return [vm for pool in pools for zone in pool["zones"].values() for vm in zone["vms"]]
+    return [vm for pool in outputs.get("pools", {}).values() for vm in pool["vms"]]

@@ -39,8 +39,9 @@ class Session:
         """Root URL of the local cloud, None on Google."""
         return self.request.cloud_url
 
-    def engine(self, *, continue_on_error: bool = False) -> Engine:
-        return make_engine(self.choice.engine, replace(self.request, continue_on_error=continue_on_error))
+    def engine(self, *, continue_on_error: bool = False, exclude_protected: bool = False) -> Engine:
+        request = replace(self.request, continue_on_error=continue_on_error, exclude_protected=exclude_protected)
+        return make_engine(self.choice.engine, request)
 
     def say(self, line: str | Text) -> None:
         self.console.print(line, soft_wrap=True)

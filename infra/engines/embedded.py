@@ -90,6 +90,7 @@ class EmbeddedEngine:
             targets=request.targets,
             continue_on_error=request.continue_on_error,
             refresh=request.refresh,
+            exclude_protected=request.exclude_protected,
             previewed=previewed,
         )
 

@@ -45,6 +45,7 @@ class Request:
     parallel: how many resources may be worked on at once.
     targets: URNs that alone may change; empty means all.
     continue_on_error: go on with what does not depend on a failed resource.
+    exclude_protected: let destroy leave protected resources and what they need, where it else deletes nothing at all.
     refresh: read every resource from its cloud before planning.
     """
 
@@ -56,6 +57,7 @@ class Request:
     parallel: int = DEFAULT_PARALLEL
     targets: tuple[str, ...] = ()
     continue_on_error: bool = False
+    exclude_protected: bool = False
     refresh: bool = False
 
 
@@ -87,7 +89,7 @@ class Engine(Protocol):
         ...
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        """Delete every resource in the state; protected ones are refused."""
+        """Delete every resource in the state; while one is protected nothing is deleted, unless that is excluded."""
         ...
 
     def outputs(self) -> Mapping[str, Any]:

@@ -168,6 +168,17 @@ def test_destroy_keeps_everything_while_something_is_protected(fleet: Checkout) 
     assert fleet.json("preview", "ci")["summary"]["create"] == 0
 
 
+def test_destroy_can_leave_what_is_protected(fleet: Checkout) -> None:
+    document = fleet.json("destroy", "ci", "--yes", "--exclude-protected")
+    deleted = {step["type"] for step in document["steps"] if step["op"] == "delete"}
+    assert VM in deleted
+    assert "gcp:artifactregistry/repository:Repository" not in deleted
+    assert fleet.json("cloud", "status")["nodes"] == {}
+    again = fleet.json("up", "ci")
+    assert again["summary"]["create"] == document["summary"]["delete"]
+    assert fleet.json("cloud", "status")["nodes"] == {"READY": 9}
+
+
 def test_a_targeted_destroy_takes_that_vm_alone(fleet: Checkout) -> None:
     (urn,) = (step["urn"] for step in fleet.json("preview", "ci")["steps"] if step["name"] == "tpu-v4-us-central2-b-0")
     document = fleet.json("destroy", "ci", "--yes", "--target", urn)

@@ -80,7 +80,12 @@ class OfficialEngine:
         return self._change_state(listener, "refresh", {})
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        return self._change_state(listener, "destroy", {"continue_on_error": self._request.continue_on_error})
+        request = self._request
+        options = {
+            "continue_on_error": request.continue_on_error,
+            "exclude_protected": request.exclude_protected or None,
+        }
+        return self._change_state(listener, "destroy", options)
 
     def outputs(self) -> Mapping[str, Any]:
         try:
