@@ -81,6 +81,9 @@ class Store:
     """path: None keeps everything in memory. patience: seconds to wait for another process that ends."""
 
     def __init__(self, path: Path | None = None, *, patience: float = 5.0) -> None:
+        if path is not None:
+            # Secret payloads and key material lie in it.
+            path.touch(mode=0o600)
         self.connection = sqlite3.connect(
             path or ":memory:", timeout=patience, isolation_level=None, check_same_thread=False
         )

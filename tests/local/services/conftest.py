@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -33,22 +34,35 @@ def google() -> Iterator[TestCloud]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def client(google: TestCloud) -> Iterator[Client]:
-    """`client(service, version)`: a client of google-api-python-client, made once a module."""
+@contextmanager
+def _clients(url: str) -> Iterator[Client]:
     made: dict[tuple[str, str], Any] = {}
 
     def make(service: str, version: str = "v1") -> Any:
         key = (service, version)
         if key not in made:
             # Uploads take their host from the document and not from `api_endpoint`.
-            document = {**_document(service, version), "rootUrl": f"{google.url}/"}
+            document = {**_document(service, version), "rootUrl": f"{url}/"}
             made[key] = build_from_document(document, credentials=AnonymousCredentials())
         return made[key]
 
     yield make
     for each in made.values():
         each.close()
+
+
+@pytest.fixture(scope="module")
+def client(google: TestCloud) -> Iterator[Client]:
+    """`client(service, version)`: a client of google-api-python-client, made once a module."""
+    with _clients(google.url) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def still_client() -> Iterator[Client]:
+    """As `client`, of a cloud whose clock stands still."""
+    with running_cloud() as still, _clients(still.url) as make:
+        yield make
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import urllib3
 
+from infra.local.cloud.store import Store
 from infra.local.cloud.testing import running_cloud
 
 
@@ -45,3 +46,22 @@ def test_payloads_keys_and_objects_survive_a_restart(tmp_path):
         assert int(again["generation"]) > int(written["generation"])
         network = ask("GET", "compute/v1/projects/lab/global/networks/net")
         assert network["selfLink"] == f"{url}/compute/v1/projects/lab/global/networks/net"
+
+
+def test_nobody_else_may_read_what_is_kept(tmp_path):
+    with _served(tmp_path / "cloud.sqlite"):
+        kept = list(tmp_path.iterdir())
+        assert kept
+        assert {oct(each.stat().st_mode & 0o777) for each in kept} == {"0o600"}
+
+
+def test_a_destroyed_payload_is_kept_nowhere(tmp_path):
+    home, secret = tmp_path / "cloud.sqlite", "v1/projects/lab/secrets/s"
+    with _served(home) as (_, ask):
+        ask("POST", "v1/projects/lab/secrets?secretId=s", {"replication": {"automatic": {}}})
+        ask("POST", f"{secret}:addVersion", {"payload": {"data": base64.b64encode(b"burn after reading").decode()}})
+        ask("POST", f"{secret}/versions/1:destroy", {})
+    store = Store(home)
+    (version,) = store.each("secretmanager.version")
+    assert store.data(version.kind, version.name) == b""
+    store.close()
