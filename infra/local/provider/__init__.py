@@ -2,6 +2,15 @@
 
 Owns what the official provider does for the types that the program uses: checks, differences, calls, waits and
 outputs, so that a state written by one is understood by the other. Knows nothing of the local cloud but its root URL.
+
+Where it parts from the official provider, on purpose:
+- Operations are asked for after 50 ms rather than 10 s, and retries begin after 100 ms, since the local cloud's delays
+  are compressed. A URL at which nothing listens is given up after 15 s.
+- A create whose answer was lost and which then meets a conflict is taken for its own; the official one fails.
+- A create that outlives its timeout stays in the state; the official one forgets it and meets a conflict next time.
+- A VM that is being made or deleted is read once it is known what becomes of it.
+- A missing project or zone is found before any call. APIs are enabled one by one rather than in batches.
+- Inputs that the table does not have are refused by name.
 """
 
 from __future__ import annotations

@@ -82,6 +82,14 @@ def test_an_import_writes_one_of_two_ways_to_say_an_accelerator(vm: Any, provide
     assert read.inputs["labels"] == {"pool": "tpu-ci"}
 
 
+def test_functions_answer_from_the_api_and_the_settings(provider: Any) -> None:
+    found = provider.invoke("gcp:organizations/getProject:getProject", {})
+    assert found["projectId"] == PROJECT
+    assert found["number"].isdigit()
+    here = provider.configured({"region": "us-west4"}).invoke("gcp:organizations/getClientConfig:getClientConfig", {})
+    assert (here["project"], here["region"], here["accessToken"]) == (PROJECT, "us-west4", "")
+
+
 def test_a_client_side_change_makes_no_call_but_the_read(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
     inputs, outputs = vm
     wanted = checked(provider, deletionPolicy="ABANDON")
