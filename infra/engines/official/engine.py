@@ -22,7 +22,7 @@ from pulumi import automation
 from infra.engines.official import filestate
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
-from infra.engines.official.steps import Recorder, without_traceback
+from infra.engines.official.steps import Recorder, protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status
@@ -67,7 +67,6 @@ class OfficialEngine:
             **self._options,
             "refresh": self._request.refresh,
             "continue_on_error": self._request.continue_on_error,
-            "show_secrets": False,
         }
         recorder = Recorder(listener, planning=False)
         with self._workspace(recorder.say) as work:
@@ -77,15 +76,10 @@ class OfficialEngine:
             return _with_unreached(run, planned) if planned and run.failed else run
 
     def refresh(self, listener: Listener | None = None) -> Plan:
-        return self._change_state(listener, "refresh", {})
+        return self._change_state(listener, self._refresh)
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        request = self._request
-        options = {
-            "continue_on_error": request.continue_on_error,
-            "exclude_protected": request.exclude_protected or None,
-        }
-        return self._change_state(listener, "destroy", options)
+        return self._change_state(listener, self._destroy)
 
     def outputs(self) -> Mapping[str, Any]:
         try:
@@ -94,18 +88,34 @@ class OfficialEngine:
         except automation.StackNotFoundError:
             return {}
 
-    def _change_state(self, listener: Listener | None, operation: str, options: Mapping[str, Any]) -> Plan:
+    def _change_state(self, listener: Listener | None, change: Callable[[Workspace, Recorder], None]) -> Plan:
         recorder = Recorder(listener, planning=False)
         try:
             with self._workspace(recorder.say) as work:
                 self._settled(work, recorder, create=False)
-                options = {**self._options, **options, "show_secrets": False}
-                self._run(recorder, getattr(self._stack(work), operation), options, work)
+                change(work, recorder)
         except automation.StackNotFoundError:
             recorder.say(
                 Diagnostic(severity="info", message=f"stack {self._request.stack} has no state: nothing to do")
             )
         return self._plan(recorder)
+
+    def _refresh(self, work: Workspace, recorder: Recorder) -> None:
+        self._run(recorder, self._stack(work).refresh, self._options, work)
+
+    def _destroy(self, work: Workspace, recorder: Recorder) -> None:
+        """Where anything protected would go, refuse it and touch nothing: the CLI would delete all else first."""
+        request = self._request
+        protected = () if request.exclude_protected else protected_steps(work.exported(request.stack), request.targets)
+        for step in protected:
+            recorder.refuse(step)
+        if not protected:
+            options = {
+                **self._options,
+                "continue_on_error": request.continue_on_error,
+                "exclude_protected": request.exclude_protected or None,
+            }
+            self._run(recorder, self._stack(work).destroy, options, work)
 
     def _settled(self, work: Workspace, recorder: Recorder, *, create: bool) -> None:
         """Settle what a killed run left; make the stack where it is missing and may be made."""

@@ -109,7 +109,7 @@ class Recovery:
             self.through_locks(lambda: self._workspace.ask("stack", "import", "--file", path, "--stack", self._stack))
 
     def _export(self) -> dict[str, Any]:
-        return json.loads(self._workspace.ask("stack", "export", "--stack", self._stack))
+        return self._workspace.exported(self._stack)
 
     def _tell(self, message: str) -> None:
         self._say(Diagnostic(severity="warning", message=message))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -85,6 +85,12 @@ class Recorder:
         if said not in self._said:
             self._said[said] = None
             self._tell(said)
+
+    def refuse(self, step: Step) -> None:
+        """Record a step that was not even tried."""
+        self._errors[step.urn] = step.error or ""
+        self._ended[step.urn] = step
+        self._tell(StepEnded(step=step))
 
     @property
     def began(self) -> bool:
@@ -198,6 +204,15 @@ def plan_from_preview_json(document: str | Mapping[str, Any], *, stack: str, clo
     )
 
 
+def protected_steps(exported: Mapping[str, Any], targets: Collection[str]) -> tuple[Step, ...]:
+    """The refused deletion of each protected resource of an exported state, or of those among `targets` alone."""
+    return tuple(
+        _refused(resource)
+        for resource in exported["deployment"].get("resources") or ()
+        if resource.get("protect") and (not targets or resource["urn"] in targets)
+    )
+
+
 def without_traceback(message: str) -> str:
     """The message with Python's stack frames left out: `ValueError: boom` remains."""
     if "Traceback (most recent call last)" not in message:
@@ -276,6 +291,24 @@ def _make(
         replace_reasons=reasons,
         old_inputs=before,
         new_inputs=after,
+    )
+
+
+def _refused(resource: Mapping[str, Any]) -> Step:
+    kind, name = type_and_name(resource["urn"])
+    why = (
+        f"{resource['urn']} is protected and cannot be deleted: set protect=False on it in the program and run up, "
+        f"or run `pulumi state unprotect '{resource['urn']}'`"
+    )
+    return Step(
+        op=Op.DELETE,
+        urn=resource["urn"],
+        type=kind,
+        name=name,
+        old_inputs=values.inputs(resource.get("inputs")),
+        status=Status.FAILED,
+        seconds=0.0,
+        error=why,
     )
 
 

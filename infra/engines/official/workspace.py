@@ -6,6 +6,7 @@ point the official Google provider at the local cloud, and the environment. Does
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -69,6 +70,10 @@ class Workspace(automation.LocalWorkspace):
     def ask(self, *args: str) -> str:
         """What one CLI command prints."""
         return self._run_pulumi_cmd_sync(list(args)).stdout
+
+    def exported(self, stack_name: str) -> dict[str, Any]:
+        """The stack's state, its secrets as ciphertext; the Automation API's own export has them in clear."""
+        return json.loads(self.ask("stack", "export", "--stack", stack_name))
 
 
 class Stack(automation.Stack):

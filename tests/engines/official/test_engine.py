@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -190,10 +191,31 @@ def test_a_stack_without_state_has_nothing_to_do(request_: Request, operation: s
     assert cli.asked("stack init") == []
 
 
-def test_a_protected_resource_is_told_by_destroy(request_: Request) -> None:
-    cli = ScriptedCli(script(destroy=says(Answer(events="destroy-protected", code=255))))
+def protected(name: str) -> Reply:
+    exported = json.loads(nothing_in_flight())
+    for resource in exported["deployment"]["resources"]:
+        resource["protect"] = resource["urn"].endswith(f"::{name}")
+    return says(Answer(stdout=json.dumps(exported)))
+
+
+def test_a_protected_resource_keeps_all_of_the_stack(request_: Request) -> None:
+    cli = ScriptedCli(script(stack_export=protected("runners")))
     run = engine(request_, cli).destroy()
-    assert [step.name for step in run.steps if step.status is Status.FAILED] == ["runners"]
+    assert [(step.name, step.op, step.status) for step in run.steps] == [("runners", Op.DELETE, Status.FAILED)]
+    assert "is protected" in (run.steps[0].error or "")
+    assert run.failed
+
+
+def test_all_but_the_protected_goes_where_that_is_asked_for(request_: Request) -> None:
+    cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
+    engine(replace(request_, exclude_protected=True), cli).destroy()
+    assert "--exclude-protected" in cli.asked("destroy")[0]
+
+
+def test_targets_that_are_not_protected_may_go(request_: Request) -> None:
+    cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
+    engine(replace(request_, targets=("urn:pulumi:ci::tidepool::a:b:C::vm",)), cli).destroy()
+    assert len(cli.asked("destroy")) == 1
 
 
 def test_outputs_are_asked_without_secrets(request_: Request) -> None:
