@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from infra.local.provider.codec import as_written, decode, encode, plain
@@ -50,7 +50,7 @@ def said(fields: Mapping[str, Field]) -> st.SearchStrategy[dict[str, Any]]:
 
 @pytest.mark.parametrize("token", sorted(TYPES))
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_said_comes_back(token: str, data: st.DataObject) -> None:
     fields = TYPES[token].fields
     wanted = data.draw(said(fields))
