@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -35,7 +35,7 @@ def google() -> Iterator[TestCloud]:
 
 
 @contextmanager
-def _clients(url: str) -> Iterator[Client]:
+def _clients(url: str) -> Generator[Client]:
     made: dict[tuple[str, str], Any] = {}
 
     def make(service: str, version: str = "v1") -> Any:
