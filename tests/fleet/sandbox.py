@@ -122,7 +122,7 @@ class Sandbox:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=15,
+            timeout=60,
             check=False,
         )
         said = calls.read_text().splitlines() if calls.exists() else []
