@@ -33,21 +33,24 @@ ROOT = Path(__file__).resolve().parent.parent
 STUB = Path(__file__).resolve().parent / "fleet" / "runner" / "stub.sh"
 
 
-def run() -> None:
-    """Declare the stack that the Pulumi runtime is running. What a person can mend is said without a traceback."""
+def run(root: Path = ROOT) -> None:
+    """Declare the stack that the Pulumi runtime is running. What a person can mend is said without a traceback.
+
+    root: the checkout whose other stack files the rules between stacks look at.
+    """
     try:
-        config = _config()
+        config = _config(root)
         elsewhere = config.registry_stack
-        registry = load_stack(ROOT, elsewhere.rpartition("/")[2]) if elsewhere else None
+        registry = load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     declare(config, registry=registry)
 
 
-def _config() -> StackConfig:
+def _config(root: Path) -> StackConfig:
     stack = pulumi.get_stack()
     values = {**pulumi_config.get_config_env(), **pulumi_config.CONFIG.get()}
-    return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(ROOT, stack))
+    return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(root, stack))
 
 
 def declare(config: StackConfig, *, registry: StackConfig | None = None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ class EmbeddedEngine:
             project=PROJECT,
             stack=request.stack,
             config=self._config(),
-            program=_program,
+            program=partial(_program, request.root),
             providers=self._providers(),
             passphrase=lambda: passphrase(request.home, self._environ),
             cloud=request.cloud.value,
@@ -95,8 +96,8 @@ class EmbeddedEngine:
         )
 
 
-def _program() -> None:
+def _program(root: Path) -> None:
     """The program that the pulumi CLI runs from `infra/__main__.py`; imported when first run, for it takes a second."""
     from infra.program import run
 
-    run()
+    run(root)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
 
-from tests.program.fake_engine import Built
+from infra.model.stack import pulumi_values
+from infra.program import run
+from tests.program.fake_engine import Built, build
 from tests.program.stacks import built, committed, edited, text_of
 
 VMS_IN_US_WEST4 = ["tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"]
@@ -120,3 +123,11 @@ def test_every_mistake_of_a_file_is_said_at_once_and_nothing_is_declared() -> No
     assert "v5p-9" in str(raised.value)
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__, "a person who mistyped a zone is shown no traceback"
+
+
+def test_the_other_stacks_are_those_of_the_checkout_that_is_run(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    taken = text_of("nightly").replace("nightly-v6e", "tpu-ci").replace("us-central1-b: 0", "us-central1-b: 1")
+    (tmp_path / "stacks" / "Pulumi.nightly.yaml").write_text(taken)
+    with pytest.raises(pulumi.RunError, match="nightly"):
+        build(lambda: run(tmp_path), stack="ci", config=pulumi_values(text_of("ci")))
