@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli.failures import Failure, Interruption, Refusal
+from infra.cli.render.console import say
 from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import Choice, ChoiceError, choose, observe
 from infra.engines.make import make_engine
@@ -44,7 +45,7 @@ class Session:
         return make_engine(self.choice.engine, request)
 
     def say(self, line: str | Text) -> None:
-        self.console.print(line, soft_wrap=True)
+        say(self.console, line)
 
     def ask(self, what: str, *, yes: bool) -> None:
         """Ask before `what`, as `ask` does."""
@@ -121,7 +122,7 @@ def open_session(
         choice = choose(observe(), engine, cloud)
     except ChoiceError as error:
         raise Refusal(str(error)) from None
-    console.print(Text(str(choice), style="dim"), soft_wrap=True)
+    say(console, Text(str(choice), style="dim"))
     request = Request(
         root=place.root, home=place.home, stack=stack, cloud=choice.cloud, targets=targets, refresh=refresh
     )
@@ -141,5 +142,5 @@ def local_cloud(place: Workspace, console: Console) -> str:
         started = daemon.ensure_running(place.home)
     except daemon.DaemonError as error:
         raise Failure(str(error)) from None
-    console.print(Text(f"started the local cloud at {started.url} (pid {started.pid})", style="dim"), soft_wrap=True)
+    say(console, Text(f"started the local cloud at {started.url} (pid {started.pid})", style="dim"))
     return started.url

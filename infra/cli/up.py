@@ -7,7 +7,7 @@ import click
 from infra.cli import options
 from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
-from infra.cli.failures import FAILED
+from infra.cli.failures import FAILED, Failure
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import UNCHANGING, describe
@@ -62,6 +62,8 @@ def command(
             machines(plan_document(plan) | {"exit": FAILED})
         ctx.exit(FAILED)
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
+    if declared(stack) != wanted:
+        raise Failure(f"the file of {stack} was edited while its plan was shown; nothing was changed, run up again")
     run, seconds = apply(session, plan)
     for line in outcome(run, seconds):
         session.say(line)

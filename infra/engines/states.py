@@ -80,11 +80,16 @@ def pool_states(rows: Iterable[CapacityRow], listing: Listing) -> tuple[PoolStat
 
 def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
     """Ask the TPU API of every zone that the stack uses; one zone's silence costs the others nothing."""
+    zones = sorted({zone for pool in config.pools for zone in pool.zones})
     nodes: dict[str, NodeStates] = {}
     silent: dict[str, str] = {}
-    with clients(config.project, endpoint) as google:
+    try:
+        google = clients(config.project, endpoint)
+    except GoogleError as error:
+        return Listing(nodes={}, silent=dict.fromkeys(zones, str(error)))
+    with google:
         api = google.api(Api.TPU).projects().locations().nodes()
-        for zone in sorted({zone for pool in config.pools for zone in pool.zones}):
+        for zone in zones:
             try:
                 nodes[zone] = _nodes(api, f"projects/{config.project}/locations/{zone}")
             except GoogleError as error:

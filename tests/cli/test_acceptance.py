@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from infra.cli.session import Session
 from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"
@@ -109,6 +110,18 @@ def test_another_accelerator_is_a_replacement_that_says_so(fleet: Checkout) -> N
         said = fleet.ok("preview", "ci").stdout
     assert "! REPLACE 1: each is deleted and made anew, its work is lost (1 VM, 8 chips)" in said
     assert "    acceleratorType: v6e-8 -> v6e-4  (forces the replacement)\n      tpu-v6e-europe-west4-a-0\n" in said
+
+
+def test_an_edit_between_plan_and_apply_is_refused(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def edit_while_asked(*_: object, **__: object) -> None:
+        fleet.edit("ci", COUNT, COUNT.replace("2", "9"))
+
+    monkeypatch.setattr(Session, "ask_before_google", edit_while_asked)
+    good = fleet.text("ci")
+    result = fleet.run("up", "ci")
+    fleet.path("ci").write_text(good)
+    assert result.exit_code == 1
+    assert "was edited while its plan was shown; nothing was changed" in result.stderr
 
 
 def test_a_failing_zone_costs_the_others_nothing_and_the_manifest_is_published(fleet: Checkout) -> None:

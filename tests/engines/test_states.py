@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from infra.engines import states
 from infra.engines.states import Listing, list_nodes, pool_states
+from infra.fleet.google import GoogleError
 from infra.local.cloud.testing import TestCloud
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import CapacityRow, capacity
@@ -90,3 +94,13 @@ def test_one_zone_that_refuses_costs_the_others_nothing(cloud: TestCloud) -> Non
     listing = list_nodes(_config(), cloud.url)
     assert listing.nodes == {"europe-west4-b": {"ci-europe-west4-b-0": "READY"}}
     assert "no entry" in listing.silent["us-west4-a"]
+
+
+def test_missing_credentials_silence_every_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise GoogleError("finding Google credentials", "there are none")
+
+    monkeypatch.setattr(states, "clients", refuse)
+    listing = list_nodes(_config(), None)
+    assert listing.nodes == {}
+    assert set(listing.silent) == {"us-west4-a", "europe-west4-b"}

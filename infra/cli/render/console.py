@@ -1,6 +1,7 @@
 """Where text for people goes: stdout, or stderr where stdout carries one JSON object.
 
-NO_COLOR, TERM=dumb and COLUMNS are respected (by rich). Text that is no table is never cut: a terminal folds it.
+NO_COLOR, TERM=dumb and COLUMNS are respected (by rich). Nothing is cut: a terminal gets long lines folded at words, a
+file or a pipe gets them whole.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 
 def people(*, as_json: bool) -> Console:
     """The console for text."""
     return Console(stderr=as_json, highlight=False, markup=False, emoji=False)
+
+
+def say(console: Console, line: str | Text) -> None:
+    """Print one line of text."""
+    console.print(line, soft_wrap=not console.is_terminal)
 
 
 def machines(body: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.render.console import is_live
+from infra.cli.render.console import is_live, say
 from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, short_type
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
 
@@ -75,7 +75,7 @@ class Progress:
         elif isinstance(event, StepEnded):
             self._end(event.step)
         elif isinstance(event, Diagnostic) and event.severity == "warning":
-            self._print(Text(f"warning: {event.message}", style="yellow"))
+            say(self._console, Text(f"warning: {event.message}", style="yellow"))
 
     @property
     def seconds(self) -> float:
@@ -115,12 +115,9 @@ class Progress:
                 return
             self._ended[step.status] += 1
         if step.status is Status.FAILED:
-            self._print(Text(f"FAILED {step.op.value} {step.name}: {step.error}", style="bold red"))
+            say(self._console, Text(f"FAILED {step.op.value} {step.name}: {step.error}", style="bold red"))
         elif not is_live(self._console):
-            self._print(_line(step))
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line, soft_wrap=True)
+            say(self._console, _line(step))
 
 
 def _line(step: Step) -> Text:
