@@ -153,6 +153,17 @@ def test_a_node_deleted_while_it_is_created_ends_its_create_operation(cloud: Tes
     assert cloud.control.nodes() == []
 
 
+def test_a_node_on_its_way_out_never_becomes_ready(cloud: TestCloud) -> None:
+    for index in range(12):
+        ask(cloud.url, "POST", f"/v2/{ZONE}/nodes?nodeId=vm-{index}", NODE)
+    cloud.wall.advance(0.08)
+    for index in range(12):
+        ask(cloud.url, "DELETE", f"/v2/{ZONE}/nodes/vm-{index}")
+    for _ in range(12):
+        cloud.wall.advance(0.01)
+        assert cloud.control.status()["nodes"].keys() <= {"DELETING"}
+
+
 @pytest.mark.usefixtures("made")
 def test_a_node_stops_and_starts(cloud: TestCloud, locations: Any) -> None:
     def state() -> str:
