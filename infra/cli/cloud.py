@@ -120,6 +120,7 @@ def fail(
     \b
     error      refuse with --code (429, 503, ...)
     slow       answer --late
+    lost       do it, and break off in the middle of the answer
     stockout   TPU creates answer 200 and fail for want of capacity
     operation  TPU creates answer 200 and fail with --status
     preempt    take VMs away at --per-hour
