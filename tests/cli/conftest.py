@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +57,29 @@ class Checkout:
             text=True,
         )
 
+    def at_terminal(self, *arguments: str, typed: str = "") -> tuple[int, str]:
+        """The command as a person runs it, on a colour terminal of 80 columns: exit code, and all that was drawn."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environ = self.environ | {"TERM": "xterm-256color"}
+        del environ["NO_COLOR"], environ["COLUMNS"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "infra.cli", *arguments],
+            cwd=ROOT,
+            env=environ,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        os.write(master, typed.encode())
+        drawn = bytearray()
+        while chunk := _read(master):
+            drawn += chunk
+        os.close(master)
+        return process.wait(timeout=60), drawn.decode()
+
     def ok(self, *arguments: str) -> Result:
         result = self.run(*arguments)
         assert result.exit_code == 0, result.output
@@ -71,6 +99,14 @@ class Checkout:
         text = self.text(stack)
         assert text.count(before) == 1, f"{before!r} stands {text.count(before)} times"
         self.path(stack).write_text(text.replace(before, after))
+
+
+def _read(terminal: int) -> bytes:
+    """What comes next; nothing once the other side is closed, which Linux tells as an error."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
 
 
 @pytest.fixture(scope="module")

@@ -174,6 +174,23 @@ def test_destroy_asks_and_without_a_terminal_refuses(fleet: Checkout) -> None:
     assert fleet.json("cloud", "status")["nodes"]["READY"] >= 7
 
 
+def test_a_person_is_asked_before_a_destroy_and_may_say_no(fleet: Checkout) -> None:
+    code, drawn = fleet.at_terminal("destroy", "ci", typed="n\n")
+    assert code == 1
+    assert "Deleting everything of ci on the local cloud. Go on? [y/N]: " in drawn
+    assert "error: answered no; nothing was changed" in drawn
+    assert fleet.json("cloud", "status")["nodes"]["READY"] >= 7
+
+
+def test_a_terminal_gets_live_rows_and_colour(fleet: Checkout) -> None:
+    with _edited(fleet, COUNT, COUNT.replace("2", "3")):
+        code, drawn = fleet.at_terminal("up", "ci")
+    assert code == 0
+    assert "\x1b[" in drawn
+    assert re.search(r"[01]/1 done, \d at work, 0:\d\d", re.sub(r"\x1b\[[0-9;]*m", "", drawn))
+    assert _changes(fleet.json("up", "ci")) == [("delete", "tpu-ci-us-west4-a-2")]
+
+
 def test_destroy_keeps_everything_while_something_is_protected(fleet: Checkout) -> None:
     result = fleet.run("destroy", "ci", "--yes")
     assert result.exit_code == 1

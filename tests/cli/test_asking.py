@@ -65,7 +65,7 @@ def test_root_and_home_come_from_the_environment() -> None:
 def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(checkout: Checkout) -> None:
     with checkout.start("cloud", "start") as starting:
         starting.communicate(timeout=60)
-    checkout.ok("cloud", "clock", "--compression", "60")
+    checkout.ok("cloud", "clock", "--compression", "120")
     with checkout.start("up", "ci") as process:
         while not checkout.json("cloud", "status")["nodes"].get("CREATING"):
             assert process.poll() is None, process.communicate()

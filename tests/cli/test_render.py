@@ -6,6 +6,8 @@ from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from infra.cli.render.outcome import outcome
@@ -120,6 +122,20 @@ def test_equal_looking_values_are_only_called_changed() -> None:
 
 def test_neighbouring_indexes_are_one_range() -> None:
     assert ranges(["a-0", "a-2", "a-1", "a-4", "b", "a-10", "a-11"]) == ["a-4", "a-{0..2}", "a-{10..11}", "b"]
+
+
+@settings(deadline=None)
+@given(st.sets(st.tuples(st.sampled_from(["a", "a-1", "b"]), st.integers(0, 40))))
+def test_ranges_hold_exactly_the_names(indexed: set[tuple[str, int]]) -> None:
+    def spread(text: str) -> set[str]:
+        stem, brace, run = text.partition("{")
+        low, _, high = run.rstrip("}").partition("..")
+        return {f"{stem}{index}" for index in range(int(low), int(high) + 1)} if brace else {text}
+
+    names = {f"{stem}-{index}" for stem, index in indexed}
+    shown = ranges(names)
+    assert set().union(*map(spread, shown)) == names
+    assert sum(len(spread(each)) for each in shown) == len(names)
 
 
 def test_type_tokens_are_said_in_short() -> None:
