@@ -79,6 +79,7 @@ def apply(session: Session, plan: Plan) -> tuple[Plan, float]:
     """Apply the plan with live progress; what was done, and in how many seconds of wall time."""
     changes = sum(step.op not in UNCHANGING for step in plan.steps)
     working = session.engine(continue_on_error=safe_to_continue(plan))
-    with interruptible(session.request.stack, "up"), Progress(session.console, total=changes) as progress:
+    progress = Progress(session.console, total=changes, heard=plan.diagnostics)
+    with interruptible(session.request.stack, "up"), progress:
         run = working.up(progress, planned=plan)
         return run, progress.seconds

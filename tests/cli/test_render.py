@@ -103,8 +103,17 @@ def test_a_plan_without_changes_is_one_line() -> None:
 
 
 def test_what_the_program_said_is_shown_with_the_plan() -> None:
-    said = (Diagnostic(severity="warning", message="mind this"), Diagnostic(severity="info", message="chatter"))
-    assert _described(plans.plan(diagnostics=said)).startswith("warning: mind this\n")
+    said = (Diagnostic(severity="warning", message="mind this"), Diagnostic(severity="info", message="a was in flight"))
+    assert _described(plans.plan(diagnostics=said)).startswith("warning: mind this\na was in flight\n")
+
+
+def test_what_the_plan_has_told_is_not_told_again() -> None:
+    told, new = (Diagnostic(severity="info", message=message) for message in ("told before", "new"))
+    written = StringIO()
+    with Progress(Console(file=written, width=80), heard=(told,)) as progress:
+        for said in (told, new, Diagnostic(severity="debug", message="chatter")):
+            progress(said)
+    assert written.getvalue() == "new\n"
 
 
 def test_a_long_value_is_told_by_its_length() -> None:

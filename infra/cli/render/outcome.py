@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from infra.cli.render.plan import STYLES, UNCHANGING, change_lines, short_type
+from infra.cli.render.plan import STYLES, UNCHANGING, change_lines, remark, short_type
 from infra.cli.render.progress import WORDS
 from infra.engines.capacity import VM_TYPE, place
 from infra.model.plan import Op, Plan, Status, Step
@@ -59,7 +59,7 @@ def _errors(run: Plan) -> Iterator[Text]:
     told = {step.urn for step in run.steps if step.status is Status.FAILED}
     for said in run.diagnostics:
         if said.severity == "error" and said.urn not in told:
-            yield Text(f"error: {said.message}", style="red")
+            yield remark(said)
 
 
 def _by_pool(steps: list[Step]) -> Iterator[Text]:

@@ -16,7 +16,7 @@ from typing import Any
 from rich.text import Text
 
 from infra.engines.capacity import VM_TYPE, capacity, chips_of
-from infra.model.plan import Op, Plan, PropertyChange, Step
+from infra.model.plan import Diagnostic, Op, Plan, PropertyChange, Step
 
 STYLES = {
     Op.CREATE: "green",
@@ -37,8 +37,8 @@ _INDEXED = re.compile(r"(.*-)(\d+)")
 
 def describe(plan: Plan, width: int) -> Iterator[Text]:
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
+    yield from _diagnostics(plan)
     if plan.failed:
-        yield from _diagnostics(plan)
         yield Text(f"{plan.stack}: no plan could be made; nothing was changed", style="bold red")
         return
     by_op = {op: [step for step in plan.steps if step.op is op] for op in Op}
@@ -47,7 +47,6 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
     yield from _changed(Op.REPLACE, by_op[Op.REPLACE], width)
     yield from _deleted(by_op[Op.DELETE])
     yield from _capacity(plan)
-    yield from _diagnostics(plan)
     yield headline(plan)
 
 
@@ -205,7 +204,14 @@ def _value(value: Any) -> str:
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 16]}... ({len(text):,} characters)"
 
 
+def remark(diagnostic: Diagnostic) -> Text:
+    """What an engine or a program said."""
+    if diagnostic.severity == "error":
+        return Text(f"error: {diagnostic.message}", style="red")
+    if diagnostic.severity == "warning":
+        return Text(f"warning: {diagnostic.message}", style="yellow")
+    return Text(diagnostic.message, style="dim")
+
+
 def _diagnostics(plan: Plan) -> Iterator[Text]:
-    for said in plan.diagnostics:
-        if said.severity in {"warning", "error"}:
-            yield Text(f"{said.severity}: {said.message}", style="red" if said.severity == "error" else "yellow")
+    yield from (remark(each) for each in plan.diagnostics if each.severity != "debug")

@@ -1,6 +1,6 @@
 """Work in progress: on a terminal a row per resource that is working, with counts and time; elsewhere a line each.
 
-A `Progress` is a listener for an engine. Failed resources and warnings are printed when they come, above the rows, and
+A `Progress` is a listener for an engine. Failed resources and remarks are printed when they come, above the rows, and
 stay; an error that is no resource's is told at the end, with the outcome.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import is_live, say
-from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, short_type
+from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, remark, short_type
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
 
 WORDS = {
@@ -46,12 +46,20 @@ class _Working:
 class Progress:
     """Shows an operation while it runs; use it in a `with` and hand it to the engine.
 
-    total: how many resources it will work on, None where that is not known.
+    total: how many resources it will work on, None where that is not known. heard: remarks that the plan has told.
     """
 
-    def __init__(self, console: Console, total: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        total: int | None = None,
+        heard: Collection[Diagnostic] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console = console
         self._total = total
+        self._heard = heard
         self._clock = clock
         self._begun = clock()
         self._working: dict[str, _Working] = {}
@@ -74,8 +82,8 @@ class Progress:
                 self._working[event.step.urn] = _Working(event.step, self._clock())
         elif isinstance(event, StepEnded):
             self._end(event.step)
-        elif isinstance(event, Diagnostic) and event.severity == "warning":
-            say(self._console, Text(f"warning: {event.message}", style="yellow"))
+        elif event.severity in {"info", "warning"} and event not in self._heard:
+            say(self._console, remark(event))
 
     @property
     def seconds(self) -> float:
