@@ -113,6 +113,8 @@ class Deletion:
                 done = self._delete(state, going)
             except StoppedError:
                 pass
+            except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
+                run.give_up(fault)
             finally:
                 finished.put((state, done))
 
@@ -127,6 +129,7 @@ class Deletion:
                 for free in order.after(state) if done else ():
                     pool.submit(work, free)
                     under_way += 1
+        run.raise_fatal()
         if run.stopping.is_set():
             return
         for state in order.left():

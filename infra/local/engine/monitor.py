@@ -199,6 +199,11 @@ class Monitor:
             raise self._told(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
         except StoppedError:
             raise _stopped() from None
+        except Exception:
+            raise
+        except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
+            self._run.give_up(fault)
+            raise _stopped() from None
         if answer.failed and self._run.stopping.is_set():
             raise _stopped()
         return answer
@@ -213,6 +218,11 @@ class Monitor:
         except (EngineError, ProviderError) as error:
             raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from None
         except StoppedError:
+            raise _stopped() from None
+        except Exception:
+            raise
+        except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
+            self._run.give_up(fault)
             raise _stopped() from None
 
 

@@ -56,6 +56,7 @@ def execute(
         ended_well = contextvars.copy_context().run(_body, program, monitor, run, project, stack, config)
         if not ended_well:
             gc.collect()
+    run.raise_fatal()
     return ended_well
 
 

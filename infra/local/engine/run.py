@@ -75,6 +75,7 @@ class Run:
         self.touched: set[str] = set()
         self.cancel = threading.Event()
         self.stopping = threading.Event()
+        self.fatal: BaseException | None = None
         self.lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(options.parallel)
         self._open: dict[int, tuple[OperationType, State]] = {}
@@ -88,6 +89,16 @@ class Run:
     def remember_olds(self) -> None:
         """Take the state as it is now for what the program meets: after settling and refreshing."""
         self.olds = self.snapshot.live()
+
+    def give_up(self, fault: BaseException) -> None:
+        """End the operation because of something that no one may catch; whoever runs it raises it again."""
+        self.fatal = self.fatal or fault
+        self.stopping.set()
+
+    def raise_fatal(self) -> None:
+        """Raise again what a thread of this operation could not."""
+        if self.fatal is not None:
+            raise self.fatal
 
     # What is said
 
