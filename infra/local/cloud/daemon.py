@@ -69,7 +69,8 @@ def stop(home: Path) -> bool:
     with _lock(home):
         os.kill(found.pid, signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
-        while running(home) is not None or _exists(found.pid):
+        # The record goes when nothing is served any more; the process itself may wait for its parent to notice.
+        while (home / "cloud" / "cloud.json").exists() and _exists(found.pid):
             if time.monotonic() > deadline:
                 raise DaemonError(f"the local cloud (process {found.pid}) does not end; see {_log(home)}")
             time.sleep(_PAUSE)

@@ -12,24 +12,24 @@ from typing import Any
 
 JsonObject = dict[str, Any]
 
-# google/rpc/code.proto: canonical name -> (rpc code, HTTP code). 2026-11.
-CANONICAL: Mapping[str, tuple[int, int]] = {
-    "CANCELLED": (1, 499),
-    "UNKNOWN": (2, 500),
-    "INVALID_ARGUMENT": (3, 400),
-    "DEADLINE_EXCEEDED": (4, 504),
-    "NOT_FOUND": (5, 404),
-    "ALREADY_EXISTS": (6, 409),
-    "PERMISSION_DENIED": (7, 403),
-    "RESOURCE_EXHAUSTED": (8, 429),
-    "FAILED_PRECONDITION": (9, 400),
-    "ABORTED": (10, 409),
-    "OUT_OF_RANGE": (11, 400),
-    "UNIMPLEMENTED": (12, 501),
-    "INTERNAL": (13, 500),
-    "UNAVAILABLE": (14, 503),
-    "DATA_LOSS": (15, 500),
-    "UNAUTHENTICATED": (16, 401),
+# google/rpc/code.proto: canonical name -> rpc code. 2026-11.
+CANONICAL: Mapping[str, int] = {
+    "CANCELLED": 1,
+    "UNKNOWN": 2,
+    "INVALID_ARGUMENT": 3,
+    "DEADLINE_EXCEEDED": 4,
+    "NOT_FOUND": 5,
+    "ALREADY_EXISTS": 6,
+    "PERMISSION_DENIED": 7,
+    "RESOURCE_EXHAUSTED": 8,
+    "FAILED_PRECONDITION": 9,
+    "ABORTED": 10,
+    "OUT_OF_RANGE": 11,
+    "UNIMPLEMENTED": 12,
+    "INTERNAL": 13,
+    "UNAVAILABLE": 14,
+    "DATA_LOSS": 15,
+    "UNAUTHENTICATED": 16,
 }
 
 _STATUS_OF_HTTP: Mapping[int, str] = {
@@ -103,7 +103,7 @@ class ApiError(Exception):
 
 def rpc_status(status: str, message: str, details: Sequence[JsonObject] = ()) -> JsonObject:
     """A `google.rpc.Status` object; `status` is a canonical name."""
-    body: JsonObject = {"code": CANONICAL[status][0], "message": message}
+    body: JsonObject = {"code": CANONICAL[status], "message": message}
     if details:
         body["details"] = list(details)
     return body

@@ -7,10 +7,12 @@ their own two bodies through `begin`. Effects on resources are events of the tim
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import failed_precondition, not_found, rpc_status
+from infra.local.cloud.store import opened, page_size, prefix_end, sealed
 
 if TYPE_CHECKING:
     from infra.local.cloud.cloud import Cloud
@@ -80,9 +82,18 @@ class Operations:
         """Operations whose name starts with `prefix`, sorted by name."""
         rows = self._connection.execute(
             "SELECT due, pending, finished FROM operations WHERE name >= ? AND name < ? ORDER BY name",
-            (prefix, prefix + "\U0010ffff"),
+            (prefix, prefix_end(prefix)),
         )
         return [json.loads(pending if due > self._cloud.now else finished) for due, pending, finished in rows]
+
+    def page(self, prefix: str, params: Mapping[str, Any]) -> JsonObject:
+        """One page of a `google.longrunning` listing, by `pageSize` and `pageToken`."""
+        size, after = page_size(params), opened(params.get("pageToken"))
+        rest = [each for each in self.each(prefix) if each["name"] > after]
+        answer: JsonObject = {"operations": rest[:size]}
+        if len(rest) > size:
+            answer["nextPageToken"] = sealed(rest[size - 1]["name"])
+        return answer
 
     def delete(self, name: str) -> None:
         """Forget an operation that ended. Raises 404, or 400 FAILED_PRECONDITION while it runs."""

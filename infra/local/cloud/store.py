@@ -40,8 +40,6 @@ CREATE TABLE IF NOT EXISTS counters (key TEXT PRIMARY KEY, value INTEGER NOT NUL
 """
 _COLUMNS = "kind, name, body, generation, created, updated"
 _DEFAULT_PAGE = 500
-# Sorts after every name that starts with the prefix it is put behind.
-_LAST = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ class Store:
         """Resources whose full name starts with `prefix`, in the order of their names, `after` one exclusive."""
         rows = self.connection.execute(
             f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? AND name > ? ORDER BY name",  # noqa: S608
-            (kind, prefix, prefix + _LAST, after),
+            (kind, prefix, prefix_end(prefix), after),
         )
         return map(_resource, rows)
 
@@ -176,20 +174,19 @@ class Store:
         where: Callable[[Resource], bool] = lambda _: True,
     ) -> Page:
         """One page of a listing, by the `pageSize` (or `maxResults`) and `pageToken` of the request's parameters."""
-        size = int(params.get("pageSize") or params.get("maxResults") or _DEFAULT_PAGE)
-        if size < 0:
-            raise invalid("Page size must not be negative.", field="pageSize")
+        size = page_size(params)
         chosen: list[Resource] = []
-        for resource in self.each(kind, prefix, after=_opened(params.get("pageToken"))):
+        for resource in self.each(kind, prefix, after=opened(params.get("pageToken"))):
             if where(resource):
                 if len(chosen) == size:
-                    return Page(tuple(chosen), _sealed(chosen[-1].name))
+                    return Page(tuple(chosen), sealed(chosen[-1].name))
                 chosen.append(resource)
         return Page(tuple(chosen), None)
 
     def count(self, kind: str, prefix: str = "") -> int:
         row = self.connection.execute(
-            "SELECT COUNT(*) FROM resources WHERE kind = ? AND name >= ? AND name < ?", (kind, prefix, prefix + _LAST)
+            "SELECT COUNT(*) FROM resources WHERE kind = ? AND name >= ? AND name < ?",
+            (kind, prefix, prefix_end(prefix)),
         ).fetchone()
         return int(row[0])
 
@@ -235,11 +232,32 @@ def _text(body: JsonObject) -> str:
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
 
-def _sealed(name: str) -> str:
+def prefix_end(prefix: str) -> str | bytes:
+    """What sorts after every text that begins with `prefix` and before every other that follows."""
+    kept = prefix.rstrip("\U0010ffff")
+    if not kept:
+        # SQLite sorts bytes after all text.
+        return b""
+    following = ord(kept[-1]) + 1
+    # The code points between these two are no characters.
+    return kept[:-1] + chr(0xE000 if following == 0xD800 else following)
+
+
+def page_size(params: Mapping[str, Any]) -> int:
+    """How many a listing answers at once. Raises 400."""
+    size = int(params.get("pageSize") or params.get("maxResults") or _DEFAULT_PAGE)
+    if size < 0:
+        raise invalid("Page size must not be negative.", field="pageSize")
+    return size
+
+
+def sealed(name: str) -> str:
+    """The token of the page after a name."""
     return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
 
 
-def _opened(token: str | None) -> str:
+def opened(token: str | None) -> str:
+    """The name after which a page begins. Raises 400."""
     if not token:
         return ""
     try:

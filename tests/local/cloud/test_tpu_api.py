@@ -198,6 +198,10 @@ def test_operations_are_listed_deleted_when_done_and_cancelled_while_they_run(cl
     second = locations.nodes().create(parent=ZONE, nodeId="vm-1", body=NODE).execute()["name"]
     listed = locations.operations().list(name=ZONE).execute()["operations"]
     assert [each["name"] for each in listed] == [first, second]
+    page = locations.operations().list(name=ZONE, pageSize=1).execute()
+    assert [each["name"] for each in page["operations"]] == [first]
+    page = locations.operations().list(name=ZONE, pageSize=1, pageToken=page["nextPageToken"]).execute()
+    assert ([each["name"] for each in page["operations"]], "nextPageToken" in page) == ([second], False)
     locations.operations().cancel(name=second).execute()
     assert locations.operations().get(name=second).execute()["error"]["code"] == 1
     assert [node["name"] for node in cloud.control.nodes()] == [VM]

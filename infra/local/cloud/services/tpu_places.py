@@ -55,7 +55,7 @@ def get_operation(call: Call) -> JsonObject:
 
 @handles("tpu.projects.locations.operations.list")
 def list_operations(call: Call) -> JsonObject:
-    return {"operations": call.cloud.operations.each(f"{call.params['name']}/operations/")}
+    return call.cloud.operations.page(f"{call.params['name']}/operations/", call.params)
 
 
 @handles("tpu.projects.locations.operations.delete")
