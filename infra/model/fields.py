@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr
 
@@ -115,17 +115,9 @@ def _upstream(text: str) -> str:
     return refuse("an upstream is docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
 
 
-def _keeping_nothing(value: Any) -> Any:
-    keeps = sorted(key for key in value if key.startswith("keep_")) if isinstance(value, dict) else []
-    if keeps:
-        refuse(f"a mirror has no {keeps[0]}: it would pin the upstream's mutable tags for ever", "delete_older_than")
-    return value
-
-
 # Put beside a type, for values that are mappings or may be absent.
 WRITTEN = BeforeValidator(_written)
 BY_KEY = AfterValidator(_by_key)
-KEEPING_NOTHING = BeforeValidator(_keeping_nothing)
 
 ResourceName = Annotated[
     StrictStr, _passing(names.is_resource_name, f"a name is {names.RESOURCE_NAME_RULE}", "such as tpu-ci")
@@ -142,6 +134,7 @@ LabelKey = Annotated[
 LabelValue = Annotated[
     StrictStr, _passing(names.is_label_value, f"a label's value is {names.LABEL_VALUE_RULE}", "such as my-team")
 ]
+Owner = Annotated[LabelValue, _passing(bool, "a fleet has an owner", "such as my-team")]
 
 Accelerator = Annotated[AcceleratorType, PlainValidator(_accelerator)]
 TpuGeneration = Annotated[Generation, PlainValidator(_generation)]

@@ -18,6 +18,8 @@ _BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
 _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _MAX_ACCOUNT_ID = 30
 
+PULUMI_PROJECT = "tidepool"
+
 # Objects of a fleet bucket. What VMs read stands apart from what they may not: grants go by prefix.
 MANIFEST_PREFIX = "manifests/"
 RUNNER_PREFIX = "runner/"

@@ -38,6 +38,9 @@ DERIVED_KEYS = frozenset(
     )
 )
 
+# Other ways in which people say how slices are obtained, beside `capacity`.
+_CAPACITY_KEYS = frozenset(("on-demand", "on_demand", "preemptible", "reservation", "reserved", "spot"))
+
 _MAX_SHOWN = 80
 
 
@@ -52,14 +55,12 @@ def shown(value: object) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
-def problems(
-    error: ValidationError, model: type[BaseModel], subject: Subject
-) -> Iterator[tuple[ErrorDetails, Problem]]:
-    """Each error of a validation of `model`, with the Problem that says it."""
+def problems(error: ValidationError, model: type[BaseModel], subject: Subject) -> Iterator[Problem]:
+    """Each error of a validation of `model`."""
     for detail in error.errors(include_url=False):
         # A default that depends on a refused field says nothing new.
         if detail["type"] != "default_factory_not_called":
-            yield detail, _problem(detail, model, subject)
+            yield _problem(detail, model, subject)
 
 
 def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> Problem:
@@ -70,21 +71,32 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> 
     if detail["type"] == "missing":
         return Problem(where, "", f"{loc[-1]} is required", f"{loc[-1]}: and its value (see docs/stack-file.md)")
     if detail["type"] == "extra_forbidden":
-        key = str(loc[-1])
-        if loc[0] == "pools" and key in DERIVED_KEYS:
-            return _derived_key(key, shown(value), where)
-        return unknown_key(key, shown(value), where, _keys_at(model, loc))
+        return _extra_key(str(loc[-1]), value, where, loc, model)
     if value is None:
         return Problem(where, "nothing", "a key that is written has a value", "a value, or remove the key")
     if detail["type"] == "string_type" and isinstance(value, bool | int | float):
         return Problem(where, shown(value), "text is wanted here", f'"{shown(value)}", in quotes')
     if detail["type"] == "enum":
         expected = context["expected"].replace("'", "")
-        return Problem(where, shown(value), f"{loc[-1]} is {expected}", f"one of {expected}")
+        return Problem(where, shown(value), f"{loc[-1]} is {expected}", expected)
     if detail["type"] == "refused":
         return Problem(where, shown(value), context["rule"], context["fix"])
-    rule, fix = _GENERIC.get(detail["type"], (detail["msg"], "see docs/stack-file.md"))
+    rule, fix = _SHAPES.get(detail["type"], (detail["msg"], "see docs/stack-file.md"))
     return Problem(where, shown(value), rule, fix)
+
+
+def _extra_key(key: str, value: object, where: str, loc: tuple[int | str, ...], model: type[BaseModel]) -> Problem:
+    section = loc[0]
+    if section == "pools" and key in DERIVED_KEYS:
+        return _derived_key(key, shown(value), where)
+    if section == "pools" and key in _CAPACITY_KEYS:
+        rule = "capacity alone says how slices are obtained: one kind, never two of them"
+        return Problem(where, shown(value), rule, "capacity: on-demand, spot, preemptible, or {reserved: NAME}")
+    if section == "mirrors" and key.startswith("keep_"):
+        rule = f"a mirror has no {key}: it would pin the upstream's mutable tags for ever"
+        return Problem(where, shown(value), rule, "remove the line; delete_older_than says what goes")
+    # What stands beside a secret's name may be the secret.
+    return unknown_key(key, "" if section == "secrets" else shown(value), where, _keys_at(model, loc))
 
 
 def unknown_key(key: str, value: str, where: str, known: Sequence[str]) -> Problem:
@@ -116,10 +128,12 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
     return next((model for model in found if model is not None), None)
 
 
-_GENERIC = {
+_LIST = ("a list is wanted here", "a list: one item a line, each after a hyphen; or remove the key")
+_MAPPING = ("a mapping is wanted here", "key: value lines, indented")
+_SHAPES = {
     "string_type": ("text is wanted here", "plain or quoted text"),
-    "tuple_type": ("a list is wanted here", "a list: one item a line, each after a hyphen"),
-    "mapping_type": ("a mapping is wanted here", "key: value lines, indented"),
-    "dict_type": ("a mapping is wanted here", "key: value lines, indented"),
-    "model_type": ("a mapping is wanted here", "key: value lines, indented"),
+    "tuple_type": _LIST,
+    "mapping_type": _MAPPING,
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
 }

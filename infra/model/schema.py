@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 from infra.model.catalogue import CapacityKind
 from infra.model.fields import (
     BY_KEY,
-    KEEPING_NOTHING,
     WRITTEN,
     Accelerator,
     Age,
@@ -30,6 +29,7 @@ from infra.model.fields import (
     LabelKey,
     LabelValue,
     MirrorLocation,
+    Owner,
     ProjectId,
     Reader,
     Reason,
@@ -189,7 +189,7 @@ class Mirror(_Model):
     name: ResourceName
     upstream: Upstream
     locations: tuple[MirrorLocation, ...]
-    cleanup: Annotated[MirrorCleanup | None, KEEPING_NOTHING, WRITTEN] = None
+    cleanup: Annotated[MirrorCleanup | None, WRITTEN] = None
 
 
 class SecretDecl(_Model):
@@ -211,7 +211,7 @@ class StackConfig(_Model):
 
     stack: ResourceName
     project: ProjectId
-    owner: LabelValue
+    owner: Owner
     bucket: Bucket
     vm_labels: Annotated[Mapping[LabelKey, LabelValue], BY_KEY] = Field(default_factory=dict)
     pools: tuple[Pool, ...] = ()

@@ -7,8 +7,8 @@ Owns the way from bytes to a StackConfig and the collecting of every problem on 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,17 @@ from pydantic import ValidationError
 
 from infra.model import rules, yamlfile
 from infra.model.errors import ConfigError, Problem
+from infra.model.names import PULUMI_PROJECT
 from infra.model.partial import partial_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
 from infra.model.yamlfile import YamlPath
-
-PULUMI_PROJECT = "tidepool"
 
 # What the pulumi CLI itself writes at the top of a stack file.
 _PULUMI_TOP_LEVEL = frozenset(("encryptionsalt", "secretsprovider", "encryptedkey", "environment"))
 # Namespaces of settings that are read by Pulumi or its Google provider and not by this model.
 _FOREIGN_NAMESPACES = frozenset(("gcp", "pulumi"))
 _TEXT_KEYS = frozenset(("owner", "registry_stack"))
-_MAPPING_KEYS = frozenset(("bucket", "registries", "vm_labels"))
 _KEYS = tuple(key for key in StackConfig.model_fields if key not in ("stack", "project"))
 
 
@@ -40,6 +38,7 @@ class _Input:
     source: str
     values: Mapping[str, str]
     lines: Mapping[YamlPath, int] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
 
     def subject(self, path: YamlPath) -> str:
         """Where a path stands, for people: file, line of the nearest part that is written, and the path."""
@@ -71,7 +70,8 @@ def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:
 
     What of them cannot be read is left out: a mistake in one stack's file is that stack's to mend.
     """
-    return tuple(_lenient(root, name) for name in stack_names(root) if name != stack)
+    others = (_lenient(root, name) for name in stack_names(root) if name != stack)
+    return tuple(other for other in others if other is not None)
 
 
 def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> StackConfig:
@@ -94,7 +94,10 @@ def stack_from_pulumi(
 
 def pulumi_values(text: str, *, source: str = "stack file") -> dict[str, str]:
     """What the pulumi CLI hands to a program for this stack file; ConfigError where the file cannot be read so."""
-    return dict(_from_text(text, stack="", source=source).values)
+    given = _from_text(text, stack="", source=source)
+    if given.problems:
+        raise ConfigError(given.problems)
+    return dict(given.values)
 
 
 def _path(root: Path, stack: str) -> Path:
@@ -106,18 +109,21 @@ def _source(stack: str) -> str:
 
 
 def _text(path: Path, stack: str) -> str:
+    content = path.read_bytes()
     try:
-        return path.read_text(encoding="utf-8")
+        return content.decode()
     except UnicodeDecodeError as error:
-        problem = Problem(_source(stack), str(error), "the file is UTF-8 text", "save it as UTF-8")
+        line = content[: error.start].count(b"\n") + 1
+        where = f"{_source(stack)}:{line}"
+        problem = Problem(where, f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text", "save it as UTF-8")
         raise ConfigError([problem]) from error
 
 
-def _lenient(root: Path, stack: str) -> StackConfig:
+def _lenient(root: Path, stack: str) -> StackConfig | None:
     try:
         given = _from_text(_text(_path(root, stack), stack), stack=stack, source=_source(stack))
     except ConfigError:
-        return StackConfig.model_construct(stack=stack, project="")
+        return None
     raw, _ = _decode(given)
     try:
         return StackConfig.model_validate(raw)
@@ -127,33 +133,40 @@ def _lenient(root: Path, stack: str) -> StackConfig:
 
 def _from_text(text: str, *, stack: str, source: str) -> _Input:
     document = yamlfile.read(text, source)
-    lines = {path[1:] if path[0] == "config" else path: line for path, line in document.lines.items() if path}
-    lines.setdefault((), 1)
+    lines = {yamlfile.below_config(path): line for path, line in document.lines.items()}
+    lines[()] = lines.get(("config",), 1)
     given = _Input(stack=stack, source=source, values={}, lines=lines)
-    found = list(_top_level_problems(document.data, given.subject))
+    found = [*document.problems, *_top_level_problems(document.data, given.subject)]
     config = document.data.get("config")
     if not isinstance(config, dict):
         rule = "a stack file has a config: mapping"
-        found.append(Problem(f"{source}:{lines.get((), 1)} config", "", rule, "config: with indented keys below it"))
-        config = {}
-    values: dict[str, str] = {}
-    for key, value in config.items():
-        if isinstance(value, dict) and "secure" in value:
-            rule = "no secret stands in configuration, not even encrypted"
-            found.append(Problem(given.subject((key,)), "", rule, "a container under tidepool:secrets"))
-        else:
-            values[key] = _as_pulumi_text(value)
-    if found:
+        found.append(Problem(given.subject(("config",)), "", rule, "config: with indented keys below it"))
         raise ConfigError(found)
-    return _Input(stack=stack, source=source, values=values, lines=lines)
+    found += _secure_values(config, (), given.subject)
+    values = {key: _as_pulumi_text(value) for key, value in config.items() if not _is_secure(value)}
+    return replace(given, values=values, problems=tuple(found))
 
 
-def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterable[Problem]:
+def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterator[Problem]:
     for key, value in data.items():
         if key != "config" and key not in _PULUMI_TOP_LEVEL:
             rule = "a stack file holds config: and Pulumi's own keys"
             full_key = key if ":" in key else f"{PULUMI_PROJECT}:{key}"
             yield Problem(subject((key,)), shown(value), rule, f"move it below config:, as {full_key}")
+
+
+def _is_secure(value: Any) -> bool:
+    """Whether the pulumi CLI encrypted this value (`pulumi config set --secret`)."""
+    return isinstance(value, dict) and "secure" in value
+
+
+def _secure_values(value: Any, path: YamlPath, subject: Subject) -> Iterator[Problem]:
+    if _is_secure(value):
+        rule = "no secret stands in configuration, not even encrypted"
+        yield Problem(subject(path), "", rule, "a container under tidepool:secrets")
+    elif isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _secure_values(item, (*path, step), subject)
 
 
 def _as_pulumi_text(value: Any) -> str:
@@ -169,7 +182,7 @@ def _as_pulumi_text(value: Any) -> str:
 
 
 def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
-    """The fields of a StackConfig as plain data, and what could not be made into such a field.
+    """The fields of a StackConfig as plain data, and the keys that are no such field.
 
     Values of keys that are not ours are never repeated: the CLI hands over decrypted secrets too.
     """
@@ -182,27 +195,30 @@ def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
             raw["project"] = text
         elif not colon:
             rule = "a key of config: has a namespace"
-            found.append(Problem(given.subject(path), full_key, rule, f"{PULUMI_PROJECT}:{full_key}"))
+            found.append(Problem(given.subject(path), "", rule, f"{PULUMI_PROJECT}:{full_key}"))
         elif namespace == PULUMI_PROJECT:
             if key not in _KEYS:
-                found.append(unknown_key(key, full_key, given.subject(path), _KEYS))
+                found.append(unknown_key(key, "", given.subject(path), _KEYS))
             elif key in _TEXT_KEYS:
                 raw[key] = text
             else:
-                try:
-                    raw[key] = json.loads(text)
-                except ValueError:
-                    rule = f"{key} is {'a mapping' if key in _MAPPING_KEYS else 'a list'}"
-                    found.append(Problem(given.subject(path), shown(text), rule, "see docs/stack-file.md"))
+                raw[key] = _structure(text)
         elif namespace not in _FOREIGN_NAMESPACES:
             rule = f"keys are {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
-            found.append(Problem(given.subject(path), full_key, rule, "remove the line"))
+            found.append(Problem(given.subject(path), "", rule, "remove the line"))
     return raw, found
+
+
+def _structure(text: str) -> Any:
+    """A structured value; text that is none stays as it is, and the schema says what is wanted in its place."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
     raw, found = _decode(given)
-    undecoded = {key for key in _KEYS if f"{PULUMI_PROJECT}:{key}" in given.values} - set(raw)
 
     def subject(path: YamlPath) -> str:
         if path[:1] in ((), ("stack",)):
@@ -213,11 +229,12 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
     try:
         config = StackConfig.model_validate(raw)
     except ValidationError as error:
-        found += [
-            problem for detail, problem in problems(error, StackConfig, subject) if detail["loc"][0] not in undecoded
-        ]
+        found += problems(error, StackConfig, subject)
         config = partial_stack(raw)
     found += rules.broken(config, siblings, subject)
+    # A value that could not be read as it is written is wrong for that alone.
+    unread = {problem.subject for problem in given.problems}
+    found = [*given.problems, *(problem for problem in found if problem.subject not in unread)]
     if found:
         raise ConfigError(found)
     return config

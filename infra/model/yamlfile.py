@@ -1,6 +1,6 @@
 """YAML text to plain data, with the line of every value, and nothing that a reader of the file could misunderstand.
 
-Owns syntax: refuses tabs, duplicate keys, aliases, explicit tags, empty and multi-document files. Does not own meaning.
+Owns syntax: tabs, duplicate keys, aliases, tags, empty and multi-document files are refused. Does not own meaning.
 
 Scalars resolve as in YAML 1.2, as the pulumi CLI reads them: `no` and `on` are text. Numbers that readers of YAML take
 differently, such as `017` and `1_000`, are refused.
@@ -9,11 +9,13 @@ differently, such as `017` and `1_000`, are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
+from yaml.resolver import Resolver
 
 from infra.model.errors import ConfigError, Problem
 
@@ -27,6 +29,7 @@ _AMBIGUOUS = re.compile(r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _CORE_TAGS = "tag:yaml.org,2002:"
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_RESOLVER = Resolver()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +38,49 @@ class Document:
 
     data: dict[str, Any]
     lines: Mapping[YamlPath, int]
+    problems: tuple[Problem, ...]
+    """Mistakes of syntax that do not keep the rest from being read: it can be judged in the same go."""
 
 
 def read(text: str, source: str) -> Document:
-    """Parse one file; ConfigError with everything wrong in its syntax, `source` being how people call the file."""
-    tabs = [number for number, line in enumerate(text.splitlines(), start=1) if "\t" in line]
-    if tabs:
-        raise ConfigError(
-            Problem(f"{source}:{line}", "a tab", "YAML is laid out with spaces", "two spaces a level") for line in tabs
-        )
+    """Parse one file; ConfigError where nothing of it can be read, `source` being how people call the file."""
+    problems = list(_tabs(text, source))
+    if any(line.lstrip(" ").startswith("\t") for line in text.splitlines()):
+        raise ConfigError(problems)  # the layout is unknown, and with it what belongs to what
     try:
-        root = yaml.compose(text, Loader=_LOADER)
-    except yaml.MarkedYAMLError as error:
-        raise ConfigError([_syntax_problem(error, source)]) from error
+        root = yaml.compose(text.replace("\t", " "), Loader=_LOADER)
     except yaml.YAMLError as error:
-        raise ConfigError([Problem(source, str(error), "the file is valid YAML", "plain UTF-8 text")]) from error
+        raise ConfigError([*problems, _syntax_problem(error, text, source)]) from error
     if root is None:
-        raise ConfigError([Problem(source, "empty", "a stack file has a config: mapping", "see docs/stack-file.md")])
+        fix = "config: with gcp:project, tidepool:owner and tidepool:bucket below it (see docs/stack-file.md)"
+        raise ConfigError([Problem(source, "empty", "a stack file has a config: mapping", fix)])
     reader = _Reader(source)
     try:
         data = reader.value(root, ())
     except RecursionError as error:
-        raise ConfigError([Problem(source, "nested too deeply", "a stack file is a few levels deep", "")]) from error
+        rule, fix = "a stack file is a few levels deep", "the keys of docs/stack-file.md"
+        raise ConfigError([Problem(source, "nested too deeply", rule, fix)]) from error
+    problems += reader.problems
     if not isinstance(data, dict):
-        reader.problems.append(
-            Problem(f"{source}:1", type(data).__name__, "the file is one mapping of keys to values", "config: first")
-        )
-    if reader.problems:
-        raise ConfigError(reader.problems)
-    return Document(data=data, lines=reader.lines)
+        rule = "the file is one mapping of keys to values"
+        raise ConfigError([*problems, Problem(f"{source}:1", type(data).__name__, rule, "config: first")])
+    return Document(data=data, lines=reader.lines, problems=tuple(problems))
 
 
-def _syntax_problem(error: yaml.MarkedYAMLError, source: str) -> Problem:
-    mark = error.problem_mark or error.context_mark
+def _tabs(text: str, source: str) -> Iterator[Problem]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if "\t" in line:
+            yield Problem(f"{source}:{number}", "a tab", "YAML is laid out with spaces", "two spaces a level")
+
+
+def _syntax_problem(error: yaml.YAMLError, text: str, source: str) -> Problem:
+    rule = "the file is one valid YAML document"
+    if isinstance(error, ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return Problem(f"{source}:{line}", f"{error.reason} (#x{error.character:04x})", rule, "remove the character")
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     subject = f"{source}:{mark.line + 1}" if mark else source
-    return Problem(subject, error.problem or str(error), "the file is one valid YAML document", "mend this line")
+    return Problem(subject, getattr(error, "problem", None) or str(error), rule, "mend this line")
 
 
 class _Reader:
@@ -82,42 +93,53 @@ class _Reader:
         self._seen: set[int] = set()
 
     def value(self, node: yaml.Node, path: YamlPath) -> Any:
-        self.lines.setdefault(path, node.start_mark.line + 1)
         if id(node) in self._seen:
-            self._refuse(node, path, "an alias (*name)", "every value is written where it counts", "the value itself")
+            # The node is the anchor's, and so is its mark: the nearest line that is this value's own is its parent's.
+            line = self.lines.get(path) or self.lines[path[:-1]]
+            self._refuse(line, path, "an alias (*name)", "every value is written where it counts", "the value itself")
             return None
         self._seen.add(id(node))
-        if not node.tag.startswith(_CORE_TAGS):
-            self._refuse(node, path, node.tag, "values carry no tags of their own", "the plain value")
+        line = self.lines.setdefault(path, node.start_mark.line + 1)
+        if node.tag != _untagged(node):
+            tag = node.tag.replace(_CORE_TAGS, "!!")
+            self._refuse(line, path, tag, "values carry no tags of their own", "the plain value")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode) and not node.style and _AMBIGUOUS.fullmatch(node.value):
             rule = "YAML readers differ on this; a number is plain decimal, text like it is quoted"
-            self._refuse(node, path, node.value, rule, f'a plain number, or "{node.value}"')
+            self._refuse(line, path, node.value, rule, f'a plain number, or "{node.value}"')
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, path: YamlPath) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._refuse(key_node, path, "a key that is no text", "keys are text", "a plain key")
+                self._refuse(line, path, "a key that is no text", "keys are text", "a plain key")
                 continue
             key = key_node.value
             here = (*path, key)
             if key in mapping:
                 first = self.lines[here]
                 rule = f"a key stands once; line {first} has it already"
-                self._refuse(key_node, here, "duplicate key", rule, "one of the two lines")
+                self._refuse(line, here, "duplicate key", rule, "one of the two lines")
                 continue
-            self.lines[here] = key_node.start_mark.line + 1
+            self.lines[here] = line
             mapping[key] = self.value(value_node, here)
         return mapping
 
-    def _refuse(self, node: yaml.Node, path: YamlPath, value: str, rule: str, fix: str) -> None:
-        subject = f"{self._source}:{node.start_mark.line + 1} {render(path)}"
+    def _refuse(self, line: int, path: YamlPath, value: str, rule: str, fix: str) -> None:
+        subject = f"{self._source}:{line} {render(below_config(path))}".rstrip()
         self.problems.append(Problem(subject, value, rule, fix))
+
+
+def _untagged(node: yaml.Node) -> str:
+    """The tag that PyYAML gives this node where the file writes none."""
+    if isinstance(node, yaml.ScalarNode) and node.style:
+        return _RESOLVER.DEFAULT_SCALAR_TAG
+    return _RESOLVER.resolve(type(node), node.value, (True, False))
 
 
 def _scalar(node: yaml.Node) -> Any:
@@ -131,6 +153,11 @@ def _scalar(node: yaml.Node) -> Any:
     if _INT.fullmatch(text):
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def below_config(path: YamlPath) -> YamlPath:
+    """The path as Pulumi and people call it: from its namespaced key on, without the `config` that all keys share."""
+    return path[1:] if len(path) > 1 and path[0] == "config" else path
 
 
 def render(path: YamlPath) -> str:

@@ -100,8 +100,17 @@ def test_a_key_that_pulumi_hands_over_and_no_file_has_is_placed_without_a_line()
 
 def test_text_that_is_no_structure_is_refused() -> None:
     values = pulumi_values(stack_text()) | {"tidepool:pools": "[not json"}
-    with pytest.raises(ConfigError, match="pools is a list"):
+    with pytest.raises(ConfigError, match="a list is wanted"):
         stack_from_pulumi(values, project="tidepool", stack="ci")
+
+
+@pytest.mark.parametrize("text", ["", "null", "5", '"text"', "[" * 100_000, "NaN", "{}"])
+@pytest.mark.parametrize("key", ["pools", "reservations", "quotas", "mirrors", "secrets"])
+def test_whatever_stands_for_a_list_is_refused_in_its_place_alone(key: str, text: str) -> None:
+    values = pulumi_values(stack_text()) | {f"tidepool:{key}": text}
+    with pytest.raises(ConfigError) as caught:
+        stack_from_pulumi(values, project="tidepool", stack="ci")
+    assert [problem.subject for problem in caught.value.problems] == [f"stacks/Pulumi.ci.yaml tidepool:{key}"]
 
 
 def test_the_value_of_an_unknown_key_is_never_repeated_since_it_may_be_a_secret() -> None:

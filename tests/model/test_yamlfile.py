@@ -9,9 +9,13 @@ from infra.model.errors import ConfigError, Problem
 
 
 def refused(text: str) -> tuple[Problem, ...]:
-    with pytest.raises(ConfigError) as caught:
-        yamlfile.read(text, "f.yaml")
-    return caught.value.problems
+    """What is wrong with the text, whether or not the rest of it could be read."""
+    try:
+        problems = yamlfile.read(text, "f.yaml").problems
+    except ConfigError as error:
+        problems = error.problems
+    assert problems
+    return problems
 
 
 def test_every_value_has_its_line() -> None:
@@ -53,8 +57,39 @@ def test_an_alias_is_refused() -> None:
     assert "alias" in refused("a: &x [1]\nb: *x\n")[0].value
 
 
-def test_a_tag_is_refused() -> None:
-    assert "!secret" in refused("a: !secret x\n")[0].value
+def test_an_alias_is_refused_where_it_stands_and_not_where_its_anchor_does() -> None:
+    problems = refused("a: &x [1]\nb:\n  c: *x\nd:\n  - 1\n  - *x\n")
+    assert [problem.subject for problem in problems] == ["f.yaml:3 b.c", "f.yaml:4 d[1]"]
+
+
+@pytest.mark.parametrize("text", ["!secret x", "!!str 2", '!!int "2"', "!!str yes", "!!set {a: }"])
+def test_a_tag_is_refused(text: str) -> None:
+    (problem,) = refused(f"a: {text}\n")
+    assert problem.subject == "f.yaml:1 a"
+    assert problem.value.startswith("!")
+
+
+def test_what_can_still_be_read_beside_a_mistake_of_syntax_is_read() -> None:
+    document = yamlfile.read("a: 1\nb: &x 2\na: 3\nc: *x\nd: 017\te: f\n".replace("\te", "\n\ne"), "f.yaml")
+    assert document.data == {"a": 1, "b": 2, "c": None, "d": "017", "e": "f"}
+    assert [problem.subject for problem in document.problems] == ["f.yaml:3 a", "f.yaml:4 c", "f.yaml:5 d"]
+
+
+def test_a_tab_that_is_no_indentation_keeps_nothing_from_being_read() -> None:
+    document = yamlfile.read("a: 1\t# why\nb: 2\n", "f.yaml")
+    assert document.data == {"a": 1, "b": 2}
+    assert [problem.subject for problem in document.problems] == ["f.yaml:1"]
+
+
+def test_a_control_character_is_refused_with_its_line() -> None:
+    (problem,) = refused("a: b\nc: d\x07e\n")
+    assert problem.subject == "f.yaml:2"
+    assert "#x0007" in problem.value
+
+
+def test_paths_start_below_config_as_people_call_them() -> None:
+    problems = refused("config:\n  a:b: 1\n  a:b: 2\nconfig: {}\n")
+    assert [problem.subject for problem in problems] == ["f.yaml:3 a:b", "f.yaml:4 config"]
 
 
 def test_a_key_that_is_no_text_is_refused() -> None:
