@@ -244,7 +244,8 @@ def nearest_names(name: str, valid: Mapping[str, object] | tuple[str, ...]) -> t
 
 def _nearest_types(name: str) -> tuple[str, ...]:
     """Sizes near the one that was asked for where the generation is clear (also v5e-4), else names that look alike."""
-    head, _, number = name.lower().rpartition("-")
+    head, hyphen, number = name.lower().partition("-")
+    number = number if hyphen else "1"  # a generation alone: its smallest sizes
     meant = [each for each in generations() if head in (each.name, each.prefix)]
     if not meant or not number.isdecimal() or len(number) > _MAX_DIGITS:
         return nearest_names(name, accelerator_types())

@@ -11,17 +11,20 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from infra.model.schema import Mirror, Pool, Quota, Reservation, SecretDecl, StackConfig
+from infra.model.schema import Mirror, Pool, Quota, Registries, Repository, Reservation, SecretDecl, StackConfig
 
 M = TypeVar("M", bound=BaseModel)
 
+# Fields whose parts are saved one by one: a list keeps its length and order, a mapping what is right in it.
 _LISTS: Mapping[str, type[BaseModel]] = {
     "pools": Pool,
     "reservations": Reservation,
     "quotas": Quota,
+    "repositories": Repository,
     "mirrors": Mirror,
     "secrets": SecretDecl,
 }
+_MAPPINGS: Mapping[str, type[BaseModel]] = {"registries": Registries}
 
 
 def has(thing: BaseModel, *fields: str) -> bool:
@@ -31,22 +34,17 @@ def has(thing: BaseModel, *fields: str) -> bool:
 
 def partial_stack(raw: Mapping[str, Any]) -> StackConfig:
     """A StackConfig of the fields that are right; lists keep the length and order of what was written."""
-    plain = {key: value for key, value in raw.items() if key not in _LISTS}
-    config = _partial(StackConfig, plain)
-    for key, model in _LISTS.items():
-        items = raw.get(key)
-        config.__dict__[key] = tuple(_partial(model, item) for item in items) if isinstance(items, list) else ()
-    return config
+    return _partial(StackConfig, raw)
 
 
 def _partial(model: type[M], raw: object) -> M:
-    given = raw if isinstance(raw, dict) else {}
+    given = raw if isinstance(raw, Mapping) else {}
     valid: dict[str, Any] = {}
-    refused = set(model.model_fields) if not isinstance(raw, dict) else set()
+    refused = set(model.model_fields) if not isinstance(raw, Mapping) else set()
     for name in model.model_fields:
         if name in given:
             try:
-                valid[name] = _checked(model, name, given[name])
+                valid[name] = _field(model, name, given[name])
             except ValidationError:
                 refused.add(name)
     if model is Pool and not valid.keys() & {"name", "label"}:
@@ -56,6 +54,14 @@ def _partial(model: type[M], raw: object) -> M:
     for name in refused:
         made.__dict__.pop(name, None)
     return made
+
+
+def _field(model: type[BaseModel], name: str, value: Any) -> Any:
+    if name in _LISTS:
+        return tuple(_partial(_LISTS[name], item) for item in value) if isinstance(value, list) else ()
+    if name in _MAPPINGS and isinstance(value, Mapping):
+        return _partial(_MAPPINGS[name], value)
+    return _checked(model, name, value)
 
 
 def _checked(model: type[BaseModel], name: str, value: Any) -> Any:

@@ -55,6 +55,10 @@ def test_the_small_right_file_is_accepted() -> None:
         ({"label": "two words"}, "label", "one label an item"),
         ({"labels": "['[self-hosted, tpu]']"}, "labels[0]", "never a whole runs-on"),
         ({"labels": "[tpu, tpu]"}, "labels[1]", "remove one"),
+        ({"labels": "[tpu, TPU]"}, "labels[1]", "remove one"),
+        ({"accelerator": "v5e"}, "accelerator", "v5litepod-1, v5litepod-4"),
+        ({"reserved": "gold"}, "reserved", "{reserved: NAME}"),
+        ({"spot": "true"}, "spot", "capacity: on-demand, spot"),
         ({"labels": "[other]"}, "labels[0]", "remove it"),
         ({"labels": "tpu"}, "labels", "a list"),
         ({"serves": "[marin]"}, "serves[0]", "owner/name"),
@@ -118,11 +122,13 @@ def test_a_derived_value_cannot_be_written(key: str) -> None:
         ("mirrors", "[{name: m, upstream: docker-hub, locations: [asia]}]", "mirrors[0].locations[0]"),
         ("mirrors", "[{name: m, upstream: docker-hub, locations: [us-west4]}]", "mirrors[0].locations[0]"),
         ("mirrors", "[{name: m, upstream: ghcr.io, locations: [us]}]", "mirrors[0].upstream"),
-        (
-            "mirrors",
-            "[{name: m, upstream: docker-hub, locations: [us], cleanup: {delete_older_than: 3d, keep_newest: 16}}]",
-            "mirrors[0].cleanup",
-        ),
+        ("mirrors", "[{name: m, upstream: docker-hub, locations: [us, us]}]", "mirrors[0].locations[1]"),
+        ("mirrors", "[{name: m, upstream: docker-hub, locations: []}]", "mirrors[0].locations"),
+        ("mirrors", "{name: m, upstream: docker-hub, locations: [us]}", "mirrors"),
+        ("mirrors", "", "mirrors"),
+        ("registries", "[marin]", "registries"),
+        ("registries", "", "registries"),
+        ("registry_stack", "organization/tidepool/ci", "registry_stack"),
         ("secrets", "[{name: a b, readers: [broker]}]", "secrets[0].name"),
         ("secrets", "[{name: s, readers: [everyone]}]", "secrets[0].readers[0]"),
         ("secrets", "[{name: s, readers: [pool/gone]}]", "secrets[0].readers[0]"),
@@ -144,8 +150,10 @@ def test_a_wrong_value_in_a_section_is_refused(section: str, block: str, path: s
 
 
 def test_a_mirror_says_why_it_keeps_nothing() -> None:
-    block = "[{name: m, upstream: docker-hub, locations: [us], cleanup: {keep_newest: 16}}]\n"
-    assert "pin the upstream's mutable tags" in the_refusal(stack_text(mirrors=block)).rule
+    block = "[{name: m, upstream: docker-hub, locations: [us], cleanup: {delete_older_than: 3d, keep_newest: 16}}]\n"
+    problem = the_refusal(stack_text(mirrors=block))
+    assert problem.subject.endswith(" tidepool:mirrors[0].cleanup.keep_newest")
+    assert "pin the upstream's mutable tags" in problem.rule
 
 
 @pytest.mark.parametrize(
@@ -154,6 +162,7 @@ def test_a_mirror_says_why_it_keeps_nothing() -> None:
         ("gcp:project: my-lab", "gcp:project: Lab", "gcp:project"),
         ("gcp:project: my-lab", "gcp:zone: us-west4-a", "gcp:project"),
         ("owner: lab", "owner: The Lab", "tidepool:owner"),
+        ("owner: lab", "owner:", "tidepool:owner"),
         ("owner: lab", "ownr: lab", "tidepool:ownr"),
         ("name: my-lab-ci", "name: Bucket", "tidepool:bucket.name"),
         ("name: my-lab-ci", "name: google-ci", "tidepool:bucket.name"),
@@ -200,6 +209,19 @@ def test_an_encrypted_value_is_refused_since_no_secret_stands_in_a_stack_file() 
     assert "no secret" in the_refusal(HEAD + "  tidepool:token: {secure: v1:abc}\n").rule
 
 
+def test_an_encrypted_value_within_another_is_refused_and_not_repeated() -> None:
+    problem = the_refusal(stack_text(pools=pool(labels="[tpu, {secure: v1:abc}]")))
+    assert problem.subject.endswith(f" {POOLS}[0].labels[1]")
+    assert "no secret" in problem.rule
+    assert "v1:abc" not in str(problem)
+
+
+def test_a_value_beside_the_name_of_a_secret_is_refused_and_not_repeated() -> None:
+    problem = the_refusal(stack_text(secrets="[{name: s, readers: [broker], value: hunter2}]\n"))
+    assert problem.subject.endswith("secrets[0].value")
+    assert "hunter2" not in str(problem)
+
+
 @pytest.mark.parametrize("text", ["", "# only this\n", "config:\n", "config: []\n", "other: 1\n"])
 def test_a_file_without_configuration_is_refused(text: str) -> None:
     assert any("config" in problem.rule + problem.fix for problem in refusals(text))
@@ -220,7 +242,7 @@ def test_tabs_and_duplicate_keys_are_refused_with_their_lines() -> None:
     tabbed = stack_text().replace("    us-west4-a: 2", "\tus-west4-a: 2")
     assert the_refusal(tabbed).subject == f"{SOURCE}:{line_of(tabbed, chr(9))}"
     doubled = stack_text(pools=POOL + "  trust: fork\n")
-    assert the_refusal(doubled).subject == f"{SOURCE}:{line_of(doubled, 'trust: fork')} config.tidepool:pools[0].trust"
+    assert the_refusal(doubled).subject == f"{SOURCE}:{line_of(doubled, 'trust: fork')} tidepool:pools[0].trust"
 
 
 # Several values
@@ -284,6 +306,19 @@ def test_a_read_write_disk_on_a_multi_host_slice_is_refused() -> None:
 def test_a_read_write_disk_on_two_vms_is_refused() -> None:
     assert parse(stack_text(pools=pool(**V4, data_disks=DISK)))
     assert "one VM" in the_refusal(stack_text(pools=pool(**V4 | {"zones": "{us-central2-b: 2}"}, data_disks=DISK))).rule
+
+
+def test_a_read_write_disk_on_a_pool_that_any_pull_request_reaches_is_refused() -> None:
+    problem = the_refusal(stack_text(pools=pool(**V4, trust="fork", data_disks=DISK)))
+    assert problem.subject.endswith("data_disks[0].mode")
+    assert "no write access" in problem.rule
+    assert parse(stack_text(pools=pool(**V4, trust="fork", data_disks=DISK.replace("write", "only"))))
+
+
+def test_a_disk_that_is_attached_twice_is_refused() -> None:
+    one = "{source_disk: projects/p/zones/us-central2-b/disks/d}"
+    problem = the_refusal(stack_text(pools=pool(**V4, data_disks=f"[{one}, {one}]")))
+    assert problem.subject.endswith("data_disks[1].source_disk")
 
 
 def test_a_disk_of_another_zone_is_refused() -> None:
@@ -404,9 +439,17 @@ def test_a_fork_pool_reads_no_secret() -> None:
 
 def test_registries_of_its_own_and_of_another_stack_together_are_refused() -> None:
     text = stack_text(
-        registries="{regions: [us-west4], repositories: []}\n", registry_stack="organization/tidepool/ci\n"
+        registries="{regions: [us-west4], repositories: []}\n", registry_stack="organization/tidepool/main\n"
     )
     assert "not both" in the_refusal(text).rule
+
+
+def test_registries_of_a_stack_that_has_none_cannot_be_read() -> None:
+    text = stack_text(registry_stack="organization/tidepool/nightly\n")
+    assert "no registries" in the_refusal(text, siblings=(sibling(pools="[]\n"),)).rule
+    own = "{regions: [us-west4], repositories: []}\n"
+    assert parse(text, siblings=(sibling(pools="[]\n", registries=own),))
+    assert parse(text.replace("/tidepool/", "/elsewhere/"), siblings=(sibling(pools="[]\n"),))
 
 
 def test_a_stack_whose_network_names_are_too_long_is_refused() -> None:
@@ -477,6 +520,37 @@ def test_every_mistake_of_a_file_is_said_in_one_go_with_path_line_value_rule_and
     assert problems[1].subject.startswith(f"{SOURCE}:{line_of(text, 'us-west4-a: -2')} ")
 
 
+def test_mistakes_of_syntax_of_keys_and_of_values_are_said_in_the_same_go() -> None:
+    text = "odd: 1\n" + stack_text(
+        pools=POOL + "  trust: fork\n" + pool(accelerator="v9-9", zones="{us-west4-a: 017}"),
+        secrets="[{name: s, readers: [pool/gone]}]\n",
+    )
+    text += "  tidepool:token: {secure: v1:abc}\n  tidepool:odd: 1\n  tidepool:pools: []\t# again\n"
+    assert [problem.subject.removeprefix(f"{SOURCE}:") for problem in refusals(text)] == [
+        "1 odd",
+        f"{line_of(text, 'trust: fork')} {POOLS}[0].trust",
+        f"{line_of(text, 'v9-9')} {POOLS}[1].accelerator",
+        f"{line_of(text, '017')} {POOLS}[1].zones.us-west4-a",
+        f"{line_of(text, 'pool/gone')} tidepool:secrets[0].readers[0]",
+        f"{line_of(text, 'token')} tidepool:token",
+        f"{line_of(text, 'tidepool:odd')} tidepool:odd",
+        f"{line_of(text, 'again')}",
+        f"{line_of(text, 'again')} {POOLS}",
+    ]
+
+
+def test_a_mistake_within_the_registries_does_not_hide_the_others_there() -> None:
+    block = "{regions: [us-west1, us-west4, us-west4], repositories: [{name: a}, {name: B, x: 1}, {name: a}]}\n"
+    found = [problem.subject.rpartition(" ")[2] for problem in refusals(stack_text(registries=block))]
+    assert found == [
+        "tidepool:registries.regions[0]",
+        "tidepool:registries.regions[2]",
+        "tidepool:registries.repositories[1].name",
+        "tidepool:registries.repositories[1].x",
+        "tidepool:registries.repositories[2].name",
+    ]
+
+
 def test_a_stack_without_a_file_is_refused_with_those_that_have_one(tmp_path) -> None:
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(stack_text())
@@ -499,6 +573,6 @@ def test_a_sibling_file_with_mistakes_counts_with_what_of_it_is_right(tmp_path) 
 
 def test_a_file_that_is_not_utf8_is_refused(tmp_path) -> None:
     (tmp_path / "stacks").mkdir()
-    (tmp_path / "stacks" / "Pulumi.ci.yaml").write_bytes(b"config: \xff\n")
-    with pytest.raises(ConfigError, match="UTF-8"):
+    (tmp_path / "stacks" / "Pulumi.ci.yaml").write_bytes(b"# ci\nconfig: \xff\n")
+    with pytest.raises(ConfigError, match=r"(?s)ci.yaml:2: byte 0xff.*UTF-8"):
         load_stack(tmp_path, "ci")

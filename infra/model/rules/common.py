@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -23,15 +22,20 @@ def right(items: Iterable[T]) -> Iterator[tuple[int, T]]:
     return ((number, item) for number, item in enumerate(items) if item is not None)
 
 
-def repeats(values: Iterable[T], subject: Subject, at: YamlPath, rule: str, *below: str) -> Iterator[Problem]:
+def repeats(
+    values: Iterable[str | None], subject: Subject, at: YamlPath, rule: str, *below: str, any_case: bool = False
+) -> Iterator[Problem]:
     """Each value that stood before in the same list; `below` is the part of an item that repeats."""
-    seen: Counter[T] = Counter()
+    seen: set[str] = set()
     for number, value in enumerate(values):
-        seen[value] += 1
-        if value is not None and seen[value] > 1:
+        if value is None:
+            continue
+        same = value.lower() if any_case else value
+        if same in seen:
             yield Problem(subject((*at, number, *below)), shown(value), rule, "remove one of the two")
+        seen.add(same)
 
 
 def zone_without(generation: Generation, zone: str, where: str) -> Problem:
     """A zone that has not this generation, not even seen."""
-    return Problem(where, zone, f"{zone} has no {generation.name}", f"one of {', '.join(generation.zones)}")
+    return Problem(where, shown(zone), f"{zone} has no {generation.name}", f"one of {', '.join(generation.zones)}")

@@ -55,7 +55,7 @@ def _further_labels(config: StackConfig, siblings: Sequence[StackConfig], subjec
     for index, pool in enumerate(config.pools):
         if not has(pool, "labels"):
             continue
-        yield from repeats(pool.labels, subject, ("pools", index, "labels"), "a label stands once")
+        yield from repeats(pool.labels, subject, ("pools", index, "labels"), "a label stands once", any_case=True)
         for number, label in right(pool.labels):
             holder = holders.get(label.lower())
             where = subject(("pools", index, "labels", number))

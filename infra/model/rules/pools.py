@@ -9,8 +9,8 @@ from infra.model.catalogue import ZoneStanding, region_of
 from infra.model.errors import Problem
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
-from infra.model.rules.common import Rule, right, zone_without
-from infra.model.schema import DiskMode, StackConfig
+from infra.model.rules.common import Rule, repeats, right, zone_without
+from infra.model.schema import DiskMode, StackConfig, Trust
 
 
 def _pool_names(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -79,13 +79,15 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
                 yield zone_without(generation, zone, where)
             elif standing is ZoneStanding.SEEN and zone not in pool.unlisted_zone:
                 rule = f"{zone} is not on Google's list for {generation.name}, it has only been seen to work"
-                yield Problem(where, zone, rule, f"unlisted_zone: {{{zone}: why it is used}}, or a listed zone")
+                yield Problem(where, shown(zone), rule, f"unlisted_zone: {{{zone}: why it is used}}, or a listed zone")
         for zone in pool.unlisted_zone:
             where = subject(("pools", index, "unlisted_zone", zone))
             if zone not in pool.zones:
-                yield Problem(where, zone, "unlisted_zone speaks of the pool's own zones", "remove the line")
+                yield Problem(where, shown(zone), "unlisted_zone speaks of the pool's own zones", "remove the line")
             elif generation.standing(zone) is ZoneStanding.LISTED:
-                yield Problem(where, zone, f"{zone} is on Google's list for {generation.name}", "remove the line")
+                yield Problem(
+                    where, shown(zone), f"{zone} is on Google's list for {generation.name}", "remove the line"
+                )
 
 
 def _runtime_overrides(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -102,19 +104,27 @@ def _data_disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     for index, pool in enumerate(config.pools):
         if not has(pool, "zones", "data_disks"):
             continue
+        path = ("pools", index, "data_disks")
+        disks = [getattr(disk, "source_disk", None) for disk in pool.data_disks]
+        yield from repeats(disks, subject, path, "a disk attaches once", "source_disk")
         for number, disk in right(pool.data_disks):
-            where = ("pools", index, "data_disks", number)
+            where = (*path, number)
             if any(zone != disk.zone for zone in pool.zones):
                 rule = f"a disk attaches in its own zone, {disk.zone}; the pool is in {', '.join(pool.zones)}"
-                yield Problem(subject((*where, "source_disk")), disk.source_disk, rule, "a pool of that zone alone")
+                yield Problem(
+                    subject((*where, "source_disk")), shown(disk.source_disk), rule, "a pool of that zone alone"
+                )
             if disk.mode is not DiskMode.READ_WRITE:
                 continue
+            if has(pool, "trust") and pool.trust is Trust.FORK:
+                rule = "trust fork has no write access: what any pull request writes, another pool may read"
+                yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only")
             if has(pool, "accelerator") and pool.accelerator.multi_host:
                 rule = f"a read-write disk attaches to one host; {pool.accelerator} has {pool.accelerator.hosts}"
-                yield Problem(subject((*where, "mode")), disk.mode.value, rule, "mode: read-only")
+                yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only")
             elif pool.slices > 1:
                 rule = f"a read-write disk attaches to one VM; the pool has {pool.slices}"
-                yield Problem(subject((*where, "mode")), disk.mode.value, rule, "mode: read-only, or a pool of one VM")
+                yield Problem(subject((*where, "mode")), shown(disk.mode), rule, "mode: read-only, or a pool of one VM")
 
 
 RULES: tuple[Rule, ...] = (_pool_names, _vm_names, _stack_name, _pool_zones, _runtime_overrides, _data_disks)

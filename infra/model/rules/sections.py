@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from infra.model import names
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
+from infra.model.network import mirror_locations
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right
@@ -18,11 +20,35 @@ def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
     if own is not None and has(config, "registry_stack") and config.registry_stack is not None:
         rule = "a stack has registries of its own or reads another's, not both"
         yield Problem(subject(("registry_stack",)), shown(config.registry_stack), rule, "one of the two keys")
-    if own is not None:
+    if own is not None and has(own, "regions"):
         yield from repeats(own.regions, subject, ("registries", "regions"), "a region stands once")
-        repositories = [each.name for each in own.repositories]
+    if own is not None and has(own, "repositories"):
+        repositories = [getattr(each, "name", None) for each in own.repositories]
         path = ("registries", "repositories")
         yield from repeats(repositories, subject, path, "a repository's name stands once", "name")
+
+
+def _registry_stack(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """What can be said of another stack's registries: those of a stack of this repository are seen in its file."""
+    if not has(config, "registry_stack", "stack") or config.registry_stack is None:
+        return
+    _organization, project, name = config.registry_stack.split("/")
+    where, value, fix = subject(("registry_stack",)), shown(config.registry_stack), "a stack that has registries"
+    if project == names.PULUMI_PROJECT and name == config.stack:
+        yield Problem(where, value, "registry_stack is another stack", fix)
+    for other in siblings if project == names.PULUMI_PROJECT else ():
+        if other.stack == name and has(other, "registries") and other.registries is None:
+            yield Problem(where, value, f"stack {name} has no registries", fix)
+
+
+def _mirrors(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, mirror in enumerate(config.mirrors):
+        if has(mirror, "locations"):
+            path = ("mirrors", index, "locations")
+            yield from repeats(mirror.locations, subject, path, "a location stands once")
+            if not mirror.locations:
+                fix = f"one or more of {', '.join(mirror_locations())}"
+                yield Problem(subject(path), "[]", "a mirror stands somewhere", fix)
 
 
 def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -31,8 +57,8 @@ def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subjec
         yield from repeats(given, subject, (key,), f"a name stands once in {key}", "name")
     for index, pool in enumerate(config.pools):
         if has(pool, "serves"):
-            served = [repository and repository.lower() for repository in pool.serves]
-            yield from repeats(served, subject, ("pools", index, "serves"), "a repository stands once")
+            path = ("pools", index, "serves")
+            yield from repeats(pool.serves, subject, path, "a repository stands once", any_case=True)
 
 
 def _claimed_elsewhere(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -58,9 +84,10 @@ def _claims(config: StackConfig) -> Iterator[tuple[tuple[str, ...], YamlPath]]:
         if has(mirror, "name", "locations"):
             for _, location in right(mirror.locations):
                 yield ("mirror", config.project, location, mirror.name), ("mirrors", index, "name")
-    if has(config, "registries") and config.registries is not None:
-        for index, repository in enumerate(config.registries.repositories):
-            for region in config.registries.regions:
+    own = config.registries if has(config, "registries") else None
+    if own is not None and has(own, "regions", "repositories"):
+        for index, repository in enumerate(own.repositories):
+            for _, region in right(own.regions if has(repository, "name") else ()):
                 path = ("registries", "repositories", index, "name")
                 yield ("repository", config.project, region, repository.name), path
 
@@ -89,4 +116,4 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
 
 
-RULES: tuple[Rule, ...] = (_registries, _unique_names, _claimed_elsewhere, _secret_readers)
+RULES: tuple[Rule, ...] = (_registries, _registry_stack, _mirrors, _unique_names, _claimed_elsewhere, _secret_readers)
