@@ -116,3 +116,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
     shutil.copytree(ROOT / "stacks", root / "stacks")
     yield Checkout(root)
     daemon.stop(root / ".tidepool")
+
+
+@pytest.fixture(scope="module")
+def clouded(checkout: Checkout) -> Checkout:
+    """The checkout with its cloud running."""
+    with checkout.start("cloud", "start", "--json") as process:
+        said, problems = process.communicate(timeout=60)
+    assert process.returncode == 0, problems
+    handle = json.loads(said)
+    os.kill(handle["pid"], 0)
+    assert checkout.json("cloud", "status")["url"] == handle["url"]
+    return checkout

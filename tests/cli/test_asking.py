@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import time
@@ -62,23 +63,41 @@ def test_root_and_home_come_from_the_environment() -> None:
     assert workspace({}).root == Path(__file__).resolve().parents[2]
 
 
-def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(checkout: Checkout) -> None:
-    with checkout.start("cloud", "start") as starting:
-        starting.communicate(timeout=60)
+def _up_until_vms_are_being_made(checkout: Checkout, stop: signal.Signals) -> tuple[int, str, str]:
+    """Start `up`, send it `stop` in the middle of creates; its exit code and what it said."""
     checkout.ok("cloud", "clock", "--compression", "120")
     with checkout.start("up", "ci") as process:
         while not checkout.json("cloud", "status")["nodes"].get("CREATING"):
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         said, problems = process.communicate(timeout=120)
-    assert process.returncode == 130
+    checkout.ok("cloud", "clock", "--compression", "1000")
+    return process.returncode, said, problems
+
+
+def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(clouded: Checkout) -> None:
+    code, said, problems = _up_until_vms_are_being_made(clouded, signal.SIGINT)
+    assert code == 130
     assert "warning: stopping: nothing new is begun" in said
     assert problems == "Interrupted. Whatever had begun is recorded; `./tidepool up ci` goes on from there.\n"
-    made = checkout.json("cloud", "status")["nodes"]
+    made = clouded.json("cloud", "status")["nodes"]
     assert set(made) == {"READY"}
-    checkout.ok("cloud", "clock", "--compression", "1000")
-    document = checkout.json("up", "ci")
+    document = clouded.json("up", "ci")
     created = [step for step in document["steps"] if step["op"] == "create" and step["type"].endswith(":V2Vm")]
     assert len(created) == 9 - made["READY"]
-    assert checkout.json("cloud", "status")["nodes"] == {"READY": 9}
+    assert clouded.json("cloud", "status")["nodes"] == {"READY": 9}
+
+
+def test_a_killed_run_is_settled_by_the_next_which_says_so(clouded: Checkout) -> None:
+    good = clouded.text("ci")
+    clouded.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 4\n")
+    code, _, _ = _up_until_vms_are_being_made(clouded, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    said = clouded.ok("up", "ci").stdout
+    remarks = re.findall(r"^(\S+) \(gcp:tpu/v2Vm:V2Vm\) was being created when the last run ended", said, re.MULTILINE)
+    assert remarks
+    assert len(remarks) == len(set(remarks)), "each is told once, by the plan or by the run"
+    assert clouded.json("cloud", "status")["nodes"] == {"READY": 11}
+    assert {step["op"] for step in clouded.json("preview", "ci")["steps"]} == {"same"}
+    clouded.path("ci").write_text(good)

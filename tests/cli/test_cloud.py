@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from datetime import datetime
 
-import pytest
-
 from tests.cli.conftest import Checkout
-
-
-@pytest.fixture(scope="module")
-def clouded(checkout: Checkout) -> Checkout:
-    """The checkout with its cloud running."""
-    with checkout.start("cloud", "start", "--json") as process:
-        said, problems = process.communicate(timeout=60)
-    assert process.returncode == 0, problems
-    handle = json.loads(said)
-    os.kill(handle["pid"], 0)
-    assert checkout.json("cloud", "status")["url"] == handle["url"]
-    return checkout
 
 
 def test_start_leaves_a_running_cloud_as_it_is(clouded: Checkout) -> None:
