@@ -1,8 +1,8 @@
 """The engine that drives the official pulumi CLI through Pulumi's Automation API.
 
 Owns the operations: where their state is, what comes before one (a killed run is settled), and how the CLI's events and
-failures become a `Plan` or an `EngineError`. Leaves the words of an event to `steps`, the project folder to
-`workspace`, recovery to `recovery` and processes to `runner`.
+failures become a `Plan` or an `EngineError`. Leaves events to `recorder`, the project folder to `workspace`,
+recovery to `recovery` and processes to `runner`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Any
 from pulumi import automation
 
 from infra.engines.official import filestate
+from infra.engines.official.recorder import Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
-from infra.engines.official.steps import Recorder, protected_steps, without_traceback
+from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status

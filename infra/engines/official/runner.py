@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
-from typing import IO
+from typing import IO, Self
 
 from pulumi import automation
 from pulumi.automation.errors import create_command_error
@@ -53,23 +53,26 @@ class Runner(automation.PulumiCommand):
 
         On Ctrl-C the CLI is told once, what it has in flight is awaited, and KeyboardInterrupt is raised again.
         """
-        process = subprocess.Popen(
-            [self.command, "--non-interactive", *args],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env={**os.environ, **additional_env, **FIXED_ENVIRONMENT},
-            encoding="utf-8",
-            start_new_session=True,
-        )
-        with process:
+        with (
+            _Interrupts() as interrupts,
+            subprocess.Popen(
+                [self.command, "--non-interactive", *args],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env={**os.environ, **additional_env, **FIXED_ENVIRONMENT},
+                encoding="utf-8",
+                start_new_session=True,
+            ) as process,
+        ):
+            interrupts.reach(process)
             output = _Reader(process.stdout, on_output)
             errors = _Reader(process.stderr, on_error)
-            interrupted = _wait(process)
+            process.wait()
             result = automation.CommandResult(
                 output.text(), errors.text() + _ending(process.returncode), process.returncode
             )
-        if interrupted:
+        if interrupts.pressed:
             raise KeyboardInterrupt
         if result.code != 0:
             raise create_command_error(result)
@@ -105,14 +108,32 @@ class _Reader:
                 self._each(line.rstrip())
 
 
-def _wait(process: subprocess.Popen[str]) -> bool:
-    """Wait for the end; True where Ctrl-C came meanwhile. A second Ctrl-C is handed on and ends creates in flight."""
-    interrupted = False
-    while True:
-        try:
-            process.wait()
-        except KeyboardInterrupt:
-            interrupted = True
+class _Interrupts:
+    """Hands Ctrl-C on to the CLI while it runs, in place of raising KeyboardInterrupt in the middle of anything.
+
+    Only the main thread gets signals; elsewhere this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._press)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._before)
+
+    def reach(self, process: subprocess.Popen[str]) -> None:
+        """From now on a press reaches this process, and one that came before does so at once."""
+        self._process = process
+        if self.pressed:
             process.send_signal(signal.SIGINT)
-        else:
-            return interrupted
+
+    def _press(self, *_: object) -> None:
+        self.pressed = True
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)

@@ -77,7 +77,7 @@ def test_ctrl_c_reaches_the_cli_once_and_its_end_is_awaited(pulumi: Path, tmp_pa
     install(
         pulumi,
         f'trap "echo once >>{count}; done=1" INT; echo up >{ready}\n'
-        'while [ -z "$done" ]; do sleep 0.01; done; echo finished in flight',
+        'n=0; while [ -z "$done" ] && [ $n -lt 1000 ]; do sleep 0.01; n=$((n+1)); done; echo finished in flight',
     )
     heard: list[str] = []
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from infra.engines.official import plan_from_preview_json
-from infra.engines.official.steps import Recorder, without_traceback
+from infra.engines.official.recorder import Recorder
+from infra.engines.official.steps import without_traceback
 from infra.engines.protocol import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step, StepEnded, StepStarted
 from tests.engines.official.replay import document, engine_events, event_lines, text

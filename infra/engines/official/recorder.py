@@ -1,0 +1,185 @@
+"""One run of the CLI, told event by event.
+
+Owns how far each step came, which error is whose, and what the listener hears. Leaves what a single event says of a
+resource to `steps`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pulumi.automation import events
+
+from infra.engines.official.steps import NOISE, SEVERITIES, step_of_event, without_traceback
+from infra.engines.protocol import Listener
+from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
+
+_HALVES: Final = frozenset({"create-replacement", "delete-replaced"})
+
+
+@dataclass(slots=True)
+class _Open:
+    """A step that has begun."""
+
+    step: Step
+    since: float
+    halves: set[str]
+
+
+class Recorder:
+    """Takes the events of one run in order, tells the listener, and has the steps at the end.
+
+    planning: a preview: steps end at once and stay PLANNED.
+    clock: seconds; the CLI's own time stamps are whole seconds, too coarse for a step.
+    """
+
+    def __init__(
+        self, listener: Listener | None, *, planning: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell = listener or (lambda _: None)
+        self._planning = planning
+        self._clock = clock
+        self._open: dict[str, _Open] = {}
+        self._ended: dict[str, Step] = {}
+        self._errors: dict[str, str] = {}
+        self._said: dict[Diagnostic, None] = {}
+        self._program_output: list[str] = []
+        self._succeeded = False
+
+    def take(self, event: events.EngineEvent) -> None:
+        """One event of the CLI, in the order of their sequence numbers."""
+        if event.resource_pre_event is not None:
+            self._begin(event.resource_pre_event.metadata)
+        elif event.res_outputs_event is not None:
+            self._end(event.res_outputs_event.metadata)
+        elif event.res_op_failed_event is not None:
+            self._fail(event.res_op_failed_event.metadata)
+        elif event.diagnostic_event is not None:
+            self._say(event.diagnostic_event)
+        elif event.cancel_event is not None:
+            self._succeeded = not self._errors and not self._told_of_error
+
+    def say(self, said: Diagnostic) -> None:
+        """Add a diagnostic of this project's own, or the CLI's; each is told and kept once."""
+        if said not in self._said:
+            self._said[said] = None
+            self._tell(said)
+
+    def refuse(self, step: Step) -> None:
+        """Record a step that was not even tried."""
+        self._errors[step.urn] = step.error or ""
+        self._ended[step.urn] = step
+        self._tell(StepEnded(step=step))
+
+    @property
+    def began(self) -> bool:
+        """Whether any resource was worked on or looked at."""
+        return bool(self._open or self._ended)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run began and something in it went wrong."""
+        return bool(self._errors) or any(said.severity == "error" for said in self.diagnostics())
+
+    def steps(self) -> tuple[Step, ...]:
+        """Every step seen, in order of their ends. One that never ended is SKIPPED; half a replacement is FAILED."""
+        begun = self._open.values()
+        if self._planning:
+            return (*self._ended.values(), *(step.step for step in begun))
+        return (*self._ended.values(), *(_cut_short(step, succeeded=self._succeeded) for step in begun))
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was said, once each. The program's own output is added where a run failed and nothing else says why."""
+        if self._succeeded or self._errors or self._told_of_error:
+            return tuple(self._said)
+        output = "".join(self._program_output).strip()
+        return (*self._said, Diagnostic(severity="error", message=output)) if output else tuple(self._said)
+
+    def _begin(self, metadata: events.StepEventMetadata) -> None:
+        step = step_of_event(metadata)
+        if step is None or metadata.urn in self._open:
+            return
+        self._ended.pop(metadata.urn, None)
+        self._open[metadata.urn] = _Open(step=step, since=self._clock(), halves=set())
+        if step.op is not Op.SAME and not self._planning:
+            self._tell(StepStarted(step=step))
+
+    def _end(self, metadata: events.StepEventMetadata) -> None:
+        step = step_of_event(metadata)
+        if step is None:
+            return
+        begun = self._open.get(metadata.urn)
+        if begun is None:
+            known = self._ended.get(metadata.urn)
+            if known is None:
+                self._close(replace(step, status=self._success), since=None)
+            return
+        if metadata.op.value in _HALVES or metadata.op.value == "replace":
+            begun.step = _richer(begun.step, step)
+            begun.halves.add(metadata.op.value)
+            if not begun.halves >= _HALVES:
+                return
+            step = begun.step
+        del self._open[metadata.urn]
+        self._close(replace(step, status=self._success), since=begun.since)
+
+    def _fail(self, metadata: events.StepEventMetadata) -> None:
+        step = step_of_event(metadata)
+        if step is None:
+            return
+        begun = self._open.pop(metadata.urn, None)
+        failed = _richer(begun.step, step) if begun else step
+        why = self._errors.get(metadata.urn, "the provider gave no reason")
+        self._close(replace(failed, status=Status.FAILED, error=why), since=begun.since if begun else None)
+
+    @property
+    def _told_of_error(self) -> bool:
+        return any(said.severity == "error" for said in self._said)
+
+    @property
+    def _success(self) -> Status:
+        return Status.PLANNED if self._planning else Status.DONE
+
+    def _close(self, step: Step, *, since: float | None) -> None:
+        if not self._planning:
+            step = replace(step, seconds=round(self._clock() - since, 3) if since is not None else 0.0)
+        self._ended[step.urn] = step
+        if not self._planning:
+            self._tell(StepEnded(step=step))
+
+    def _say(self, event: events.DiagnosticEvent) -> None:
+        message = without_traceback(event.message).strip()
+        if event.severity == "info#err":
+            self._program_output.append(event.message)
+            return
+        if event.severity not in SEVERITIES or not message or message in NOISE:
+            return
+        if event.severity == "error" and event.urn and not event.urn.split("::")[2].endswith("pulumi:pulumi:Stack"):
+            self._errors[event.urn] = message
+            return
+        self.say(Diagnostic(severity=SEVERITIES[event.severity], message=message, urn=event.urn or ""))
+
+
+def _richer(first: Step, second: Step) -> Step:
+    """Both halves of a replacement as one step: its deletion knows no new inputs and no difference."""
+    return replace(
+        first,
+        diff=first.diff or second.diff,
+        replace_reasons=first.replace_reasons or second.replace_reasons,
+        old_inputs=first.old_inputs if first.old_inputs is not None else second.old_inputs,
+        new_inputs=first.new_inputs if first.new_inputs is not None else second.new_inputs,
+    )
+
+
+def _cut_short(begun: _Open, *, succeeded: bool) -> Step:
+    if begun.step.op is Op.REPLACE and succeeded:
+        return replace(begun.step, status=Status.DONE)
+    if begun.halves & _HALVES:
+        done = "its old resource is gone and no new one was made"
+        if "create-replacement" in begun.halves:
+            done = "the new resource exists and its old one was not deleted"
+        return replace(begun.step, status=Status.FAILED, error=f"the replacement was cut short: {done}")
+    return replace(begun.step, status=Status.SKIPPED)
