@@ -31,7 +31,7 @@ _WATCH_SECONDS = 1.0
 
 
 def serve(home: Path) -> None:
-    """Serve until SIGTERM, SIGINT, or the end of the home folder."""
+    """Serve until SIGTERM, SIGINT, or the end of the home folder (of the record in it, to be exact)."""
     folder = home / "cloud"
     folder.mkdir(parents=True, exist_ok=True)
     _log_to(folder / "cloud.log")
@@ -99,12 +99,20 @@ async def _run(server: Server, listener: socket.socket, folder: Path, url: str) 
     mine = json.dumps({"url": url, "pid": os.getpid()})
     _write(record, mine)
     LOGGER.info("serving %s", url)
-    while not serving.done() and record.parent.is_dir():
+    # The folder may be removed and made again between two looks, so its being there proves nothing.
+    while not serving.done() and _reads(record) == mine:
         await asyncio.wait([serving], timeout=_WATCH_SECONDS)
     server.end()
     await serving
-    if record.exists() and record.read_text() == mine:
+    if _reads(record) == mine:
         record.unlink()
+
+
+def _reads(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None
 
 
 def _write(path: Path, text: str) -> None:

@@ -122,6 +122,16 @@ def test_it_ends_by_itself_when_its_home_is_gone(home: Path) -> None:
     assert ended(handle.url)
 
 
+def test_it_ends_too_when_its_home_is_made_again_at_once(home: Path) -> None:
+    first = daemon.ensure_running(home)
+    shutil.rmtree(home)
+    home.mkdir()
+    second = daemon.ensure_running(home)
+    assert second.url != first.url
+    assert ended(first.url)
+    assert daemon.running(home) == second
+
+
 def test_a_port_that_another_took_is_replaced(home: Path) -> None:
     from infra.local.cloud.process import bound
 
