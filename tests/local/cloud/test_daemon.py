@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
@@ -103,7 +104,7 @@ def test_a_kill_in_the_middle_of_requests_leaves_every_one_done_or_not_done(home
             if index == 60:
                 os.kill(handle.pid, signal.SIGKILL)
             return f"vm-{index}" if create(handle.url, f"vm-{index}") == 200 else None
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return None
 
     with ThreadPoolExecutor(4) as pool:
