@@ -45,7 +45,7 @@ def command(
         stack, engine=engine, cloud=cloud, console=people(as_json=as_json), parallel=parallel, targets=targets
     )
     session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
-    with interruptible(stack, "refresh"), Progress(session.console) as progress:
+    with interruptible(stack, "refresh"), Progress(session.console, lines=False) as progress:
         run = session.engine().refresh(progress)
         seconds = progress.seconds
     for line in drift(run, seconds):

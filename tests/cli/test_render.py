@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from infra.cli.render.outcome import outcome
+from infra.cli.render.outcome import drift, outcome
 from infra.cli.render.plan import describe, ranges, short_type
 from infra.cli.render.pools import pools_table, registries_line
 from infra.cli.render.progress import Progress
@@ -164,6 +164,18 @@ def test_a_partly_failed_run_says_which_pools_are_short() -> None:
 
 def test_a_run_that_changed_nothing_says_so() -> None:
     assert _printed(outcome(plans.UNCHANGED, 1.0)) == "ci: nothing changed, 2 unchanged, in 1.0 s"
+
+
+def test_a_refresh_tells_what_differs_and_what_is_gone() -> None:
+    grant = plans.other(Op.UPDATE, plans.REPOSITORY, "grant", diff={"etag": plans.changed("a", "b")})
+    label = plans.vm(Op.UPDATE, "tpu-ci", "us-west4-a", 0, diff={"labels.owner": plans.changed("ml", "x")})
+    run = plans.plan(grant, label, plans.vm(Op.DELETE, "tpu-ci", "us-west4-a", 1), *plans.UNCHANGED.steps)
+    assert _printed(drift(run, 1.0)) == (
+        "~ tpu-ci-us-west4-a-0 (tpu.V2Vm)\n"
+        "    labels.owner: ml -> x\n"
+        "- tpu-ci-us-west4-a-1 (tpu.V2Vm) is gone\n"
+        "ci: 1 differ, 1 gone, 3 as recorded, in 1.0 s"
+    )
 
 
 def _pool(pool: str, zone: str, accelerator: str, **states: int) -> PoolState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.text import Text
 
@@ -37,21 +38,30 @@ def outcome(run: Plan, seconds: float) -> Iterator[Text]:
         yield Text("What is done stays done: mend the cause and run the same command again.", style="yellow")
 
 
+SERVICES_OWN = ("etag", "fingerprint", "metadataFingerprint", "effectiveLabels", "pulumiLabels", "updateTime")
+"""Outputs that a service or the provider keeps for itself: they change with anything and say nothing by themselves."""
+
+
 def drift(run: Plan, seconds: float) -> Iterator[Text]:
     """The lines that end a refresh: what the cloud has otherwise than the state had, and what is gone."""
-    counts = Counter(step.op for step in run.steps)
-    for step in sorted(run.steps, key=lambda step: (step.type, step.name)):
+    gone = [step for step in run.steps if step.op is Op.DELETE]
+    differing = [step for step in map(_without_services_own, run.steps) if step.op is Op.UPDATE and step.diff]
+    for step in sorted((*gone, *differing), key=lambda step: (step.type, step.name)):
         what = f"{step.name} ({short_type(step.type)})"
         if step.op is Op.DELETE:
             yield Text(f"- {what} is gone", style=STYLES[Op.DELETE])
-        elif step.op is Op.UPDATE:
+        else:
             yield Text(f"~ {what}", style=STYLES[Op.UPDATE])
             yield from (Text(f"    {line}") for line in change_lines(step))
-    yield Text.assemble(
-        (f"{run.stack}: ", "bold"),
-        f"{counts[Op.UPDATE]} differ, {counts[Op.DELETE]} gone, {counts[Op.SAME]} as recorded, in {seconds:.1f} s",
-    )
+    recorded = len(run.steps) - len(gone) - len(differing)
+    counts = f"{len(differing)} differ, {len(gone)} gone, {recorded} as recorded, in {seconds:.1f} s"
+    yield Text.assemble((f"{run.stack}: ", "bold"), counts)
     yield from _errors(run)
+
+
+def _without_services_own(step: Step) -> Step:
+    diff = {path: each for path, each in step.diff.items() if path.partition(".")[0] not in SERVICES_OWN}
+    return replace(step, diff=diff)
 
 
 def _errors(run: Plan) -> Iterator[Text]:

@@ -47,6 +47,7 @@ class Progress:
     """Shows an operation while it runs; use it in a `with` and hand it to the engine.
 
     total: how many resources it will work on, None where that is not known. heard: remarks that the plan has told.
+    lines: whether each resource that is done gets a line where there is no terminal to draw on.
     """
 
     def __init__(
@@ -55,11 +56,13 @@ class Progress:
         *,
         total: int | None = None,
         heard: Collection[Diagnostic] = (),
+        lines: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
         self._total = total
         self._heard = heard
+        self._lines = lines and not is_live(console)
         self._clock = clock
         self._begun = clock()
         self._working: dict[str, _Working] = {}
@@ -124,7 +127,7 @@ class Progress:
             self._ended[step.status] += 1
         if step.status is Status.FAILED:
             say(self._console, Text(f"FAILED {step.op.value} {step.name}: {step.error}", style="bold red"))
-        elif not is_live(self._console):
+        elif self._lines:
             say(self._console, _line(step))
 
 
