@@ -351,7 +351,7 @@ def test_one_chip_over_a_reservation_is_refused_with_the_sum() -> None:
     problem = the_refusal(stack_text(pools=pools, reservations=reservation(chips=40, held_elsewhere=5)))
     assert problem.subject.endswith("reservations[0].chips")
     assert "ci/other 2 x 16 = 32, ci/small 1 x 4 = 4, held elsewhere 5, together 41 of 40 chips" in problem.rule
-    assert problem.fix.startswith("1 fewer chips")
+    assert problem.fix.startswith("counts that take 1 chip less")
 
 
 def test_chips_held_elsewhere_count() -> None:
@@ -385,6 +385,20 @@ def test_a_reservation_that_does_not_fit_its_pool_is_refused(fields: dict[str, o
 def test_two_reservations_for_one_place_are_refused_since_a_vm_cannot_choose() -> None:
     both = reservation() + reservation(name="r2")
     assert "cannot choose" in the_refusal(stack_text(reservations=both)).rule
+
+
+def test_stacks_that_declare_one_limit_differently_are_refused() -> None:
+    other = sibling(pools="[]\n", reservations=reservation(name="r2", chips=64), quotas=quota(chips=9))
+    text = stack_text(pools="[]\n", reservations=reservation(), quotas=quota() + quota(kind="on-demand"))
+    assert [problem.subject.rpartition(":")[2] for problem in refusals(text, siblings=(other,))] == [
+        "reservations[0]",
+        "quotas[0]",
+    ]
+    assert "stack nightly declares it too, and otherwise: name r2, chips 64" in str(
+        refusals(text, siblings=(other,))[0]
+    )
+    alike = sibling(pools="[]\n", reservations=reservation(held_elsewhere=0), quotas=quota())
+    assert parse(text, siblings=(alike,))
 
 
 def test_a_nearby_reservation_is_offered_for_a_name_that_is_none() -> None:
@@ -439,7 +453,7 @@ def test_a_fork_pool_reads_no_secret() -> None:
 
 def test_registries_of_its_own_and_of_another_stack_together_are_refused() -> None:
     text = stack_text(
-        registries="{regions: [us-west4], repositories: []}\n", registry_stack="organization/tidepool/main\n"
+        registries="{regions: [us-west4], repositories: []}\n", registry_stack="organization/tidepool/ci\n"
     )
     assert "not both" in the_refusal(text).rule
 

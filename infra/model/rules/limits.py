@@ -13,6 +13,12 @@ from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, zone_without
 from infra.model.schema import Pool, Quota, Reservation, StackConfig
 
+# What makes two declarations speak of the same limit.
+_IDENTITY = {
+    "reservations": ("project", "zone", "generation"),
+    "quotas": ("project", "zone", "generation", "kind"),
+}
+
 
 def _limit_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for key, limits in (("reservations", config.reservations), ("quotas", config.quotas)):
@@ -38,12 +44,24 @@ def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subj
 
 def _one_reservation_a_place(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     rule = "one reservation for a project, zone and generation, since a VM cannot choose"
-    yield from _once("reservations", config.reservations, ("project", "zone", "generation"), rule, subject)
+    yield from _once("reservations", config.reservations, _IDENTITY["reservations"], rule, subject)
 
 
 def _one_quota_a_kind(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     rule = "one quota for a project, zone, generation and kind"
-    yield from _once("quotas", config.quotas, ("project", "zone", "generation", "kind"), rule, subject)
+    yield from _once("quotas", config.quotas, _IDENTITY["quotas"], rule, subject)
+
+
+def _stacks_agree(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """A limit is one fact of Google's: stacks that both declare it declare it alike."""
+    for key, identity in _IDENTITY.items():
+        for index, limit in enumerate(getattr(config, key)):
+            for other in siblings:
+                for theirs in getattr(other, key):
+                    differs = _differences(limit, theirs, identity)
+                    if differs:
+                        rule = f"stack {other.stack} declares it too, and otherwise: {differs}"
+                        yield Problem(subject((key, index)), _said(limit, identity), rule, "the same in both stacks")
 
 
 def _chips_within_limits(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -69,24 +87,37 @@ def _reservation_misfits(config: StackConfig, pool: Pool, held: Reservation, whe
         yield Problem(where, shown(held.name), rule, f"a reservation of {config.project}")
 
 
+def _differences(one: Reservation | Quota, other: Reservation | Quota, identity: tuple[str, ...]) -> str:
+    """What `other` says otherwise of the same limit; empty where they agree, are not the same, or are not whole."""
+    fields = tuple(type(one).model_fields)
+    if not has(one, *fields) or not has(other, *fields) or _said(one, identity) != _said(other, identity):
+        return ""
+    return ", ".join(
+        f"{field} {getattr(other, field)}" for field in fields if getattr(one, field) != getattr(other, field)
+    )
+
+
+def _said(limit: Reservation | Quota, identity: tuple[str, ...]) -> str:
+    return " ".join(str(getattr(limit, field)) for field in identity)
+
+
 def _once(
     key: str, limits: Sequence[Reservation | Quota], identity: tuple[str, ...], rule: str, subject: Subject
 ) -> Iterator[Problem]:
-    seen: dict[tuple[str, ...], int] = {}
+    seen: dict[str, int] = {}
     for index, limit in enumerate(limits):
         if has(limit, *identity):
-            this = tuple(str(getattr(limit, field)) for field in identity)
+            this = _said(limit, identity)
             first = seen.setdefault(this, index)
             if first != index:
-                yield Problem(
-                    subject((key, index)), " ".join(this), f"{rule}; {key}[{first}] is that one", "one of them"
-                )
+                yield Problem(subject((key, index)), this, f"{rule}; {key}[{first}] is that one", "one of them")
 
 
 def _overdrawn(account: ledger.Account, what: str, where: str) -> Iterator[Problem]:
     if account.remaining < 0:
         rule = f"the {what} covers all chips that draw on it: {account.sum_shown()}"
-        fix = f"{-account.remaining} fewer chips in those pools, or the {what}'s true size"
+        less = "1 chip less" if account.remaining == -1 else f"{-account.remaining} chips less"
+        fix = f"counts that take {less}, or the {what}'s true size"
         yield Problem(where, str(account.limit.chips), rule, fix)
 
 
@@ -95,5 +126,6 @@ RULES: tuple[Rule, ...] = (
     _reserved_pools,
     _one_reservation_a_place,
     _one_quota_a_kind,
+    _stacks_agree,
     _chips_within_limits,
 )

@@ -11,15 +11,12 @@ from infra.model.network import mirror_locations
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right
-from infra.model.schema import StackConfig, Trust
+from infra.model.schema import Registries, StackConfig, Trust
 from infra.model.yamlfile import YamlPath
 
 
 def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    own = config.registries if has(config, "registries") else None
-    if own is not None and has(config, "registry_stack") and config.registry_stack is not None:
-        rule = "a stack has registries of its own or reads another's, not both"
-        yield Problem(subject(("registry_stack",)), shown(config.registry_stack), rule, "one of the two keys")
+    own = _own_registries(config)
     if own is not None and has(own, "regions"):
         yield from repeats(own.regions, subject, ("registries", "regions"), "a region stands once")
     if own is not None and has(own, "repositories"):
@@ -30,15 +27,23 @@ def _registries(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
 
 def _registry_stack(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     """What can be said of another stack's registries: those of a stack of this repository are seen in its file."""
-    if not has(config, "registry_stack", "stack") or config.registry_stack is None:
+    if not has(config, "registry_stack") or config.registry_stack is None:
         return
-    _organization, project, name = config.registry_stack.split("/")
     where, value, fix = subject(("registry_stack",)), shown(config.registry_stack), "a stack that has registries"
-    if project == names.PULUMI_PROJECT and name == config.stack:
-        yield Problem(where, value, "registry_stack is another stack", fix)
-    for other in siblings if project == names.PULUMI_PROJECT else ():
-        if other.stack == name and has(other, "registries") and other.registries is None:
-            yield Problem(where, value, f"stack {name} has no registries", fix)
+    _organization, project, name = config.registry_stack.split("/")
+    if _own_registries(config) is not None:
+        rule = "a stack has registries of its own or reads another's, not both"
+        yield Problem(where, value, rule, "one of the two keys")
+    elif project == names.PULUMI_PROJECT:
+        if has(config, "stack") and name == config.stack:
+            yield Problem(where, value, "registry_stack is another stack", fix)
+        for other in siblings:
+            if other.stack == name and has(other, "registries") and other.registries is None:
+                yield Problem(where, value, f"stack {name} has no registries", fix)
+
+
+def _own_registries(config: StackConfig) -> Registries | None:
+    return config.registries if has(config, "registries") else None
 
 
 def _mirrors(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -84,7 +89,7 @@ def _claims(config: StackConfig) -> Iterator[tuple[tuple[str, ...], YamlPath]]:
         if has(mirror, "name", "locations"):
             for _, location in right(mirror.locations):
                 yield ("mirror", config.project, location, mirror.name), ("mirrors", index, "name")
-    own = config.registries if has(config, "registries") else None
+    own = _own_registries(config)
     if own is not None and has(own, "regions", "repositories"):
         for index, repository in enumerate(own.repositories):
             for _, region in right(own.regions if has(repository, "name") else ()):
