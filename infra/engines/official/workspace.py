@@ -89,7 +89,8 @@ class Stack(automation.Stack):
     def outputs(self) -> automation.OutputMap:
         return {}
 
-    def info(self, show_secrets: bool = True) -> automation.UpdateSummary:  # noqa: ARG002 - the API's signature
+    def info(self, show_secrets: bool = True) -> automation.UpdateSummary:
+        del show_secrets
         return automation.UpdateSummary(
             kind="update", start_time=datetime.now(UTC), message="", environment={}, config={}, result="succeeded"
         )
