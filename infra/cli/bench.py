@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = (10, 100, 1000, 3000)
+SIZES = (10, 100, 300, 1000, 3000)
 
 OFFICIAL: dict[tuple[str, int], tuple[float, float | None]] = {
     ("preview", 10): (2.1, 480), ("up", 10): (1.8, None), ("preview again", 10): (1.6, None),
@@ -66,6 +66,7 @@ class Figure:
 
     @property
     def per_vm_ms(self) -> float:
+        """Wall milliseconds a VM, start included."""
         return 1000 * self.seconds / self.vms
 
 
@@ -193,13 +194,25 @@ def ratio(ours: float, theirs: float | None) -> str:
 
 
 def growth(figures: Sequence[Figure]) -> str:
-    """Cost per VM at the largest size against the size nearest to a tenth of it: 1.0 is linear."""
+    """What one more VM costs in CPU at large sizes against what it costs at small ones: 1.0 is linear.
+
+    Both leave out the start, which is the same at every size.
+    """
     lines = []
     for case in ("preview", "up", "preview again"):
         mine = {figure.vms: figure for figure in figures if figure.case == case and figure.engine == "local"}
-        if len(mine) > 1:
-            large = max(mine)
-            small = min((size for size in mine if size != large), key=lambda size: abs(size - large / 10))
-            grown = mine[large].per_vm_ms / mine[small].per_vm_ms
-            lines.append(f"{case}: cost per VM at {large:,} is {grown:.2f} times that at {small:,}")
+        sizes = sorted(mine)
+        if len(sizes) > 2:
+            first, largest = sizes[0], sizes[-1]
+            middle = min(sizes[1:-1], key=lambda size: abs(size - largest / 10))
+            early, late = slope(mine[first], mine[middle]), slope(mine[middle], mine[largest])
+            lines.append(
+                f"{case}: one more VM costs {late:.1f} ms of CPU up to {largest:,}, {early:.1f} ms up to {middle:,}: "
+                f"{late / early:.2f} times"
+            )
     return "\n".join(lines)
+
+
+def slope(small: Figure, large: Figure) -> float:
+    """Milliseconds of CPU that one more VM costs between two sizes."""
+    return 1000 * (large.cpu_seconds - small.cpu_seconds) / (large.vms - small.vms)
