@@ -8,40 +8,43 @@ from typing import ClassVar
 from infra.model.catalogue import CapacityKind
 
 
-@dataclass(frozen=True, slots=True)
-class OnDemand:
-    kind: ClassVar = CapacityKind.ON_DEMAND
+class _Kind:
+    """What every kind has; a stack file and a table spell it by its `kind`."""
+
+    __slots__ = ()
+    kind: ClassVar[CapacityKind]
 
     def __str__(self) -> str:
         return self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class OnDemand(_Kind):
+    """Stays until it is deleted."""
+
+    kind = CapacityKind.ON_DEMAND
+
+
+@dataclass(frozen=True, slots=True)
+class Spot(_Kind):
     """May be taken away at any time; no limit to its life."""
 
-    kind: ClassVar = CapacityKind.SPOT
-
-    def __str__(self) -> str:
-        return self.kind.value
+    kind = CapacityKind.SPOT
 
 
 @dataclass(frozen=True, slots=True)
-class Preemptible:
+class Preemptible(_Kind):
     """May be taken away at any time, and is after 24 hours."""
 
-    kind: ClassVar = CapacityKind.PREEMPTIBLE
-
-    def __str__(self) -> str:
-        return self.kind.value
+    kind = CapacityKind.PREEMPTIBLE
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(_Kind):
     """Drawn from a reservation that the stack declares."""
 
+    kind = CapacityKind.RESERVED
     reservation: str
-    kind: ClassVar = CapacityKind.RESERVED
 
     def __str__(self) -> str:
         return f"reserved:{self.reservation}"

@@ -40,7 +40,7 @@ def _one_of(valid: Callable[[], tuple[str, ...]], rule: str) -> AfterValidator:
 
 
 def _written(value: object) -> object:
-    return value if value is not None else refuse("a key that is written has a value", "a value, or remove the key")
+    return value if value is not None else refuse("what is written has a value", "a value, or remove the line")
 
 
 def _by_key(value: Mapping[str, V]) -> Mapping[str, V]:

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from infra.model.errors import Problem
@@ -73,7 +74,9 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> 
     if detail["type"] == "extra_forbidden":
         return _extra_key(str(loc[-1]), value, where, loc, model)
     if value is None:
-        return Problem(where, "nothing", "a key that is written has a value", "a value, or remove the key")
+        this = _fields_at(model, loc).get(str(loc[-1]))
+        fix = "a value" if this and this.is_required() else "a value, or remove the line"
+        return Problem(where, "nothing", "what is written has a value", fix)
     if detail["type"] == "string_type" and isinstance(value, bool | int | float):
         return Problem(where, shown(value), "text is wanted here", f'"{shown(value)}", in quotes')
     if detail["type"] == "enum":
@@ -96,7 +99,7 @@ def _extra_key(key: str, value: object, where: str, loc: tuple[int | str, ...], 
         rule = f"a mirror has no {key}: it would pin the upstream's mutable tags for ever"
         return Problem(where, shown(value), rule, "remove the line; delete_older_than says what goes")
     # What stands beside a secret's name may be the secret.
-    return unknown_key(key, "" if section == "secrets" else shown(value), where, _keys_at(model, loc))
+    return unknown_key(key, "" if section == "secrets" else shown(value), where, list(_fields_at(model, loc)))
 
 
 def unknown_key(key: str, value: str, where: str, known: Sequence[str]) -> Problem:
@@ -112,13 +115,13 @@ def _derived_key(key: str, value: str, where: str) -> Problem:
     return Problem(where, value, rule, f"remove the line{override}")
 
 
-def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """The keys that the mapping which holds `loc` may have."""
+def _fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> Mapping[str, FieldInfo]:
+    """The fields that the mapping which holds `loc` may have."""
     current: Any = model
     for step in loc[:-1]:
         if isinstance(step, str) and step in current.model_fields:
             current = _model_of(current.model_fields[step].annotation) or current
-    return list(current.model_fields)
+    return current.model_fields
 
 
 def _model_of(annotation: Any) -> type[BaseModel] | None:
@@ -128,7 +131,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
     return next((model for model in found if model is not None), None)
 
 
-_LIST = ("a list is wanted here", "a list: one item a line, each after a hyphen; or remove the key")
+_LIST = ("a list is wanted here", "a list: one item a line, each after a hyphen; or remove the line")
 _MAPPING = ("a mapping is wanted here", "key: value lines, indented")
 _SHAPES = {
     "string_type": ("text is wanted here", "plain or quoted text"),
