@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import planner, urns
+from infra.local.engine import checkpoint, planner, urns
 from infra.local.engine.errors import EngineError
 from infra.local.engine.outputs import taken_over
 from infra.local.engine.planner import CheckFailedError, Decision
@@ -73,6 +73,13 @@ class Deployment:
         blocked = sorted(goal.needs() & run.failed)
         if blocked:
             run.skipped(_bare(goal, old), f"not attempted: it depends on {', '.join(map(urns.name_of, blocked))}")
+            return Answer(goal.urn, failed=True)
+        absent = sorted(goal.needs() & run.absent)
+        if absent and self._targeted(goal):
+            run.broke(
+                _bare(goal, old),
+                f"{goal.urn} depends on {', '.join(absent)}, which does not exist and is no target: target it too",
+            )
             return Answer(goal.urn, failed=True)
         if not goal.custom:
             return self._component(goal, old)
@@ -318,7 +325,10 @@ class Deployment:
     def _settle(self, decision: Decision, state: State) -> None:
         """Take over a state that needed no provider; nothing is written where nothing has changed."""
         if state != decision.old:
-            self._run.note(state, drop=self._renamed_from(decision.old, state))
+            renamed = self._renamed_from(decision.old, state)
+            if renamed:
+                state.other = {**state.other, checkpoint.ALIASES: [one.urn for one in renamed]}
+            self._run.note(state, drop=renamed)
 
     @staticmethod
     def _renamed_from(old: State | None, state: State) -> tuple[State, ...]:
@@ -405,17 +415,22 @@ class Deployment:
         return Answer(goal.urn, state.id, state.outputs)
 
     def _targeted(self, goal: Goal) -> bool:
+        """Whether it may change: a target, or what depends on one where that is asked for."""
         run = self._run
-        if goal.urn in run.targets or not run.targets:
+        if not run.targets:
             return True
-        return run.options.target_dependents and bool(goal.needs() & run.touched)
+        with run.lock:
+            chosen = goal.urn in run.targets or (run.options.target_dependents and bool(goal.needs() & run.touched))
+            if chosen:
+                run.touched.add(goal.urn)
+        return chosen
 
     def _untargeted(self, goal: Goal, old: State | None) -> Answer:
         """Leave a resource as it is; one that does not exist stays away, and what needs it is told so."""
         run = self._run
         if old is None:
             with run.lock:
-                run.failed.add(goal.urn)
+                run.absent.add(goal.urn)
             return Answer(goal.urn, unknown=True)
         step = Step(
             op=Op.SAME,

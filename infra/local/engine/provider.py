@@ -166,9 +166,10 @@ class Provider(Protocol):
     ) -> CheckResult:
         """Fill in defaults and names and validate; no API call.
 
-        `inputs` may hold UNKNOWN. `old` is the checked inputs of the resource in the state, None where it is new: a
-        generated name is taken over from there. A new one is derived from `urn` alone, so that it is the same in
-        a preview and in every later run.
+        `inputs` may hold UNKNOWN. `old` is the checked inputs of the resource in the state, None where it is new or is
+        being replaced: a generated name is taken over from there. A new one is derived from `urn` and what forces a
+        replacement, never from chance: the same in every run, and another for what replaces the resource, unless
+        `diff` asks for the old one to go first.
         """
         ...
 

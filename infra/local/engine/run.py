@@ -54,7 +54,8 @@ class StoppedError(Exception):
 class Run:
     """One preview, update, refresh or destroy.
 
-    `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped. `states` is the
+    `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `touched`
+    the targeted ones and `absent` those that do not exist and are no target. `states` is the
     state as it is now; `olds` what it was when the program began, by URN. `journal` is None in a
     preview, which changes neither state nor cloud.
     """
@@ -73,6 +74,7 @@ class Run:
         self.failed: set[str] = set()
         self.seen: set[str] = set()
         self.touched: set[str] = set()
+        self.absent: set[str] = set()
         self.cancel = threading.Event()
         self.stopping = threading.Event()
         self.fatal: BaseException | None = None

@@ -74,7 +74,7 @@ class FakeProvider:
         if inputs.get("size") == "wrong":
             failures.append(CheckFailure("size", "must not be 'wrong'"))
         if token == NET and "name" not in inputs:
-            seed = hashlib.sha256(f"{urn} {inputs.get('size')}".encode()).hexdigest()[:6]
+            seed = hashlib.sha256(f"{urn} {sorted(inputs.items())}".encode()).hexdigest()[:6]
             inputs = inputs | {"name": (old or {}).get("name") or f"{name}-{seed}"}
         return CheckResult({"size": "small", **inputs}, tuple(failures))
 

@@ -296,3 +296,47 @@ def test_a_default_name_stays_while_the_resource_stays(world: World, monkeypatch
     monkeypatch.setattr(FakeProvider, "check", other_seed)
     assert not ops(world.run(lambda: Net("net")))
     assert world.state["net"]["inputs"]["name"] == name
+
+
+def test_what_was_not_reached_follows_a_renamed_resource(world: World) -> None:
+    def before() -> None:
+        group = Group("old")
+        Vm("a", opts=ResourceOptions(parent=group))
+
+    def broken() -> None:
+        Group("new", opts=ResourceOptions(aliases=[Alias(name="old")]))
+        raise pulumi.RunError("no further")
+
+    world.run(before)
+    world.program = broken
+    world.up(previewed=True)
+    assert world.state["a"]["parent"] == world.state["new"]["urn"]
+    assert "aliases" not in world.state["new"]
+    verify(world.checkpoint)
+
+
+def test_dependents_of_a_target_change_with_it_where_that_is_asked_for(world: World) -> None:
+    def program(label: str) -> Callable[[], None]:
+        def declare() -> None:
+            first = Vm("first", labels={"x": label})
+            Vm("second", net=first.link, labels={"x": label})
+            Vm("other", labels={"x": label})
+
+        return declare
+
+    world.run(program("1"))
+    world.program = program("2")
+    assert ops(world.preview(targets=("**::first",))) == {"first": "update"}
+    plan = world.up(targets=("**::first",), target_dependents=True)
+    assert ops(plan) == {"first": "update", "second": "update"}
+
+
+def test_a_target_that_needs_what_does_not_exist_names_it(world: World) -> None:
+    def program() -> None:
+        net = Net("net", fixed="n")
+        Vm("a", opts=ResourceOptions(depends_on=[net]))
+
+    world.program = program
+    said = problems(world.up(targets=("**::a",)))
+    assert "::net, which does not exist and is no target" in said[0]
+    assert not world.cloud.things
