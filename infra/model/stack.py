@@ -143,7 +143,7 @@ def _from_text(text: str, *, stack: str, source: str) -> _Input:
         found.append(Problem(given.subject(("config",)), "", rule, "config: with indented keys below it"))
         raise ConfigError(found)
     found += _secure_values(config, (), given.subject)
-    values = {key: _as_pulumi_text(value) for key, value in config.items() if not _is_secure(value)}
+    values = {key: _as_pulumi_text(_without_secure(value)) for key, value in config.items()}
     return replace(given, values=values, problems=tuple(found))
 
 
@@ -167,6 +167,15 @@ def _secure_values(value: Any, path: YamlPath, subject: Subject) -> Iterator[Pro
     elif isinstance(value, dict | list):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _secure_values(item, (*path, step), subject)
+
+
+def _without_secure(value: Any) -> Any:
+    """The value with nothing in the place of what is encrypted, so that no message can repeat it."""
+    if _is_secure(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _without_secure(item) for key, item in value.items()}
+    return [_without_secure(item) for item in value] if isinstance(value, list) else value
 
 
 def _as_pulumi_text(value: Any) -> str:

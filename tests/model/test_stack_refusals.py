@@ -211,10 +211,15 @@ def test_an_encrypted_value_is_refused_since_no_secret_stands_in_a_stack_file() 
 
 
 def test_an_encrypted_value_within_another_is_refused_and_not_repeated() -> None:
-    problem = the_refusal(stack_text(pools=pool(labels="[tpu, {secure: v1:abc}]")))
-    assert problem.subject.endswith(f" {POOLS}[0].labels[1]")
-    assert "no secret" in problem.rule
-    assert "v1:abc" not in str(problem)
+    for pools, path in (
+        (pool(labels="[tpu, {secure: v1:abc}]"), "[0].labels[1]"),
+        (POOL + "- {secure: v1:abc}\n", "[1]"),
+        ("{secure: v1:abc}\n", ""),
+    ):
+        problem = the_refusal(stack_text(pools=pools))
+        assert problem.subject.endswith(f" {POOLS}{path}")
+        assert "no secret" in problem.rule
+        assert "v1:abc" not in str(problem)
 
 
 def test_a_value_beside_the_name_of_a_secret_is_refused_and_not_repeated() -> None:
