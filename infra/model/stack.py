@@ -157,7 +157,7 @@ def _top_level_problems(data: Mapping[str, Any], subject: Subject) -> Iterator[P
 
 def _is_secure(value: Any) -> bool:
     """Whether the pulumi CLI encrypted this value (`pulumi config set --secret`)."""
-    return isinstance(value, dict) and "secure" in value
+    return isinstance(value, dict) and value.keys() == {"secure"}
 
 
 def _secure_values(value: Any, path: YamlPath, subject: Subject) -> Iterator[Problem]:

@@ -10,6 +10,16 @@ from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"
 POOL = "    - name: tpu-v4\n"
+POOLS = "  tidepool:pools:\n"
+
+
+def with_pool(*, sections: str = "", accelerator: str = "v4-8", trust: str = "member", more: str) -> str:
+    """What stands in the place of POOLS to declare one more pool, of one slice in the zone of all v4."""
+    item = f"name: more, accelerator: {accelerator}, zones: {{us-central2-b: 1}}, trust: {trust}, {more}"
+    return f"{sections}{POOLS}    - {{{item}}}\n"
+
+
+LIMIT = "project: hai-gcp-models, zone: us-central2-b, generation: v4, chips: 3"
 
 BAD_EDITS = {
     "an unknown accelerator": ("accelerator: v4-8", "accelerator: v4-9", "an accelerator type of the catalogue"),
@@ -38,6 +48,39 @@ BAD_EDITS = {
         "multi-regions",
     ),
     "a routing label of another pool": (POOL, POOL + "      label: tpu-v5p\n", "label"),
+    "a pool's name in another stack": (POOL, POOL.replace("tpu-v4", "train-v4"), "stack training"),
+    "spot together with reserved": (POOLS, with_pool(more="capacity: {spot: true, reserved: r}"), "never two of them"),
+    "a read-write disk on a slice of several hosts": (
+        POOLS,
+        with_pool(
+            accelerator="v4-16",
+            more="capacity: spot,"
+            " data_disks: [{source_disk: projects/p/zones/us-central2-b/disks/d, mode: read-write}]",
+        ),
+        "attaches to one host",
+    ),
+    "a chip over a reservation": (
+        POOLS,
+        with_pool(sections=f"  tidepool:reservations: [{{name: r, {LIMIT}}}]\n", more="capacity: {reserved: r}"),
+        "ci/more 1 x 4 = 4, together 4 of 3 chips",
+    ),
+    "a chip over a quota": (
+        POOLS,
+        f"  tidepool:quotas: [{{kind: preemptible, {LIMIT}}}]\n{POOLS}",
+        "ci/tpu-v4 1 x 4 = 4, together 4 of 3 chips",
+    ),
+    "a mirror that keeps the newest": (
+        "      upstream: docker-hub\n      locations: [us, europe]\n      cleanup:\n",
+        "      upstream: docker-hub\n      locations: [us, europe]\n      cleanup:\n        keep_newest: 16\n",
+        "mutable tags",
+    ),
+    "a secret that any pull request reaches": (
+        POOLS,
+        with_pool(
+            sections="  tidepool:secrets: [{name: s, readers: [pool/more]}]\n", trust="fork", more="capacity: spot"
+        ),
+        "trust fork reads no secret",
+    ),
     "an unknown key": (POOL, POOL + "      colour: red\n", "colour"),
 }
 

@@ -222,6 +222,10 @@ def test_an_encrypted_value_within_another_is_refused_and_not_repeated() -> None
         assert "v1:abc" not in str(problem)
 
 
+def test_a_label_that_is_called_secure_beside_another_is_no_encrypted_value() -> None:
+    assert parse(stack_text(vm_labels='{secure: "true", team: tpu}\n')).vm_labels["secure"] == "true"
+
+
 def test_a_value_beside_the_name_of_a_secret_is_refused_and_not_repeated() -> None:
     problem = the_refusal(stack_text(secrets="[{name: s, readers: [broker], value: hunter2}]\n"))
     assert problem.subject.endswith("secrets[0].value")
