@@ -52,7 +52,10 @@ def refuse(rule: str, fix: str) -> NoReturn:
 
 def shown(value: object) -> str:
     """A value as it stands in the file, shortened when it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:  # what could just be read may be nested too deeply to be written from here
+        return "nested too deeply"
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 

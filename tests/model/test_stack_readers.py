@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -111,6 +112,14 @@ def test_whatever_stands_for_a_list_is_refused_in_its_place_alone(key: str, text
     with pytest.raises(ConfigError) as caught:
         stack_from_pulumi(values, project="tidepool", stack="ci")
     assert [problem.subject for problem in caught.value.problems] == [f"stacks/Pulumi.ci.yaml tidepool:{key}"]
+
+
+def test_no_depth_of_nesting_is_more_than_a_problem() -> None:
+    values = pulumi_values(stack_text())
+    for depth in range(880, sys.getrecursionlimit() + 20):
+        nested = {"tidepool:registries": "[" * depth + "]" * depth}
+        with pytest.raises(ConfigError):
+            stack_from_pulumi(values | nested, project="tidepool", stack="ci")
 
 
 def test_the_value_of_an_unknown_key_is_never_repeated_since_it_may_be_a_secret() -> None:
