@@ -24,7 +24,7 @@ from infra.engines.official.recorder import Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
-from infra.engines.official.workspace import Place, Stack, Workspace, place_of, scratch, workspace
+from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.stack import load_stack
@@ -160,7 +160,8 @@ class OfficialEngine:
     @contextmanager
     def _workspace(self, say: Callable[[Diagnostic], None]) -> Generator[Workspace]:
         """The workspace, once the CLI can read the state. A command of the CLI that fails in it is an EngineError."""
-        for said in filestate.readable(self._place.backend, self._request.stack, self._place.passphrase):
+        settings = provider_inputs(self._request)
+        for said in filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings):
             say(said)
         try:
             with workspace(self._request, self._place, self._runner) as work:

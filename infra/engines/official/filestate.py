@@ -7,27 +7,31 @@ kill can leave of the CLI's own writes. States in other backends are the CLI's a
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from infra.engines.protocol import PROJECT, EngineError
 from infra.local.engine import errors
 from infra.local.engine.backend import Backend, StackFiles
 from infra.local.engine.fold import fold
+from infra.local.engine.lock import Holder, held
 from infra.model.plan import Diagnostic
 
 
-def readable(backend: str | None, stack: str, passphrase: str) -> tuple[Diagnostic, ...]:
+def readable(backend: str | None, stack: str, passphrase: str, settings: Mapping[str, str]) -> tuple[Diagnostic, ...]:
     """Make a stack's files readable for the CLI, and say what was done to them.
 
     What the embedded engine still has in journals goes into the checkpoint. Raises EngineError where a living run of
     that engine holds the stack.
+
+    settings: what the state's gcp providers must say, {} where they are to be left as they are.
     """
     files = _files(backend, stack)
     if files is None:
         return ()
     said = [f"removed {path.name}, which a killed run had left empty" for path in _drop_empty_attributes(files)]
     try:
-        dead = fold(files, lambda: passphrase)
+        dead = (*fold(files, lambda: passphrase), *_point(files, settings))
     except errors.EngineError as error:
         raise EngineError(str(error)) from None
     said += [f"removed the lock of a run that was killed: {holder}" for holder in dead]
@@ -42,6 +46,38 @@ def salt(backend: str | None, stack: str) -> str | None:
         return None
     latest = json.loads(raw)["checkpoint"].get("latest") or {}
     return (latest.get("secrets_providers") or {}).get("state", {}).get("salt")
+
+
+def _point(files: StackFiles, settings: Mapping[str, str]) -> tuple[Holder, ...]:
+    """Make the state's gcp providers speak to the cloud of these settings; returns whose dead locks went with it.
+
+    Import, refresh and destroy run no program: they take each provider as the state has it. One that the embedded
+    engine wrote names no endpoint and would reach for Google; one of an earlier local cloud names a port that is gone.
+    The CLI's own `stack import` would drop the creates in flight, so the file is written here.
+    """
+    if not settings or not _pointed(files.read(), settings)[1]:
+        return ()
+    with held(files) as mine:
+        document, _ = _pointed(files.read(), settings)
+        files.write([document])
+        return mine.taken_over
+
+
+def _pointed(raw: bytes | None, settings: Mapping[str, str]) -> tuple[bytes, bool]:
+    """A checkpoint with these settings in its gcp providers, and whether that changed it."""
+    if raw is None:
+        return b"", False
+    document = json.loads(raw)
+    resources = (document["checkpoint"].get("latest") or {}).get("resources") or ()
+    changed = False
+    for provider in resources:
+        if provider["type"] != "pulumi:providers:gcp":
+            continue
+        for side in ("inputs", "outputs"):
+            before = provider.get(side) or {}
+            provider[side] = {**before, **settings}
+            changed = changed or provider[side] != before
+    return json.dumps(document).encode(), changed
 
 
 def _files(backend: str | None, stack: str) -> StackFiles | None:

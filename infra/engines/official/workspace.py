@@ -38,8 +38,9 @@ ENDPOINTS: Final[Mapping[str, str]] = {
 """Base paths below the local cloud's root. The provider replaces its whole base, version included; its hand-written
 clients cut the last part off and put their own version back, so each keeps one. Seen with pulumi-gcp 9.35, 2026-11."""
 
+LOCAL_TOKEN: Final = "local-cloud"  # noqa: S105 - opens nothing but the local cloud
 LOCAL_SETTINGS: Final[Mapping[str, Any]] = {
-    "accessToken": "local-cloud",
+    "accessToken": LOCAL_TOKEN,
     "batching": {"enableBatching": False, "sendAfter": "0s"},
     "pollInterval": "1s",
     "skipRegionValidation": True,
@@ -52,9 +53,9 @@ GOOGLE_CREDENTIAL_VARIABLES: Final = (
     "GOOGLE_CLOUD_KEYFILE_JSON",
     "GOOGLE_CREDENTIALS",
     "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
-    "GOOGLE_OAUTH_ACCESS_TOKEN",
 )
-"""Emptied for the local cloud, so that no credentials of Google's leave for it."""
+"""Emptied for the local cloud, where GOOGLE_OAUTH_ACCESS_TOKEN is one that Google refuses: whatever a provider might
+be told to do there by mistake, it could do nothing on Google."""
 
 _ENCRYPTION_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
 _OWN_COPIES = frozenset({"Pulumi.yaml", "stacks", ".git"})
@@ -106,6 +107,17 @@ class Place:
 
     backend: str | None
     passphrase: str
+
+
+def provider_inputs(request: Request) -> dict[str, str]:
+    """What a default gcp provider in the state must say, in the form in which the CLI keeps settings; {} on Google."""
+    if request.cloud_url is None:
+        return {}
+    settings = endpoint_settings(request.cloud_url)
+    return {
+        key.removeprefix("gcp:"): value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        for key, value in settings.items()
+    }
 
 
 def place_of(request: Request, environ: Mapping[str, str]) -> Place:
@@ -190,4 +202,5 @@ def _workspace(folder: Path, request: Request, place: Place, runner: automation.
         environment["PULUMI_BACKEND_URL"] = place.backend
     if request.cloud is CloudName.LOCAL:
         environment |= dict.fromkeys(GOOGLE_CREDENTIAL_VARIABLES, "")
+        environment["GOOGLE_OAUTH_ACCESS_TOKEN"] = LOCAL_TOKEN
     return Workspace(work_dir=os.fspath(folder), env_vars=environment, pulumi_command=runner)

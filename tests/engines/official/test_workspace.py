@@ -20,7 +20,7 @@ from infra.engines.official.workspace import (
     workspace,
 )
 from infra.engines.protocol import CloudName, EngineError, Request
-from tests.engines.official.replay import Answer, ScriptedCli, says
+from tests.engines.official.replay import Answer, ScriptedCli, document, says
 
 URL = "http://127.0.0.1:8123"
 STACK_FILE = """\
@@ -113,7 +113,7 @@ def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: P
     with workspace(request(checkout), place, cli) as work:
         work.ask("whoami")
     assert cli.environment["GOOGLE_APPLICATION_CREDENTIALS"] == ""
-    assert cli.environment["GOOGLE_OAUTH_ACCESS_TOKEN"] == ""
+    assert cli.environment["GOOGLE_OAUTH_ACCESS_TOKEN"] == "local-cloud"
     assert cli.environment["PULUMI_BACKEND_URL"] == "file:///nowhere"
 
 
@@ -170,15 +170,42 @@ def test_an_attribute_file_that_a_kill_left_empty_is_removed(tmp_path: Path) -> 
     folder = stack_files(tmp_path)
     (folder / "ci.json.attrs").write_text("")
     (folder / "ci.json.bak.attrs").write_text('{"md5":"a"}')
-    said = filestate.readable(f"file://{tmp_path}", "ci", "words")
+    said = filestate.readable(f"file://{tmp_path}", "ci", "words", {})
     assert sorted(path.name for path in folder.iterdir()) == ["ci.json.bak.attrs"]
     assert [each.message for each in said] == ["removed ci.json.attrs, which a killed run had left empty"]
 
 
 def test_a_backend_that_is_no_folder_is_left_alone() -> None:
-    assert filestate.readable("gs://state", "ci", "words") == ()
-    assert filestate.readable(None, "ci", "words") == ()
+    assert filestate.readable("gs://state", "ci", "words", SETTINGS) == ()
+    assert filestate.readable(None, "ci", "words", SETTINGS) == ()
     assert filestate.salt("gs://state", "ci") is None
+
+
+SETTINGS = {"tpuV2CustomEndpoint": f"{URL}/v2alpha1/"}
+
+
+def test_providers_in_the_state_are_pointed_at_this_runs_cloud_and_nothing_in_flight_is_lost(tmp_path: Path) -> None:
+    latest = document("killed.json")["deployment"]
+    path = stack_files(tmp_path) / "ci.json"
+    path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": "ci", "latest": latest}}))
+    filestate.readable(f"file://{tmp_path}", "ci", "words", SETTINGS)
+    after = json.loads(path.read_text())["checkpoint"]["latest"]
+    (provider,) = [each for each in after["resources"] if each["type"] == "pulumi:providers:gcp"]
+    assert provider["inputs"]["tpuV2CustomEndpoint"] == provider["outputs"]["tpuV2CustomEndpoint"] == f"{URL}/v2alpha1/"
+    assert provider["inputs"]["project"] == "hai-gcp-models"
+    assert after["pending_operations"] == latest["pending_operations"]
+    written = path.stat().st_mtime_ns
+    filestate.readable(f"file://{tmp_path}", "ci", "words", SETTINGS)
+    assert path.stat().st_mtime_ns == written
+
+
+def test_a_state_for_google_is_not_written_to(tmp_path: Path) -> None:
+    latest = document("killed.json")["deployment"]
+    path = stack_files(tmp_path) / "ci.json"
+    path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": "ci", "latest": latest}}))
+    before = path.read_bytes()
+    filestate.readable(f"file://{tmp_path}", "ci", "words", {})
+    assert path.read_bytes() == before
 
 
 def test_the_salt_of_a_state_is_found(tmp_path: Path) -> None:
