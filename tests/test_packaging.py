@@ -40,3 +40,8 @@ def test_both_groups_agree_on_every_version_they_share() -> None:
     versions = [dict(re.findall(r"^(\S+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)) for lock in LOCKS]
     shared = versions[0].keys() & versions[1].keys()
     assert {name for name in shared if versions[0][name] != versions[1][name]} == set()
+
+
+def test_no_two_test_modules_share_a_name() -> None:
+    modules = [path.stem for path in (ROOT / "tests").rglob("*.py") if path.stem not in {"conftest", "__init__"}]
+    assert sorted({name for name in modules if modules.count(name) > 1}) == []
