@@ -1,1 +1,1 @@
-"""What an edit means: from two readings of a stack file, or an engine's plan, to text, markdown and JSON. Calls nobody."""
+"""What an edit means: two readings of a stack file, or an engine's plan, to text, markdown and JSON. Calls nobody."""
