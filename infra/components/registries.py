@@ -35,7 +35,8 @@ class Registry:
 
     @property
     def key(self) -> str:
-        return f"{self.location}-{self.repository}"
+        """Unlike with a hyphen, no two pairs of location and name lead to one key."""
+        return f"{self.location}/{self.repository}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

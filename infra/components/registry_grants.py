@@ -59,7 +59,7 @@ class RegistryGrants(pulumi.ComponentResource):
         super().__init__("tidepool:registry_grants:RegistryGrants", name, None, opts)
         for grant in args.grants:
             gcp.artifactregistry.RepositoryIamMember(
-                f"{grant.who}-{grant.access}-{grant.location}-{grant.repository}",
+                f"{grant.who}-{grant.access}-{grant.location}/{grant.repository}",
                 project=args.project,
                 # Not looked up from the repository: without it the provider's default region would be asked.
                 location=grant.location,

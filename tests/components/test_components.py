@@ -112,7 +112,7 @@ def test_a_grant_on_a_repository_says_where_the_repository_is() -> None:
     )
     args = RegistryGrantsArgs(project=LAB, grants=(grant,))
     made_grant = made(lambda: RegistryGrants("grants", args)).one("RepositoryIamMember")
-    assert made_grant.name == "pool-a-reads-us-m"
+    assert made_grant.name == "pool-a-reads-us/m"
     assert (made_grant.inputs["location"], made_grant.inputs["repository"]) == ("us", "m")
     assert made_grant.inputs["role"] == "roles/artifactregistry.reader"
 
@@ -186,3 +186,9 @@ def test_children_inherit_protection_and_nothing_else_from_their_component() -> 
     child = made(lambda: RunnerPool("pool", args, opts)).one("V2Vm")
     assert child.protect
     assert child.ignore_changes == ()
+
+
+def test_a_mirror_named_like_the_end_of_a_region_has_a_name_of_its_own() -> None:
+    mirror = Registry(location="us", repository="west4-marin", description="", cleanup=None)
+    pushed = Registry(location="us-west4", repository="marin", description="", cleanup=None)
+    assert mirror.key != pushed.key
