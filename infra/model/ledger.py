@@ -71,13 +71,14 @@ def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> Accoun
         for pool in stack.pools
         if has(pool, "name", "zones", "accelerator", "capacity")
         and pool.zones.get(limit.zone)
-        and _draws_on(limit, pool.accelerator.generation, pool.capacity.kind)
+        and draws_on(limit, pool.accelerator.generation, pool.capacity.kind)
     )
     held = limit.held_elsewhere if isinstance(limit, Reservation) else 0
     return Account(limit=limit, held_elsewhere=held, draws=draws)
 
 
-def _draws_on(limit: Reservation | Quota, generation: Generation, kind: CapacityKind) -> bool:
+def draws_on(limit: Reservation | Quota, generation: Generation, kind: CapacityKind) -> bool:
+    """Whether slices of that generation and kind, in the limit's project and zone, take their chips of it."""
     if generation is not limit.generation:
         return False
     return limit.covers(kind) if isinstance(limit, Quota) else kind is CapacityKind.RESERVED

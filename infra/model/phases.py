@@ -1,0 +1,321 @@
+"""Whether one pass of an engine can make an edit, or what must be deleted first so that no limit is ever passed.
+
+Owns the rule and its reasons. Does not own what draws on a limit (ledger) nor the passes (`infra.engines.phased`).
+
+A Pulumi engine makes and replaces VMs in any order, many at once, and deletes last what is no longer declared. So at
+the worst instant of one pass each VM holds the more of its chips before and after, and a limit is safe if it covers the
+sum of those. Where it does not, the VMs that give chips of it back are deleted in a pass of their own, those that are
+only replaced too; the pass after that cannot hold more at any instant than the declared fleet does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.fleet import Slot, pool_slots
+from infra.model.ledger import account, draws_on
+from infra.model.node import node_spec
+from infra.model.partial import has
+from infra.model.schema import Pool, Quota, Reservation, StackConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vm:
+    """What limits and engines distinguish in one VM.
+
+    form: whatever forces a replacement where it differs; compared with `==` alone.
+    """
+
+    pool: str
+    project: str
+    zone: str
+    accelerator: AcceleratorType
+    capacity: CapacityKind
+    form: object = None
+
+    @property
+    def chips(self) -> int:
+        return self.accelerator.chips
+
+
+Fleet = Mapping[str, Vm]
+"""VMs by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A limit as one stack meets it. others: chips of it that other stacks and other people hold."""
+
+    limit: Reservation | Quota
+    others: int
+
+    def __str__(self) -> str:
+        """`us-central2-b v4 reservation lab`, `us-west4-a v5e preemptible quota`."""
+        limit = self.limit
+        what = f"reservation {limit.name}" if isinstance(limit, Reservation) else f"{limit.kind.value} quota"
+        return f"{limit.zone} {limit.generation.name} {what}"
+
+    def covers(self, vm: Vm) -> bool:
+        limit = self.limit
+        same_place = (limit.project, limit.zone) == (vm.project, vm.zone)
+        return same_place and draws_on(limit, vm.accelerator.generation, vm.capacity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Chips drawn on one limit, those of others included. peak: the most that a single pass could come to."""
+
+    bound: Bound
+    before: int
+    after: int
+    peak: int
+
+    @property
+    def chips(self) -> int:
+        return self.bound.limit.chips
+
+    @property
+    def exceeds(self) -> bool:
+        return max(self.before, self.after) > self.chips
+
+    @property
+    def why(self) -> str:
+        """What is the matter with this limit, for people."""
+        if self.after > self.chips:
+            return f"{self.bound}: {self.after} of {self.chips} chips are declared, {self.before} are held"
+        if self.peak > self.chips:
+            return (
+                f"{self.bound}: {self.before} -> {self.after} of {self.chips} chips, "
+                f"and a single pass could hold {self.peak} before it deletes"
+            )
+        return f"{self.bound}: {self.before} -> {self.after} of {self.chips} chips"
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {"chips": self.chips, "before": self.before, "after": self.after, "peak": self.peak}
+        return {"limit": str(self.bound), **counts, "why": self.why}
+
+
+class Work(StrEnum):
+    """What a phase is for. Without a need for phases the only one is GROW, which does all there is to do."""
+
+    SHRINK = "shrink"
+    GROW = "grow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One pass of an engine, with the names of the VMs that it deletes, replaces in place, and makes."""
+
+    work: Work
+    deleted: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.deleted or self.replaced or self.created)
+
+    def to_json(self) -> dict[str, Any]:
+        names = {"deleted": self.deleted, "replaced": self.replaced, "created": self.created}
+        return {"work": self.work.value, **{word: list(each) for word, each in names.items()}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phases:
+    """In which order an edit is made.
+
+    order: no phase where no VM comes or goes, one where a single pass is safe, else shrink and then grow.
+    reasons: the limits that a single pass could pass. Empty where one is safe.
+    exceeded: limits with more chips drawn than they have, before the edit or after it.
+    held: VMs that cannot be made because the limit has no room for them even then.
+    """
+
+    order: tuple[Phase, ...]
+    reasons: tuple[Load, ...] = ()
+    exceeded: tuple[Load, ...] = ()
+    held: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> bool:
+        return len(self.order) > 1
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The VMs to delete in a pass of their own; some may be made anew in the next."""
+        return self.order[0].deleted if self.needed else ()
+
+    @property
+    def remade(self) -> tuple[str, ...]:
+        """Those of them that are declared still."""
+        made = {name for phase in self.order for name in phase.created}
+        return tuple(name for name in self.first if name in made)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "needed": self.needed,
+            "order": [phase.to_json() for phase in self.order],
+            "reasons": [load.to_json() for load in self.reasons],
+            "exceeded": [load.to_json() for load in self.exceeded],
+            "held": list(self.held),
+        }
+
+
+def fleet(config: StackConfig) -> Fleet:
+    """The VMs that a stack declares; a pool with mistakes has none."""
+    if not has(config, "stack", "project", "owner", "bucket", "vm_labels"):
+        return {}
+    made: dict[str, Vm] = {}
+    for pool in config.pools:
+        if has(pool, *Pool.model_fields):
+            alike: dict[str, Vm] = {}
+            for slot in pool_slots(config, pool):
+                if slot.zone not in alike:
+                    alike[slot.zone] = _vm(config, slot)
+                made[slot.name] = alike[slot.zone]
+    return made
+
+
+def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[Bound, ...]:
+    """Every limit on a stack's project, whichever of the stack files declares it."""
+    bounds: dict[tuple[object, ...], Bound] = {}
+    for stack in (config, *siblings):
+        for limit in (*stack.reservations, *stack.quotas):
+            if has(limit, *type(limit).model_fields) and has(config, "project") and limit.project == config.project:
+                kind = limit.kind if isinstance(limit, Quota) else CapacityKind.RESERVED
+                identity = (limit.zone, limit.generation.name, kind)
+                bounds.setdefault(identity, Bound(limit=limit, others=account(limit, siblings).used))
+    return tuple(bounds.values())
+
+
+def needs_phases(before: Fleet, after: Fleet, limits: Sequence[Bound]) -> bool:
+    """Whether a single pass of an engine could pass a limit on its way from one fleet to the other."""
+    return phases(before, after, limits).needed
+
+
+def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Collection[str] = ()) -> Phases:
+    """The order in which `before` becomes `after` without any limit being passed at any instant.
+
+    before: what stands. stuck: VMs of it that could not be deleted, so that their chips are not to be had.
+    """
+    draws = _Draws(limits)
+    comers = {name for name, vm in after.items() if name not in stuck and before.get(name) != vm}
+    held = _held(draws, before, after, comers, frozenset(stuck))
+    goal = _goal(before, after, held | frozenset(stuck))
+    peak = draws.peak(before, goal)
+    growing = {draws.on(after[name]) for name in comers - held}
+    passed = {bound for bound in growing - {NO_BOUND} if peak[bound] > limits[bound].limit.chips}
+    first = {name for name, vm in before.items() if draws.on(vm) in passed and draws.less(vm, goal.get(name))}
+    standing = before.keys() - first
+    shrink = Phase(work=Work.SHRINK, deleted=_sorted(before, first))
+    grow = Phase(
+        work=Work.GROW,
+        deleted=_sorted(before, standing - goal.keys()),
+        replaced=_sorted(after, (comers - held) & standing),
+        created=_sorted(after, (comers - held) - standing),
+    )
+    held_now, declared = draws.sums(before), draws.sums(after)
+    loads = {
+        index: Load(bound=bound, before=held_now[index], after=declared[index], peak=peak[index])
+        for index, bound in enumerate(limits)
+    }
+    drawn_on = {draws.on(vm) for fleet in (before, after) for vm in fleet.values()}
+    return Phases(
+        order=tuple(phase for phase in (shrink, grow) if phase),
+        reasons=tuple(load for index, load in loads.items() if index in passed),
+        exceeded=tuple(load for index, load in loads.items() if index in drawn_on and load.exceeds),
+        held=_sorted(after, held),
+    )
+
+
+NO_BOUND = -1
+"""Stands for the limit of VMs that no limit holds."""
+
+
+class _Draws:
+    """Which limit a VM draws on, as an index; a VM draws on one at most."""
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self._bounds = bounds
+        self._known: dict[tuple[str, ...], int] = {}
+
+    def on(self, vm: Vm) -> int:
+        key = (vm.project, vm.zone, vm.accelerator.name, vm.capacity.value)
+        if key not in self._known:
+            covering = (index for index, bound in enumerate(self._bounds) if bound.covers(vm))
+            self._known[key] = next(covering, NO_BOUND)
+        return self._known[key]
+
+    def excess(self, fleet: Fleet) -> Counter[int]:
+        """By how many chips a fleet passes each limit; negative where there is room."""
+        over = self.sums(fleet)
+        over.subtract({index: bound.limit.chips for index, bound in enumerate(self._bounds)})
+        return over
+
+    def less(self, was: Vm, becomes: Vm | None) -> bool:
+        """Whether the limit that `was` draws on gets chips of it back."""
+        return becomes is None or self.on(becomes) != self.on(was) or becomes.chips < was.chips
+
+    def sums(self, fleet: Fleet) -> Counter[int]:
+        """Chips drawn on each limit, those of others included."""
+        drawn = self._of_others()
+        for vm in fleet.values():
+            drawn[self.on(vm)] += vm.chips
+        return drawn
+
+    def peak(self, before: Fleet, goal: Fleet) -> Counter[int]:
+        """The most that a single pass could come to: each VM holds the more of before and after."""
+        drawn = self._of_others()
+        for name in before.keys() | goal.keys():
+            each = [(self.on(vm), vm.chips) for vm in (before.get(name), goal.get(name)) if vm is not None]
+            for index in {index for index, _ in each}:
+                drawn[index] += max(chips for on, chips in each if on == index)
+        return drawn
+
+    def _of_others(self) -> Counter[int]:
+        return Counter({index: bound.others for index, bound in enumerate(self._bounds)})
+
+
+def _goal(before: Fleet, after: Fleet, kept: Collection[str]) -> Fleet:
+    """What will stand in the end: the declared fleet, where the VMs in `kept` are left as they are."""
+    declared = {name: vm for name, vm in after.items() if name not in kept}
+    return declared | {name: before[name] for name in kept if name in before}
+
+
+def _held(draws: _Draws, before: Fleet, after: Fleet, comers: Collection[str], stuck: frozenset[str]) -> set[str]:
+    """The VMs to hold back so that the rest fits in every limit: new ones before replaced ones, the last first."""
+    held: set[str] = set()
+    last_first = sorted(_sorted(after, comers), key=lambda name: name not in before)[::-1]
+    while True:
+        excess = draws.excess(_goal(before, after, held | stuck))
+        more: set[str] = set()
+        for name in last_first:
+            on = draws.on(after[name])
+            if name not in held and on != NO_BOUND and excess[on] > 0:
+                more.add(name)
+                was = before.get(name)
+                excess[on] -= after[name].chips - (was.chips if was is not None and draws.on(was) == on else 0)
+        if not more:
+            return held
+        held |= more
+
+
+def _sorted(fleet: Fleet, names: Collection[str]) -> tuple[str, ...]:
+    """By pool, zone and index."""
+    return tuple(sorted(names, key=lambda name: (fleet[name].pool, fleet[name].zone, len(name), name)))
+
+
+def _vm(config: StackConfig, slot: Slot) -> Vm:
+    """A slot as limits see it. Its form leaves out the name and what is changed in place."""
+    spec = node_spec(config, slot)
+    return Vm(
+        pool=slot.pool.name,
+        project=config.project,
+        zone=slot.zone,
+        accelerator=slot.accelerator,
+        capacity=slot.capacity.kind,
+        form=replace(spec, name="", description="", labels={}, metadata={}, tags=(), data_disks=()),
+    )
