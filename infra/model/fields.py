@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr
 
-from infra.model import names
+from infra.model import calendar, names
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
 from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
 from infra.model.network import mirror_locations, repository_regions
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
+_MAX_DOLLARS = 10**12
 
 V = TypeVar("V")
 
@@ -115,6 +118,26 @@ def _upstream(text: str) -> str:
     return refuse("an upstream is docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
 
 
+def _day(value: object) -> date:
+    try:
+        return calendar.parse_day(str(value))
+    except ValueError:
+        refuse("a day of the calendar as year, month and day", "such as 2026-12-20")
+
+
+def _moment(value: object) -> date | datetime:
+    try:
+        return calendar.parse_moment(str(value))
+    except ValueError:
+        refuse("a day, or a day and a wall-clock time", "such as 2026-12-20 or 2026-12-20T18:00")
+
+
+def _dollars(value: object) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_DOLLARS:
+        refuse("an amount of US dollars is a number from 0", "such as 12000, without a sign or separators")
+    return Decimal(str(value))
+
+
 # Put beside a type, for values that are mappings or may be absent.
 WRITTEN = BeforeValidator(_written)
 BY_KEY = AfterValidator(_by_key)
@@ -186,6 +209,18 @@ StackReferenceName = Annotated[
         "another stack by its full name",
         "organization/tidepool/ci",
     ),
+]
+
+Day = Annotated[date, PlainValidator(_day)]
+Moment = Annotated[date | datetime, PlainValidator(_moment)]
+TimeZone = Annotated[
+    StrictStr,
+    _passing(calendar.is_time_zone, "a name of the time zone database", "such as Europe/Berlin, America/New_York, UTC"),
+]
+Dollars = Annotated[Decimal, PlainValidator(_dollars)]
+RuleId = Annotated[StrictStr, _matching(r"[a-z0-9][a-z0-9-]*", "a rule's id", "such as no-secret-in-metadata")]
+Subject = Annotated[
+    StrictStr, _matching(r"\S(.*\S)?", "what is excepted", "a finding's subject, such as pools[tpu-ci]")
 ]
 
 SecretName = Annotated[

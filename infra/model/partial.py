@@ -11,7 +11,18 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from infra.model.schema import Mirror, Pool, Quota, Registries, Repository, Reservation, SecretDecl, StackConfig
+from infra.model.schema import (
+    Freeze,
+    Mirror,
+    Pool,
+    Quota,
+    Registries,
+    Repository,
+    Reservation,
+    RuleException,
+    SecretDecl,
+    StackConfig,
+)
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,6 +34,8 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "repositories": Repository,
     "mirrors": Mirror,
     "secrets": SecretDecl,
+    "freezes": Freeze,
+    "exceptions": RuleException,
 }
 _MAPPINGS: Mapping[str, type[BaseModel]] = {"registries": Registries}
 

@@ -7,10 +7,11 @@ reading (stack). docs/stack-file.md is the same for the people who write these f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, create_model
 
 from infra.model.catalogue import CapacityKind
 from infra.model.fields import (
@@ -23,12 +24,15 @@ from infra.model.fields import (
     CapacityChoice,
     Chips,
     Count,
+    Day,
     DiskPath,
+    Dollars,
     GitHubRepository,
     KeepCount,
     LabelKey,
     LabelValue,
     MirrorLocation,
+    Moment,
     Owner,
     ProjectId,
     Reader,
@@ -36,11 +40,14 @@ from infra.model.fields import (
     RepositoryRegion,
     ResourceName,
     RoutingLabel,
+    RuleId,
     RunnerLabel,
     RuntimeVersion,
     SecretName,
     StackReferenceName,
+    Subject,
     TagPrefix,
+    TimeZone,
     TpuGeneration,
     Upstream,
     Zone,
@@ -206,6 +213,48 @@ class Bucket(_Model):
     location: BucketLocation
 
 
+class FreezeOverride(_Model):
+    """Why changes may pass during a freeze, and the last day on which they may."""
+
+    until: Day
+    reason: Reason
+
+
+# `from` is a word of Python, so this field cannot be written as the others are.
+_Window: Any = create_model("_Window", __base__=_Model, **{"from": (Moment, ...), "to": (Moment, ...)})
+
+
+class Freeze(_Window):
+    """A time in which the fleet is not changed; `to` is its last day or moment."""
+
+    name: ResourceName
+    time_zone: TimeZone
+    override: Annotated[FreezeOverride | None, WRITTEN] = None
+
+    @property
+    def start(self) -> date | datetime:
+        return getattr(self, "from")
+
+    @property
+    def end(self) -> date | datetime:
+        return self.to
+
+
+class Budget(_Model):
+    """What the stack may cost by list prices; reserved chips are paid already and count for nothing here."""
+
+    usd_per_month: Dollars
+
+
+class RuleException(_Model):
+    """One finding of one rule that is accepted, why, and the last day on which it is."""
+
+    rule: RuleId
+    subject: Subject
+    reason: Reason
+    expires: Day
+
+
 class StackConfig(_Model):
     """Everything that one stack declares."""
 
@@ -221,6 +270,9 @@ class StackConfig(_Model):
     registry_stack: Annotated[StackReferenceName | None, WRITTEN] = None
     mirrors: tuple[Mirror, ...] = ()
     secrets: tuple[SecretDecl, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    budget: Annotated[Budget | None, WRITTEN] = None
+    exceptions: tuple[RuleException, ...] = ()
 
     def pool(self, name: str) -> Pool:
         """The pool of that name; KeyError where there is none."""

@@ -10,14 +10,18 @@ from infra.model import fleet, network
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import (
     Bucket,
+    Budget,
     Cleanup,
     DataDisk,
+    Freeze,
+    FreezeOverride,
     Mirror,
     Pool,
     Quota,
     Registries,
     Repository,
     Reservation,
+    RuleException,
     SecretDecl,
     StackConfig,
     Trust,
@@ -101,6 +105,10 @@ def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
         SecretDecl,
         Bucket,
         DataDisk,
+        Freeze,
+        FreezeOverride,
+        Budget,
+        RuleException,
     )
     keys = {key for model in models for key in model.model_fields} - {"stack"}
     assert [key for key in sorted(keys) if f"`{key}`" not in document and f"{key}:" not in document] == []
@@ -113,5 +121,5 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     document = (ROOT / "docs" / "stack-file.md").read_text()
     whole, *blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
-    assert len(sections) == 5
+    assert len(sections) == 6
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")

@@ -1,10 +1,10 @@
-"""Rules of registries, mirrors and secrets."""
+"""Rules of registries, mirrors, secrets and freezes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.model import names
+from infra.model import calendar, names
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
 from infra.model.network import mirror_locations
@@ -57,7 +57,7 @@ def _mirrors(config: StackConfig, _: Sequence[StackConfig], subject: Subject) ->
 
 
 def _unique_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    for key in ("reservations", "mirrors", "secrets"):
+    for key in ("reservations", "mirrors", "secrets", "freezes"):
         given = [getattr(each, "name", None) for each in getattr(config, key)]
         yield from repeats(given, subject, (key,), f"a name stands once in {key}", "name")
     for index, pool in enumerate(config.pools):
@@ -121,4 +121,19 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
 
 
-RULES: tuple[Rule, ...] = (_registries, _registry_stack, _mirrors, _unique_names, _claimed_elsewhere, _secret_readers)
+def _freezes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    for index, freeze in enumerate(config.freezes):
+        if has(freeze, "from", "to", "time_zone") and calendar.ends(freeze) <= calendar.begins(freeze):
+            rule = f"a freeze ends after it begins, which is {freeze.start}"
+            yield Problem(subject(("freezes", index, "to")), str(freeze.end), rule, "a later day or moment")
+
+
+RULES: tuple[Rule, ...] = (
+    _registries,
+    _registry_stack,
+    _mirrors,
+    _unique_names,
+    _claimed_elsewhere,
+    _secret_readers,
+    _freezes,
+)
