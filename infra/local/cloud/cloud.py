@@ -17,6 +17,7 @@ from infra.local.cloud.faults import Faults
 from infra.local.cloud.limits import Limits
 from infra.local.cloud.operations import Operations
 from infra.local.cloud.registry import REACTIONS, JsonObject
+from infra.local.cloud.requestlog import LOGGER
 from infra.local.cloud.store import Store
 from infra.local.cloud.timeline import Timeline
 
@@ -53,11 +54,19 @@ class Cloud:
             yield
 
     def settle(self) -> None:
-        """Let everything due by now happen, in order; `now` is each event's own time while it happens."""
+        """Let everything due by now happen, in order; `now` is each event's own time while it happens.
+
+        An event that fails changes nothing and is set aside: kept due, it would fail every request there is.
+        """
         present = self.clock.read()
         while (event := self.timeline.take(present)) is not None:
             self.now = event.due
-            REACTIONS[event.kind](self, event)
+            try:
+                with self.store.attempt():
+                    REACTIONS[event.kind](self, event)
+            except Exception as defect:  # noqa: BLE001 - whatever it is, the next request must be answered
+                LOGGER.exception("set aside: %s of %s", event.kind, event.subject)
+                self.timeline.set_aside(event, f"{type(defect).__name__}: {defect}")
         self.now = present
 
     # Time

@@ -1,6 +1,6 @@
 """Where real clients and real services part from the discovery documents, each with its reason.
 
-The one place for such knowledge: `schema` and `media` read it, nothing else makes exceptions.
+The one place for such knowledge: those who check, route and answer read it, nothing else makes exceptions.
 """
 
 from __future__ import annotations
@@ -39,6 +39,16 @@ MEDIA_PREFIXES = ("upload/", "download/", "resumable/upload/")
 # Query and body names in snake case are taken as their camelCase: Google's front ends accept both, the provider sends
 # `repository_id` and gcloud some masks that way. A slash at the end of a path is ignored: the provider calls
 # `b/BUCKET/anywhereCaches/`, which no document has.
+
+
+# The locations of every API of `/v1/` share one path here, where Google tells them apart by host. gcloud, which lists
+# TPU zones there, says in its user agent which command asks.
+_TPU_COMMANDS = "command/gcloud.compute.tpus."
+
+
+def asks_for_tpu(headers: Mapping[str, str]) -> bool:
+    """Whether a request to a path that several APIs share is meant for Cloud TPU."""
+    return _TPU_COMMANDS in headers.get("user-agent", "")
 
 
 def camel(name: str) -> str:

@@ -79,6 +79,8 @@ class Rule:
             _check(key, value)
         if body.get("kind") not in get_args(Kind):
             raise invalid(f"kind is one of {', '.join(get_args(Kind))}, not {body.get('kind')!r}.", field="kind")
+        if body["kind"] == "preempt" and "per_hour" not in body:
+            raise invalid("preempt needs a rate: per_hour, the chance per VM and hour.", field="per_hour")
         return cls(**body)
 
     def to_json(self) -> JsonObject:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from infra.local.cloud.cloud import Cloud
     from infra.local.cloud.registry import JsonObject
 
+# A finished operation is kept for a day of cloud time, and for as long as it is among the last thousand: the clock may
+# be moved by a day while somebody still polls. They are looked through once in as many new ones.
+_KEPT_SECONDS = 24 * 3600.0
+_KEPT = 1000
+
 _EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
 
 
@@ -47,14 +52,17 @@ class Operations:
         metadata: JsonObject | None = None,
         response: JsonObject | None = None,
         error: JsonObject | None = None,
+        identity: str = "",
     ) -> JsonObject:
         """Begin a `google.longrunning.Operation` below `parent` (`projects/P/locations/Z`) and return it.
 
         metadata: with its `@type`; `createTime` and, once it ended, `endTime` are filled in.
         response: with its `@type`; an Empty where left out.
         error: a `google.rpc.Status` (`errors.rpc_status`) instead of a response.
+        identity: the last part of its name; a new one where left out.
         """
-        name = f"{parent}/operations/{self.new_id()}" if parent else f"operations/{self.new_id()}"
+        identity = identity or self.new_id()
+        name = f"{parent}/operations/{identity}" if parent else f"operations/{identity}"
         began = {**(metadata or {}), "createTime": timestamp(self._cloud.now)}
         ended = {**began, "endTime": timestamp(self._cloud.now + self._cloud.compressed(seconds))}
         outcome = {"error": error} if error else {"response": response or _EMPTY}
@@ -71,11 +79,30 @@ class Operations:
 
     def new_id(self) -> str:
         """A name part no operation has had before: `operation-1763712000000-000000000001`."""
-        return f"operation-{int(self._cloud.now * 1000)}-{self._cloud.store.next_number('operation'):012x}"
+        number = self._cloud.store.next_number("operation")
+        if number % _KEPT == 0:
+            self._forget_old()
+        return f"operation-{int(self._cloud.now * 1000)}-{number:012x}"
+
+    def _forget_old(self) -> None:
+        self._connection.execute(
+            "DELETE FROM operations WHERE due < ? "
+            "AND due < (SELECT due FROM operations ORDER BY due DESC LIMIT 1 OFFSET ?)",
+            (self._cloud.now - _KEPT_SECONDS, _KEPT - 1),
+        )
 
     def get(self, name: str) -> JsonObject:
         """Raises 404."""
-        due, pending, finished = self._row(name)
+        found = self.find(name)
+        if found is None:
+            raise not_found(name)
+        return found
+
+    def find(self, name: str) -> JsonObject | None:
+        row = self._look(name)
+        if row is None:
+            return None
+        due, pending, finished = row
         return json.loads(pending if due > self._cloud.now else finished)
 
     def each(self, prefix: str) -> list[JsonObject]:
@@ -116,9 +143,12 @@ class Operations:
         )
 
     def _row(self, name: str) -> tuple[float, str, str]:
-        row = self._connection.execute(
-            "SELECT due, pending, finished FROM operations WHERE name = ?", (name,)
-        ).fetchone()
+        row = self._look(name)
         if row is None:
             raise not_found(name)
         return row
+
+    def _look(self, name: str) -> tuple[float, str, str] | None:
+        return self._connection.execute(
+            "SELECT due, pending, finished FROM operations WHERE name = ?", (name,)
+        ).fetchone()

@@ -33,8 +33,13 @@ CREATE TABLE IF NOT EXISTS operations (
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, due REAL NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, data TEXT NOT NULL
 );
+CREATE INDEX IF NOT EXISTS operations_due ON operations (due);
 CREATE INDEX IF NOT EXISTS events_due ON events (due, id);
 CREATE INDEX IF NOT EXISTS events_subject ON events (subject);
+CREATE TABLE IF NOT EXISTS events_set_aside (
+    id INTEGER PRIMARY KEY, due REAL NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, data TEXT NOT NULL,
+    error TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS counters (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -104,6 +109,18 @@ class Store:
             self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
+
+    @contextmanager
+    def attempt(self) -> Generator[None]:
+        """A part of a transaction that is undone by itself when something is raised inside; that is raised on."""
+        self.connection.execute("SAVEPOINT attempt")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK TO attempt")
+            raise
+        finally:
+            self.connection.execute("RELEASE attempt")
 
     # Resources
 

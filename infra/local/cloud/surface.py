@@ -96,6 +96,7 @@ class Surface:
             "nodes": cloud.store.tally(KIND, "$.public.state"),
             "faults": len(cloud.faults.each(cloud.now)),
             "limits": sum(1 for _ in cloud.limits.each()),
+            "eventsSetAside": cloud.timeline.failed(),
             "compression": cloud.compression,
         }
 

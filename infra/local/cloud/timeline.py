@@ -1,7 +1,8 @@
 """What will happen: durable events with a due time, settled when a request comes.
 
 There are no background threads. Before a request is answered, every event due by then happens in order of its due
-time, each seeing the time it was due as the present, so the outcome does not depend on when anybody looks.
+time, each seeing the time it was due as the present, so the outcome does not depend on when anybody looks. An event
+that cannot happen is set aside with the reason, so that it stands in nobody's way and can still be looked at.
 """
 
 from __future__ import annotations
@@ -50,6 +51,17 @@ class Timeline:
             return None
         self._connection.execute("DELETE FROM events WHERE id = ?", (row[0],))
         return Event(row[0], row[1], row[2], row[3], json.loads(row[4]))
+
+    def set_aside(self, event: Event, error: str) -> None:
+        """Keep an event that failed, with what it failed by, where it is not taken again."""
+        self._connection.execute(
+            "INSERT INTO events_set_aside (id, due, kind, subject, data, error) VALUES (?, ?, ?, ?, ?, ?)",
+            (event.id, event.due, event.kind, event.subject, json.dumps(event.data), error),
+        )
+
+    def failed(self) -> int:
+        """How many events were set aside."""
+        return int(self._connection.execute("SELECT COUNT(*) FROM events_set_aside").fetchone()[0])
 
     def planned(self, subject: str) -> list[Event]:
         rows = self._connection.execute(

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.cloud.clock import Clock, seconds_of, timestamp
+from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.control import ControlError
+from infra.local.cloud.registry import REACTIONS
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import EPOCH, TestCloud, Wall
-from infra.local.cloud.timeline import Timeline
+from infra.local.cloud.timeline import Event, Timeline
 
 
 def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
@@ -108,3 +110,53 @@ def test_forgetting_everything_keeps_the_time(cloud: TestCloud) -> None:
     cloud.control.reset()
     assert (cloud.control.nodes(), cloud.control.faults(), cloud.control.limits()) == ([], [], [])
     assert cloud.control.clock()["offset"] == 60
+
+
+def operations_of(direct: Direct) -> set[str]:
+    pages = direct.ask("GET", f"/v2/{ZONE}/operations?pageSize=10000")[1]
+    return {each["name"] for each in pages["operations"]}
+
+
+def test_operations_are_kept_for_a_day_and_then_forgotten() -> None:
+    direct = Direct()
+    place, kept = "projects/lab/locations/us-west4-a", 1000
+
+    def begin(count: int) -> list[str]:
+        with direct.cloud.request():
+            return [direct.cloud.operations.lro(place, seconds=60)["name"] for _ in range(count)]
+
+    first = begin(kept)
+    direct.wall.advance(23 * 3600)
+    second = begin(kept)
+    assert operations_of(direct) == {*first, *second}
+    direct.wall.advance(2 * 3600)
+    third = begin(kept)
+    # The last thousand stay whatever their age, for who polls while the clock is moved by a day.
+    assert operations_of(direct) == {*second, *third}
+
+
+def test_an_event_that_fails_is_set_aside_and_stands_in_nobodys_way(caplog: pytest.LogCaptureFixture) -> None:
+    direct = Direct()
+    direct.ask("POST", f"/v2/{ZONE}/nodes?nodeId=vm-0", NODE)
+    with direct.cloud.request():
+        direct.cloud.timeline.add(direct.cloud.now, "tpu.node.ready", f"{ZONE}/nodes/nobody")
+        direct.cloud.timeline.add(direct.cloud.now, "kind.of.another.version", "thing")
+    direct.wall.advance(60)
+    status, listed = direct.ask("GET", f"/v2/{ZONE}/nodes")
+    assert (status, [node["state"] for node in listed["nodes"]]) == (200, ["READY"])
+    assert direct.control("GET", "status")[1]["eventsSetAside"] == 2
+    assert "set aside: tpu.node.ready of projects/lab/locations/us-west4-a/nodes/nobody" in caplog.text
+    assert "kind.of.another.version" in caplog.text
+
+
+def test_an_event_that_fails_half_way_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(cloud: Cloud, event: Event) -> None:
+        cloud.store.set_setting("half", True)
+        raise RuntimeError(event.subject)
+
+    monkeypatch.setitem(REACTIONS, "half", half)
+    direct = Direct()
+    with direct.cloud.request():
+        direct.cloud.timeline.add(direct.cloud.now, "half", "thing")
+    assert direct.control("GET", "status")[1]["eventsSetAside"] == 1
+    assert direct.store.setting("half") is None

@@ -287,3 +287,37 @@ def test_a_name_is_taken_until_its_node_is_gone(cloud: TestCloud, locations: Any
     cloud.wall.advance(A_WHILE)
     locations.nodes().create(parent=ZONE, nodeId="vm-0", body=NODE).execute()
     assert cloud.control.nodes()[0]["id"] != first["id"], "another node of the same name is another node"
+
+
+def test_a_request_sent_twice_with_one_request_id_begins_one_operation(cloud: TestCloud) -> None:
+    create = f"/v2alpha1/{ZONE}/nodes?nodeId=vm-0&requestId=5b0c3b7e-6b1d-4d86-9a0e-2f6d6f6f0001"
+    first = ask(cloud.url, "POST", create, NODE)
+    assert first[0] == 200
+    assert ask(cloud.url, "POST", create, NODE) == first
+    cloud.wall.advance(A_WHILE)
+    again = ask(cloud.url, "POST", create, NODE)
+    assert (again[0], again[1]["name"], again[1]["done"]) == (200, first[1]["name"], True)
+    assert ask(cloud.url, "POST", create.replace("0001", "0002"), NODE)[0] == 409, "another id is another request"
+
+    delete = f"/v2alpha1/{ZONE}/nodes/vm-0?requestId=5b0c3b7e-6b1d-4d86-9a0e-2f6d6f6f0001"
+    gone = ask(cloud.url, "DELETE", delete)
+    cloud.wall.advance(A_WHILE)
+    assert ask(cloud.url, "DELETE", delete)[1]["name"] == gone[1]["name"] != first[1]["name"]
+    assert cloud.control.nodes() == []
+
+
+def test_a_request_that_was_refused_may_come_again_with_its_request_id(cloud: TestCloud) -> None:
+    create = f"/v2alpha1/{ZONE}/nodes?nodeId=vm-0&requestId=5b0c3b7e-6b1d-4d86-9a0e-2f6d6f6f0001"
+    cloud.control.fail("error", code=503, count=1)
+    assert ask(cloud.url, "POST", create, NODE)[0] == 503
+    assert ask(cloud.url, "POST", create, NODE)[0] == 200
+    status, answer = ask(cloud.url, "POST", f"/v2alpha1/{ZONE}/nodes?nodeId=vm-1&requestId=twice", NODE)
+    assert (status, "UUID" in answer["error"]["message"]) == (400, True)
+
+
+@pytest.mark.parametrize("path", ["/v1/projects/lab/locations", "/v1/projects/lab/locations/us-west4-a"])
+def test_the_shared_locations_are_tpu_zones_for_gclouds_tpu_commands(cloud: TestCloud, path: str) -> None:
+    agent = "google-cloud-sdk gcloud/500.0.0 command/gcloud.compute.tpus.locations.list"
+    status, answer = ask(cloud.url, "GET", path, **{"user-agent": agent})
+    zones = {each["locationId"] for each in answer.get("locations", [answer])}
+    assert (status, "us-west4-a" in zones, "us-west4" in zones) == (200, True, False)

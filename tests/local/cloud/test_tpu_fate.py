@@ -140,3 +140,8 @@ def test_nodes_can_appear_differ_and_vanish_behind_everybodys_back(cloud: TestCl
         cloud.control.edit_node("stranger", {"state": "SLEEPING"})
     cloud.control.remove_node("stranger")
     assert ask(cloud.url, "GET", f"/v2/{ZONE}/nodes/stranger")[0] == 404
+
+
+def test_a_preemption_rule_says_at_what_rate(cloud: TestCloud) -> None:
+    with pytest.raises(ControlError, match="per_hour"):
+        cloud.control.fail("preempt", probability=0.5, seed=3)

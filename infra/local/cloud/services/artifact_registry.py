@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
+from infra.local.cloud.differences import asks_for_tpu
 from infra.local.cloud.errors import already_exists, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, places, policies
+from infra.local.cloud.registry import Answer, Call, JsonObject, handles
+from infra.local.cloud.services import bodies, places, policies, tpu_places
 from infra.local.cloud.store import Resource
 
 _KIND = "artifactregistry.repository"
@@ -94,13 +95,17 @@ def list_images(call: Call) -> JsonObject:
 
 
 @handles("artifactregistry.projects.locations.get")
-def get_location(call: Call) -> JsonObject:
+def get_location(call: Call) -> Answer:
+    if asks_for_tpu(call.headers):
+        return tpu_places.get_location(call)
     _check_location(call.ids["locationsId"])
     return places.location(_parent(call))
 
 
 @handles("artifactregistry.projects.locations.list")
-def list_locations(call: Call) -> JsonObject:
+def list_locations(call: Call) -> Answer:
+    if asks_for_tpu(call.headers):
+        return tpu_places.list_locations(call)
     project = call.cloud.project(call.ids["projectsId"]).id
     names = sorted([*places.MULTI_REGIONS, *places.REGIONS])
     return {"locations": [places.location(f"projects/{project}/locations/{name}") for name in names]}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import random
+import uuid
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, rpc_status
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
 from infra.local.cloud.registry import Call, reacts
 from infra.local.cloud.services import tpu_fate
 from infra.local.cloud.services.tpu_node import Node, forget, load, save
@@ -27,6 +28,12 @@ _SECONDS = {
 }
 _PORT = 8470
 _CLOUD_TPU = "type.googleapis.com/google.cloud.tpu"
+
+
+def repeated(call: Call, verb: str) -> JsonObject | None:
+    """What the first request with this one's `requestId` (v2alpha1 has it) began; None for a first one. Raises 400."""
+    identity = _identity(call, verb)
+    return call.cloud.operations.find(f"{_place(call)}/operations/{identity}") if identity else None
 
 
 def create(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
@@ -145,12 +152,28 @@ def _operation(
         "apiVersion": call.version,
     }
     return call.cloud.operations.lro(
-        f"projects/{node.pot.project}/locations/{node.pot.zone}",
+        _place(call),
         seconds=_seconds("failure" if error else verb, node),
         metadata=metadata,
         response={"@type": f"{namespace}.Node", **after} if after else None,
         error=error,
+        identity=_identity(call, verb),
     )
+
+
+def _place(call: Call) -> str:
+    return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
+
+
+def _identity(call: Call, verb: str) -> str:
+    """An operation that a `requestId` began is named by it; otherwise empty."""
+    text = call.params.get("requestId", "")
+    if not text:
+        return ""
+    try:
+        return f"operation-{verb}-{uuid.UUID(text)}"
+    except ValueError:
+        raise invalid(f"requestId is a UUID, not '{text}'.", field="request_id") from None
 
 
 def _seconds(action: str, node: Node) -> float:

@@ -35,6 +35,8 @@ _MAX_DESCRIPTION = 512
 def create_node(call: Call) -> JsonObject:
     project, zone = call.ids["projectsId"], tpu_shapes.known_zone(call.ids["locationsId"])
     name = f"{call.params['parent']}/nodes/{_node_id(call)}"
+    if (begun := tpu_lifecycle.repeated(call, "create")) is not None:
+        return begun
     if call.cloud.store.find(KIND, name) is not None:
         raise already_exists(name)
     sent = call.body
@@ -100,6 +102,8 @@ def patch_node(call: Call) -> JsonObject:
 
 @handles("tpu.projects.locations.nodes.delete")
 def delete_node(call: Call) -> JsonObject:
+    if (begun := tpu_lifecycle.repeated(call, "delete")) is not None:
+        return begun
     return tpu_lifecycle.delete(call, load(call.cloud, call.params["name"]))
 
 
