@@ -54,6 +54,7 @@ class Step:
     diff: changed properties by path (`labels.owner`, `dataDisks[0].mode`), camelCase as the provider names them.
     replace_reasons: the paths that force a replacement.
     old_inputs, new_inputs: the resource's inputs before and after, None where it does not exist then; secrets masked.
+    protect: whether the program protects it from deletion.
     seconds: how long the step took; None unless it ran.
     error: the provider's message when the step failed, without secrets.
     """
@@ -66,6 +67,7 @@ class Step:
     replace_reasons: tuple[str, ...] = ()
     old_inputs: Mapping[str, Any] | None = None
     new_inputs: Mapping[str, Any] | None = None
+    protect: bool = False
     status: Status = Status.PLANNED
     seconds: float | None = None
     error: str | None = None

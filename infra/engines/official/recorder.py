@@ -171,6 +171,7 @@ def _richer(first: Step, second: Step) -> Step:
         replace_reasons=first.replace_reasons or second.replace_reasons,
         old_inputs=first.old_inputs if first.old_inputs is not None else second.old_inputs,
         new_inputs=first.new_inputs if first.new_inputs is not None else second.new_inputs,
+        protect=first.protect or second.protect,
     )
 
 

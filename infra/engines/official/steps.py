@@ -93,6 +93,7 @@ def step_of_event(metadata: events.StepEventMetadata) -> Step | None:
         urn=metadata.urn,
         old=old.inputs if old else None,
         new=new.inputs if new else None,
+        protect=bool(new and new.protect),
         old_outputs=old.outputs if old else None,
         detail={path: (diff.diff_kind.value, diff.input_diff) for path, diff in (metadata.detailed_diff or {}).items()},
         changed=metadata.diffs or (),
@@ -108,6 +109,7 @@ def _step_of_json(item: Mapping[str, Any]) -> Step | None:
         urn=item["urn"],
         old=old.get("inputs", {}) if old else None,
         new=new.get("inputs", {}) if new else None,
+        protect=bool(new.get("protect")),
         old_outputs=old.get("outputs"),
         detail={path: (diff["kind"], diff.get("inputDiff", False)) for path, diff in detail.items()},
         changed=item.get("diffReasons") or (),
@@ -121,6 +123,7 @@ def _make(
     urn: str,
     old: Mapping[str, Any] | None,
     new: Mapping[str, Any] | None,
+    protect: bool,
     old_outputs: Mapping[str, Any] | None,
     detail: Mapping[str, tuple[str, bool]],
     changed: Sequence[str],
@@ -150,6 +153,7 @@ def _make(
         replace_reasons=reasons,
         old_inputs=before,
         new_inputs=after,
+        protect=protect,
     )
 
 

@@ -439,6 +439,7 @@ class Deployment:
             name=goal.name,
             old_inputs=masked(old.inputs),
             new_inputs=masked(old.inputs),
+            protect=old.protect,
         )
         run.ended(step, 0.0)
         return Answer(goal.urn, old.id, old.outputs)
@@ -460,4 +461,5 @@ def _bare(goal: Goal, old: State | None) -> Step:
         status=Status.PLANNED,
         old_inputs=masked(old.inputs) if old is not None else None,
         new_inputs=masked(goal.inputs),
+        protect=goal.protect,
     )

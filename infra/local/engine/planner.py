@@ -54,6 +54,7 @@ class Decision:
             replace_reasons=self.reasons,
             old_inputs=masked(old.inputs) if old is not None else None,
             new_inputs=masked(self.new.inputs),
+            protect=self.new.protect,
         )
 
 
