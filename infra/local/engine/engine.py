@@ -285,6 +285,7 @@ def _interruptible(run: Run) -> Generator[list[int]]:
     def pressed(number: int, _frame: object) -> None:
         presses.append(number)
         run.stopping.set()
+        run.cancel.pressed.set()
         if len(presses) > 1:
             run.cancel.set()
             return

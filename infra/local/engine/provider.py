@@ -139,6 +139,10 @@ class Cancel(Protocol):
 
     def wait(self, timeout: float | None = None) -> bool: ...
 
+    def wait_to_begin(self, timeout: float | None = None) -> bool:
+        """Wait before asking again for what was refused; True once Ctrl-C was pressed: nothing new is to be begun."""
+        ...
+
 
 class Provider(Protocol):
     """A package's resources, served. `package` and `version` name it in the state (`gcp`, `10.2.0`)."""

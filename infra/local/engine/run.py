@@ -47,6 +47,17 @@ class Options:
     previewed: bool = False
 
 
+class Interruption(threading.Event):
+    """Ctrl-C as providers see it: `pressed` by the first, set itself by the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pressed = threading.Event()
+
+    def wait_to_begin(self, timeout: float | None = None) -> bool:
+        return self.pressed.wait(timeout)
+
+
 class StoppedError(Exception):
     """The operation is being given up; nothing new is begun."""
 
@@ -75,7 +86,7 @@ class Run:
         self.seen: set[str] = set()
         self.touched: set[str] = set()
         self.absent: set[str] = set()
-        self.cancel = threading.Event()
+        self.cancel = Interruption()
         self.stopping = threading.Event()
         self.fatal: BaseException | None = None
         self.lock = threading.RLock()

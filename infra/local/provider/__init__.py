@@ -6,6 +6,8 @@ outputs, so that a state written by one is understood by the other. Knows nothin
 Where it parts from the official provider, on purpose:
 - Operations are asked for after 50 ms rather than 10 s, and retries begin after 100 ms, since the local cloud's delays
   are compressed. A URL at which nothing listens is given up after 15 s.
+- A 429 that says a quota or a reservation is used up fails at once; the official one asks for up to twenty minutes.
+  A rate that is limited (per minute) and a busy service are asked again, until the first Ctrl-C.
 - A create whose answer was lost and which then meets a conflict is taken for its own; the official one fails.
 - A create that outlives its timeout stays in the state; the official one forgets it and meets a conflict next time.
 - A VM that is being made or deleted is read once it is known what becomes of it.

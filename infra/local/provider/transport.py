@@ -2,12 +2,13 @@
 
 Owns connections, JSON, Google's error shape, and which answers are tried again: 429, 500, 502, 503 and broken
 connections, with growing waits until the action's deadline, as the official provider does. Everything else that is not
-a success fails at once.
+a success fails at once, and so does a 429 that says a quota is used up: it would say so all day.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -39,6 +40,8 @@ _UNREACHABLE_SECONDS = (
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 
+_RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate limit", re.IGNORECASE)
+
 Monotonic = Callable[[], float]
 
 
@@ -46,16 +49,23 @@ class ApiError(Exception):
     """An answer that is no success, in Google's own words.
 
     doubtful: an earlier attempt of the same call may have been carried out although its answer never arrived, so a
-    conflict may be with ourselves. unreachable: nothing listens there at all.
+    conflict may be with ourselves. unreachable: nothing listens there at all. exhausted: a quota or a reservation has
+    nothing left, which no further attempt changes.
     """
 
     def __init__(
-        self, code: int, message: str, *, reason: str = "", doubtful: bool = False, unreachable: bool = False
+        self, code: int, message: str, *, reason: str = "", unreachable: bool = False, exhausted: bool = False
     ) -> None:
         super().__init__(f"googleapi: Error {code}: {message}" + (f", {reason}" if reason else ""))
         self.code = code
-        self.doubtful = doubtful
+        self.doubtful = False
         self.unreachable = unreachable
+        self.exhausted = exhausted
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same call may succeed a little later."""
+        return self.code in _RETRIED and not self.exhausted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,10 @@ class Deadline:
         if self.cancel.wait(max(0.0, min(seconds, self.left()))):
             raise CancelledError("the run was cancelled while Google Cloud was still working on this")
 
+    def pause_before_asking_again(self, seconds: float) -> bool:
+        """Wait as `pause` does; False where the run begins nothing new any more, whatever is left of the wait."""
+        return not self.cancel.wait_to_begin(max(0.0, min(seconds, self.left())))
+
 
 class Never:
     """A run that nobody gives up: for calls that wait for little."""
@@ -85,6 +99,9 @@ class Never:
     def wait(self, timeout: float | None = None) -> bool:
         time.sleep(timeout or 0.0)
         return False
+
+    def wait_to_begin(self, timeout: float | None = None) -> bool:
+        return self.wait(timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +150,16 @@ class Api:
             if not error.unreachable:
                 reached = self.now()
             lost = self.now() - reached > _UNREACHABLE_SECONDS
-            if error.code not in _RETRIED or deadline.left() <= wait or lost:
+            if not error.passing or deadline.left() <= wait or lost:
                 error.doubtful = doubtful
                 raise error
             doubtful = doubtful or not (error.unreachable or error.code == HTTPStatus.TOO_MANY_REQUESTS)
-            deadline.pause(wait)
+            if method == "GET":
+                deadline.pause(wait)
+            elif not deadline.pause_before_asking_again(wait):
+                if doubtful:
+                    raise CancelledError(f"the run was cancelled before this was tried again, after {error}")
+                raise error
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _attempt(self, method: str, target: str, sent: bytes | None, deadline: Deadline) -> dict[str, Any] | ApiError:
@@ -160,6 +182,18 @@ def _error(code: int, data: bytes) -> ApiError:
     try:
         error = json.loads(data)["error"]
         reasons = error.get("errors") or [{}]
-        return ApiError(code, error["message"], reason=reasons[0].get("reason", ""))
+        message, reason = error["message"], reasons[0].get("reason", "")
+        return ApiError(code, message, reason=reason, exhausted=_is_exhausted(code, error))
     except (ValueError, KeyError, TypeError, AttributeError):
         return ApiError(code, data.decode(errors="replace").strip() or HTTPStatus(code).phrase)
+
+
+def _is_exhausted(code: int, error: Mapping[str, Any]) -> bool:
+    """Whether a 429 is about how much there may be: the TPU API says `Quota limit` or details a QuotaFailure.
+
+    A rate is limited in time, and says of what: `Requests per minute`.
+    """
+    if code != HTTPStatus.TOO_MANY_REQUESTS or _RATE.search(error["message"]):
+        return False
+    kinds = {detail.get("@type", "").rpartition(".")[2] for detail in error.get("details", ())}
+    return "Quota limit" in error["message"] or "QuotaFailure" in kinds

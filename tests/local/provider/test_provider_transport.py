@@ -154,3 +154,62 @@ def test_a_cancelled_retry_ends_at_once(virtual: VirtualTime) -> None:
     with pytest.raises(CancelledError):
         api.call("GET", "v1/x", api.deadline(None, virtual))
     assert len(script.seen) == 1
+
+
+LIMIT = "Quota limit 'TPUv5ePerProjectPerZoneForTPUAPI' has been exceeded. Limit: 80 in zone us-west4-a."
+
+
+def test_a_create_over_the_quota_fails_at_once_with_googles_words(virtual: VirtualTime) -> None:
+    api, script = scripted(virtual, POST=[refused(429, LIMIT)])
+    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    with pytest.raises(ProviderError, match=r"Error 429: Quota limit .* Limit: 80 in zone us-west4-a"):
+        provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
+    assert virtual.seconds == 0.0
+    assert len(script.seen) == 1
+
+
+def test_an_empty_reservation_fails_at_once_too(virtual: VirtualTime) -> None:
+    quota = {"@type": "type.googleapis.com/google.rpc.QuotaFailure"}
+    body = {"error": {"code": 429, "message": "There is not enough capacity left", "details": [quota]}}
+    api, script = scripted(virtual, POST=[(429, body)])
+    with pytest.raises(ApiError, match="not enough capacity left"):
+        api.call("POST", "v2/x", api.deadline())
+    assert len(script.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refused(429, "Resource has been exhausted (e.g. check quota)."),
+        refused(429, "Quota exceeded for quota metric 'Create requests' and limit 'Create requests per minute'"),
+        refused(429, "Quota limit 'Create requests per minute' has been exceeded."),
+        refused(503),
+    ],
+)
+def test_a_limited_rate_and_a_busy_service_are_asked_again(virtual: VirtualTime, refusal: Answer) -> None:
+    api, script = scripted(virtual, POST=[refusal, refusal, (200, {"name": "n"})])
+    assert api.call("POST", "v2/x", api.deadline()) == {"name": "n"}
+    assert len(script.seen) == 3
+
+
+def test_one_ctrl_c_ends_a_wait_for_a_refused_create_and_nothing_is_in_flight(virtual: VirtualTime) -> None:
+    api, script = scripted(virtual, POST=[refused(429)])
+    virtual.pressed = True
+    provider = GoogleProvider(api.url, api=api, settings=Settings(project="p"))
+    with pytest.raises(ProviderError, match="Error 429: no") as raised:
+        provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
+    assert not isinstance(raised.value, CancelledError)
+    assert len(script.seen) == 1
+
+
+def test_one_ctrl_c_leaves_in_flight_what_may_have_been_carried_out(virtual: VirtualTime) -> None:
+    api, _ = scripted(virtual, POST=[LOST])
+    virtual.pressed = True
+    with pytest.raises(CancelledError, match="before this was tried again"):
+        api.call("POST", "v2/x", api.deadline(None, virtual))
+
+
+def test_one_ctrl_c_still_waits_for_what_google_works_on(virtual: VirtualTime) -> None:
+    api, _ = scripted(virtual, GET=[refused(503), (200, {"done": True})])
+    virtual.pressed = True
+    assert api.call("GET", "v2/operations/1", api.deadline(None, virtual)) == {"done": True}

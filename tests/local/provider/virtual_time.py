@@ -10,6 +10,7 @@ class VirtualTime:
         self.seconds = 0.0
         self.waits: list[float] = []
         self.cancelled = False
+        self.pressed = False
 
     def now(self) -> float:
         return self.seconds
@@ -21,3 +22,6 @@ class VirtualTime:
         self.waits.append(timeout or 0.0)
         self.seconds += timeout or 0.0
         return self.cancelled
+
+    def wait_to_begin(self, timeout: float | None = None) -> bool:
+        return self.wait(timeout) or self.pressed
