@@ -49,6 +49,20 @@ class _Input:
         return f"{self.source}{line} {yamlfile.render(path)}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one version of a stack file says, mistakes included, for those who must speak of it all the same.
+
+    config: what is right in it; what is not is missing (see partial). problems: every mistake. refused: where the
+    values stand that are wrong by themselves, as paths of fields. siblings: the other stacks at that time.
+    """
+
+    config: StackConfig
+    problems: tuple[Problem, ...]
+    refused: frozenset[YamlPath]
+    siblings: tuple[StackConfig, ...] = ()
+
+
 def stack_names(root: Path) -> tuple[str, ...]:
     """The stacks that have a file below `root/stacks`, sorted."""
     files = (root / "stacks").glob("Pulumi.*.yaml")
@@ -70,13 +84,31 @@ def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:
 
     What of them cannot be read is left out: a mistake in one stack's file is that stack's to mend.
     """
-    others = (_lenient(root, name) for name in stack_names(root) if name != stack)
+    others = (read_sibling(_path(root, name).read_bytes(), stack=name) for name in stack_names(root) if name != stack)
     return tuple(other for other in others if other is not None)
 
 
 def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> StackConfig:
     """The stack that `text` declares; `source` is how people call the file. ConfigError with every problem."""
     return _build(_from_text(text, stack=stack, source=source), siblings)
+
+
+def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> Reading:
+    """What a version of a stack file says, whatever is wrong in it; ConfigError only where nothing can be read."""
+    return _reading(_from_text(_decoded(content, source), stack=stack, source=source), siblings)
+
+
+def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
+    """Another stack, for the rules that span stacks: what is right in it, or None where it cannot be read."""
+    try:
+        given = _from_text(_decoded(content, _source(stack)), stack=stack, source=_source(stack))
+    except ConfigError:
+        return None
+    raw, _ = _decode(given)
+    try:
+        return StackConfig.model_validate(raw)
+    except ValidationError:
+        return partial_stack(raw)
 
 
 def stack_from_pulumi(
@@ -109,26 +141,18 @@ def _source(stack: str) -> str:
 
 
 def _text(path: Path, stack: str) -> str:
-    content = path.read_bytes()
+    return _decoded(path.read_bytes(), _source(stack))
+
+
+def _decoded(content: bytes, source: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        where = f"{_source(stack)}:{line}"
-        problem = Problem(where, f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text", "save it as UTF-8")
+        problem = Problem(
+            f"{source}:{line}", f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text", "save it as UTF-8"
+        )
         raise ConfigError([problem]) from error
-
-
-def _lenient(root: Path, stack: str) -> StackConfig | None:
-    try:
-        given = _from_text(_text(_path(root, stack), stack), stack=stack, source=_source(stack))
-    except ConfigError:
-        return None
-    raw, _ = _decode(given)
-    try:
-        return StackConfig.model_validate(raw)
-    except ValidationError:
-        return partial_stack(raw)
 
 
 def _from_text(text: str, *, stack: str, source: str) -> _Input:
@@ -227,7 +251,15 @@ def _structure(text: str) -> Any:
 
 
 def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
+    reading = _reading(given, siblings)
+    if reading.problems:
+        raise ConfigError(reading.problems)
+    return reading.config
+
+
+def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
     raw, found = _decode(given)
+    refused: frozenset[YamlPath] = frozenset()
 
     def subject(path: YamlPath) -> str:
         if path[:1] in ((), ("stack",)):
@@ -239,11 +271,10 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
         config = StackConfig.model_validate(raw)
     except ValidationError as error:
         found += problems(error, StackConfig, subject)
+        refused = frozenset(detail["loc"] for detail in error.errors(include_url=False))
         config = partial_stack(raw)
     found += rules.broken(config, siblings, subject)
     # A value that could not be read as it is written is wrong for that alone.
     unread = {problem.subject for problem in given.problems}
     found = [*given.problems, *(problem for problem in found if problem.subject not in unread)]
-    if found:
-        raise ConfigError(found)
-    return config
+    return Reading(config=config, problems=ConfigError(found).problems, refused=refused, siblings=tuple(siblings))

@@ -13,6 +13,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from infra.model.cost import Amount
+from infra.model.phases import Phases
 from infra.rules.finding import Finding
 
 NOT_KNOWN = "not known"
@@ -156,24 +158,8 @@ class LedgerLine:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """US dollars an hour while the VMs stand, and a month of the hours in which they do."""
-
-    hour: Decimal
-    month: Decimal
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(hour=self.hour + other.hour, month=self.month + other.month)
-
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(hour=self.hour - other.hour, month=self.month - other.month)
-
-    def to_json(self) -> dict[str, float]:
-        return {"usdPerHour": float(round(self.hour, 4)), "usdPerMonth": float(round(self.month, 2))}
-
-
-NOTHING = Amount(hour=Decimal(0), month=Decimal(0))
+def _dollars(amount: Amount) -> dict[str, float]:
+    return {"usdPerHour": float(round(amount.hour, 4)), "usdPerMonth": float(round(amount.month, 2))}
 
 
 class Priced(StrEnum):
@@ -198,7 +184,7 @@ class Bill:
 
     def to_json(self) -> dict[str, Any]:
         body = {"priced": self.priced.value, "capacity": self.capacity}
-        return body | ({"usdPerHour": None, "usdPerMonth": None} if self.amount is None else self.amount.to_json())
+        return body | ({"usdPerHour": None, "usdPerMonth": None} if self.amount is None else _dollars(self.amount))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,14 +215,14 @@ class MoneyLine:
 class Total:
     """Listed prices summed over all pools, of one kind of capacity or of all."""
 
-    before: Amount = NOTHING
-    after: Amount = NOTHING
+    before: Amount = Amount()
+    after: Amount = Amount()
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "before": self.before.to_json(),
-            "after": self.after.to_json(),
-            "delta": (self.after - self.before).to_json(),
+            "before": _dollars(self.before),
+            "after": _dollars(self.after),
+            "delta": _dollars(self.after - self.before),
         }
 
 
@@ -314,45 +300,6 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One pass of an apply: the VMs that it deletes, replaces and creates."""
-
-    says: str
-    deletes: tuple[str, ...] = ()
-    replaces: tuple[str, ...] = ()
-    creates: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "says": self.says,
-            "deletes": list(self.deletes),
-            "replaces": list(self.replaces),
-            "creates": list(self.creates),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Whether one pass can do it (`why` is then empty), or which stages it takes and which limits ask for them."""
-
-    stages: tuple[Stage, ...]
-    why: tuple[str, ...]
-    possible: bool = True
-
-    @property
-    def phased(self) -> bool:
-        return len(self.stages) > 1
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "phased": self.phased,
-            "possible": self.possible,
-            "why": list(self.why),
-            "stages": [stage.to_json() for stage in self.stages],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
     """All that an edit means.
 
@@ -368,7 +315,7 @@ class Meaning:
     ledger: tuple[LedgerLine, ...]
     money: Money
     risks: tuple[Risk, ...]
-    order: Order
+    order: Phases
     stale: tuple[str, ...] | None
     findings: tuple[Finding, ...] = field(default=())
 

@@ -1,0 +1,74 @@
+"""What slices cost by list prices: dollars an hour while they stand, and a month of the hours in which they do.
+
+Owns the sums over the catalogue's prices. Does not own the prices (catalogue), nor who says in which hours a pool
+stands: that is handed in. Discounts, disks and traffic are not counted; a node is billed while it is READY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from infra.model.capacity import Capacity
+from infra.model.catalogue import AcceleratorType, CapacityKind, price
+from infra.model.partial import has
+from infra.model.schema import StackConfig
+
+HOURS_PER_MONTH = 730
+"""A year of 8,760 hours in twelve parts, as Google's own price lists count a month."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """US dollars an hour while the VMs stand, and a month of the hours in which they do."""
+
+    hour: Decimal = Decimal(0)
+    month: Decimal = Decimal(0)
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(hour=self.hour + other.hour, month=self.month + other.month)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(hour=self.hour - other.hour, month=self.month - other.month)
+
+
+def slices_cost(
+    accelerator: AcceleratorType, zone: str, capacity: Capacity, slices: int, *, hours: Decimal
+) -> Amount | None:
+    """The cost of that many slices, or None where no price is published; a reservation's price is its contract's."""
+    listed = price(accelerator.generation, zone, capacity.kind)
+    if listed is None:
+        return None
+    hour = slices * accelerator.chips * Decimal(str(listed.usd_per_chip_hour))
+    return Amount(hour=hour, month=hour * hours)
+
+
+def hours_of(pool: str, window_hours: Mapping[str, float] | None) -> Decimal:
+    """The hours of a month in which a pool stands: all of them unless somebody knows a window."""
+    known = (window_hours or {}).get(pool)
+    return Decimal(HOURS_PER_MONTH) if known is None else Decimal(str(known))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackCost:
+    """What a stack costs by list prices. unpriced: pools with VMs for which none is published, and not in the sum."""
+
+    amount: Amount
+    unpriced: tuple[str, ...]
+
+
+def stack_cost(config: StackConfig, window_hours: Mapping[str, float] | None = None) -> StackCost:
+    """The listed cost of all declared VMs; reserved ones are paid whether used or not, so they add nothing."""
+    amount, unpriced = Amount(), set()
+    for pool in config.pools:
+        if not has(pool, "name", "accelerator", "zones", "capacity") or pool.capacity.kind is CapacityKind.RESERVED:
+            continue
+        for zone, slices in pool.zones.items():
+            hours = hours_of(pool.name, window_hours)
+            cost = slices_cost(pool.accelerator, zone, pool.capacity, slices, hours=hours) if slices else Amount()
+            if cost is None:
+                unpriced.add(pool.name)
+            else:
+                amount += cost
+    return StackCost(amount=amount, unpriced=tuple(sorted(unpriced)))
