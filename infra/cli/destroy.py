@@ -12,10 +12,10 @@ from infra.cli.documents import run_document
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
-from infra.cli.render.plan import ranges
 from infra.cli.render.progress import Progress
 from infra.cli.session import interruptible, open_session
 from infra.engines.protocol import CloudName, EngineName
+from infra.preview.words import ranges
 
 
 @click.command(name="destroy", short_help="Delete all that a stack has made.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from infra.engines.capacity import capacity
 from infra.model.plan import Plan
+from infra.model.planned_capacity import capacity
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:

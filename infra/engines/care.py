@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.engines.capacity import VM_TYPE
 from infra.model.plan import Op
+from infra.model.planned_capacity import VM_TYPE
 
 if TYPE_CHECKING:
     from infra.model.plan import Plan

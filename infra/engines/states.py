@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.engines.capacity import Place
 from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.model.fleet import CapacityRow
 from infra.model.names import vm_name
+from infra.model.planned_capacity import Place
 from infra.model.schema import StackConfig
 
 READY = "READY"

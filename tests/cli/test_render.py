@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from infra.cli.render.outcome import drift, outcome
-from infra.cli.render.plan import describe, ranges, short_type
+from infra.cli.render.plan import describe
 from infra.cli.render.pools import pools_table, registries_line
 from infra.cli.render.progress import Progress
-from infra.engines.capacity import Place
 from infra.engines.states import PoolState
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
+from infra.model.planned_capacity import Place
+from infra.preview.words import ranges, short_type
 from tests.cli import plans
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from infra.engines.capacity import VM_TYPE
 from infra.engines.care import safe_to_continue
 from infra.model.plan import Op, Plan, Step
+from infra.model.planned_capacity import VM_TYPE
 
 GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 

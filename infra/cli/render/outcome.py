@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from infra.cli.render.plan import STYLES, UNCHANGING, change_lines, remark, short_type
+from infra.cli.render.plan import STYLES, UNCHANGING, remark
 from infra.cli.render.progress import WORDS
-from infra.engines.capacity import VM_TYPE, place
 from infra.model.plan import Op, Plan, Status, Step
+from infra.model.planned_capacity import VM_TYPE, place
+from infra.preview.words import change_lines, short_type
 
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:

@@ -5,18 +5,16 @@ Resources that change in the same way share one entry. Whatever ends a VM is lou
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
 from rich.text import Text
 
-from infra.engines.capacity import VM_TYPE, capacity, chips_of
-from infra.model.plan import Diagnostic, Op, Plan, PropertyChange, Step
+from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
+from infra.preview.words import change_lines, ranges, short_type
 
 STYLES = {
     Op.CREATE: "green",
@@ -31,8 +29,6 @@ UNCHANGING = frozenset((Op.SAME, Op.READ))
 """What changes nothing anywhere: not counted and not told."""
 SHOWN_NAMES = 12
 SHOWN_CHANGES = 6
-MAX_VALUE = 48
-_INDEXED = re.compile(r"(.*-)(\d+)")
 
 
 def describe(plan: Plan, width: int) -> Iterator[Text]:
@@ -60,36 +56,6 @@ def headline(plan: Plan) -> Text:
     for count, op in changes:
         line.append(f"{count} to {op.value}", style=STYLES[op]).append(", ")
     return line.append(f"{counts['same']} unchanged")
-
-
-def short_type(token: str) -> str:
-    """`gcp:tpu/v2Vm:V2Vm` -> `tpu.V2Vm`; a component keeps its room: `tidepool:runners:Pool` -> `runners.Pool`."""
-    package, _, rest = token.partition(":")
-    module, _, name = rest.partition(":")
-    if package == "pulumi":
-        return f"{module}.{name}" if module == "providers" else "stack"
-    return f"{module.partition('/')[0]}.{name}"
-
-
-def ranges(names: Iterable[str]) -> list[str]:
-    """Names with neighbouring indexes as one: `tpu-ci-us-west4-a-0`, `-1`, `-2` -> `tpu-ci-us-west4-a-{0..2}`."""
-    indexed: defaultdict[str, list[int]] = defaultdict(list)
-    plain: list[str] = []
-    for name in names:
-        found = _INDEXED.fullmatch(name)
-        if found:
-            indexed[found[1]].append(int(found[2]))
-        else:
-            plain.append(name)
-    runs = [(stem, run) for stem, indexes in indexed.items() for run in _runs(indexes)]
-    return sorted(plain + [f"{stem}{low}" if low == high else f"{stem}{{{low}..{high}}}" for stem, (low, high) in runs])
-
-
-def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Unbroken runs of indexes as (lowest, highest)."""
-    for _, run in groupby(enumerate(sorted(indexes)), key=lambda pair: pair[1] - pair[0]):
-        members = [index for _, index in run]
-        yield members[0], members[-1]
 
 
 def _created(steps: Sequence[Step], width: int) -> Iterator[Text]:
@@ -177,31 +143,6 @@ def _names(steps: Sequence[Step], width: int) -> Iterator[Text]:
     text = ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
     lines = wrap(text, max(width - 6, 40), break_long_words=False, break_on_hyphens=False)
     yield from (Text(f"      {line}", style="dim") for line in lines)
-
-
-def change_lines(step: Step) -> list[str]:
-    """A line for each property that differs, those that force a replacement first."""
-    paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
-    said = [_change(path, step.diff[path]) for path in paths]
-    return said or [f"{path} forces it" for path in step.replace_reasons]
-
-
-def _change(path: str, change: PropertyChange) -> str:
-    forces = "  (forces the replacement)" if change.replaces else ""
-    if change.kind == "add":
-        return f"{path}: added {_value(change.after)}{forces}"
-    if change.kind == "delete":
-        return f"{path}: {_value(change.before)} removed{forces}"
-    before, after = _value(change.before), _value(change.after)
-    if before == after:
-        return f"{path}: changed{forces}"
-    return f"{path}: {before} -> {after}{forces}"
-
-
-def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    text = " ".join(text.split()) or '""'
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 16]}... ({len(text):,} characters)"
 
 
 def remark(diagnostic: Diagnostic) -> Text:

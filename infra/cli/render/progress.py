@@ -20,8 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import is_live, say
-from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, remark, short_type
+from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, remark
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
+from infra.preview.words import short_type
 
 WORDS = {
     Op.CREATE: ("creating", "created"),

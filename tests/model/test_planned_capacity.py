@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.engines.capacity import capacity, chips_of, place
 from infra.engines.care import safe_to_continue
 from infra.model.catalogue import accelerator_types
 from infra.model.plan import Op
+from infra.model.planned_capacity import capacity, chips_of, place
 from tests.cli import plans
 
 ZONES = ("us-west4-a", "us-east1-c")

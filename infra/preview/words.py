@@ -1,0 +1,74 @@
+"""How a plan's resources are named for people: types, runs of names, changed properties.
+
+Owns the words that text and markdown share. Does not own colour, markup or order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from infra.model.plan import PropertyChange, Step
+
+MAX_VALUE = 48
+_INDEXED = re.compile(r"(.*-)(\d+)")
+
+
+def short_type(token: str) -> str:
+    """`gcp:tpu/v2Vm:V2Vm` -> `tpu.V2Vm`; a component keeps its room: `tidepool:runners:Pool` -> `runners.Pool`."""
+    package, _, rest = token.partition(":")
+    module, _, name = rest.partition(":")
+    if package == "pulumi":
+        return f"{module}.{name}" if module == "providers" else "stack"
+    return f"{module.partition('/')[0]}.{name}"
+
+
+def ranges(names: Iterable[str]) -> list[str]:
+    """Names with neighbouring indexes as one: `tpu-ci-us-west4-a-0`, `-1`, `-2` -> `tpu-ci-us-west4-a-{0..2}`."""
+    indexed: defaultdict[str, list[int]] = defaultdict(list)
+    plain: list[str] = []
+    for name in names:
+        found = _INDEXED.fullmatch(name)
+        if found:
+            indexed[found[1]].append(int(found[2]))
+        else:
+            plain.append(name)
+    runs = [(stem, run) for stem, indexes in indexed.items() for run in _runs(indexes)]
+    return sorted(plain + [f"{stem}{low}" if low == high else f"{stem}{{{low}..{high}}}" for stem, (low, high) in runs])
+
+
+def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Unbroken runs of indexes as (lowest, highest)."""
+    for _, run in groupby(enumerate(sorted(indexes)), key=lambda pair: pair[1] - pair[0]):
+        members = [index for _, index in run]
+        yield members[0], members[-1]
+
+
+def change_lines(step: Step) -> list[str]:
+    """A line for each property that differs, those that force a replacement first."""
+    paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
+    said = [_change(path, step.diff[path]) for path in paths]
+    return said or [f"{path} forces it" for path in step.replace_reasons]
+
+
+def _change(path: str, change: PropertyChange) -> str:
+    forces = "  (forces the replacement)" if change.replaces else ""
+    if change.kind == "add":
+        return f"{path}: added {shown(change.after)}{forces}"
+    if change.kind == "delete":
+        return f"{path}: {shown(change.before)} removed{forces}"
+    before, after = shown(change.before), shown(change.after)
+    if before == after:
+        return f"{path}: changed{forces}"
+    return f"{path}: {before} -> {after}{forces}"
+
+
+def shown(value: Any) -> str:
+    """A value on one line: text as it is, all else as JSON; a long one is cut and says how long it was."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = " ".join(text.split()) or '""'
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 16]}... ({len(text):,} characters)"
