@@ -12,7 +12,7 @@ import gc
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from pulumi.runtime import config as sdk_config
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.stack import run_in_stack
 
+from infra.local.engine.pace import Pace
 from infra.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,13 +32,17 @@ SPARE_THREADS = 4
 """Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""
 
 
-class _Inline(ThreadPoolExecutor):
-    """Runs what it is given at once and in the calling thread: a preview waits for nothing, so threads only cost."""
+class _Inline(asyncio.SelectorEventLoop):
+    """Runs at once, in its own thread, what would go to another: a preview waits for nothing, so threads only cost.
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
+    Whoever awaits the result goes on in the same turn, so a request is gone before the next one is read.
+    """
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        del executor
+        future = self.create_future()
         try:
-            future.set_result(fn(*args, **kwargs))
+            future.set_result(func(*args))
         except Exception as error:  # noqa: BLE001 - it belongs to whoever awaits the future
             future.set_exception(error)
         return future
@@ -63,8 +68,8 @@ def execute(
 def _body(
     program: Callable[[], None], monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]
 ) -> bool:
-    loop = asyncio.new_event_loop()
-    executor = _Inline(1) if run.preview else ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
+    loop = _Inline() if run.preview else asyncio.new_event_loop()
+    executor = ThreadPoolExecutor(run.options.parallel + SPARE_THREADS, "resource")
     loop.set_default_executor(executor)
     loop.set_exception_handler(lambda _loop, _context: None)  # the first failure is told; its echoes are not
     try:
@@ -85,17 +90,17 @@ def _body(
 
 
 def _configure(monitor: Monitor, run: Run, project: str, stack: str, config: Mapping[str, str]) -> None:
-    sdk_settings.configure(
-        sdk_settings.Settings(
-            project=project,
-            stack=stack,
-            monitor=monitor,
-            engine=monitor,
-            parallel=run.options.parallel,
-            dry_run=run.preview,
-            organization="organization",
-        )
+    settings = sdk_settings.Settings(
+        project=project,
+        stack=stack,
+        monitor=monitor,
+        engine=monitor,
+        parallel=run.options.parallel,
+        dry_run=run.preview,
+        organization="organization",
     )
+    settings.rpc_manager = Pace()
+    sdk_settings.configure(settings)
     sdk_settings.ROOT.set(None)
     sdk_config.set_all_config(dict(config), [])
 
