@@ -30,7 +30,7 @@ class Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Unknown:
+    def __deepcopy__(self, _memo: dict[int, Any], /) -> Unknown:
         return self
 
     def __copy__(self) -> Unknown:
