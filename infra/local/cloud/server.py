@@ -1,4 +1,4 @@
-"""The ASGI application: the Google APIs at the root, the control surface below `/_tidepool/`.
+"""The ASGI application: the Google APIs at the root, GitHub below `/github/`, the control surface below `/_tidepool/`.
 
 Owns sockets' side of things: reading bodies, sending replies, waiting where a fault says so. Requests are handled one
 after another in the event loop's thread, so handlers need no locks.
@@ -12,6 +12,7 @@ from typing import Any
 from infra.local.cloud import services
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.gateway import Gateway
+from infra.local.cloud.github import hub, seed
 from infra.local.cloud.surface import Surface
 from infra.local.cloud.wire import Reply, Request
 
@@ -26,16 +27,26 @@ class Application:
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
         self.gateway = Gateway(cloud, strict_answers=strict_answers)
         self._surface = Surface(self.gateway)
+        self._hub = hub.Hub(cloud, self.gateway.log)
+        self._seeds = seed.Seeds(cloud)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
         request = await _request(scope, receive)
-        control = request.path.startswith(CONTROL)
-        reply = self._surface.reply(request) if control else self.gateway.reply(request)
+        reply = self._reply(request)
         if reply.delay:
             await asyncio.sleep(reply.delay)
         await _send(reply, send)
+
+    def _reply(self, request: Request) -> Reply:
+        if request.path.startswith(hub.BASE):
+            return self._hub.reply(request)
+        if request.path.startswith(seed.CONTROL):
+            return self._seeds.reply(request)
+        if request.path.startswith(CONTROL):
+            return self._surface.reply(request)
+        return self.gateway.reply(request)
 
 
 async def _request(scope: Any, receive: Any) -> Request:

@@ -1,0 +1,8 @@
+"""The local GitHub: its REST API as the command line and the controller use it, under one base path of the local cloud.
+
+GitHub publishes no discovery document, so what is served is the explicit table that the modules here fill in.
+"""
+
+from infra.local.cloud.github import actions, issues, repositories
+
+__all__ = ["actions", "issues", "repositories"]

@@ -1,0 +1,98 @@
+"""Workflow runs, their artifacts, and self-hosted runners: what is read of them."""
+
+from __future__ import annotations
+
+from infra.local.cloud.github import records
+from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Moved, missing, serves
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.store import Resource
+
+_ACTIONS = "/repos/{owner}/{name}/actions"
+
+
+@serves("GET", _ACTIONS + "/runs")
+def list_runs(ask: Ask) -> Answer:
+    head, event = ask.query.get("head_sha"), ask.query.get("event")
+    runs = [
+        _run_json(ask, found)
+        for found in records.each(ask.cloud, records.RUN, ask.repo)
+        if head in (None, found.body["head_sha"]) and event in (None, found.body["event"])
+    ]
+    return Listing(runs[::-1], key="workflow_runs")
+
+
+@serves("GET", _ACTIONS + "/runs/{id}")
+def get_run(ask: Ask) -> Answer:
+    return _run_json(ask, _found(ask, records.RUN))
+
+
+@serves("GET", _ACTIONS + "/runs/{id}/artifacts")
+def list_run_artifacts(ask: Ask) -> Answer:
+    run = _found(ask, records.RUN).body["id"]
+    name = ask.query.get("name")
+    artifacts = [
+        _artifact_json(ask, found)
+        for found in records.each(ask.cloud, records.ARTIFACT, ask.repo)
+        if found.body["run"] == run and name in (None, found.body["name"])
+    ]
+    return Listing(artifacts, key="artifacts")
+
+
+@serves("GET", _ACTIONS + "/artifacts/{id}")
+def get_artifact(ask: Ask) -> Answer:
+    return _artifact_json(ask, _found(ask, records.ARTIFACT))
+
+
+@serves("GET", _ACTIONS + "/artifacts/{id}/zip")
+def download_artifact(ask: Ask) -> Answer:
+    found = _found(ask, records.ARTIFACT)
+    return Moved(f"{ask.base}/repos/{ask.repo}/actions/artifacts/{found.body['id']}/zip/content")
+
+
+@serves("GET", _ACTIONS + "/artifacts/{id}/zip/content")
+def get_artifact_content(ask: Ask) -> Answer:
+    """Where the download leads; on GitHub this is another host."""
+    return ask.cloud.store.data(records.ARTIFACT, _found(ask, records.ARTIFACT).name)
+
+
+@serves("GET", _ACTIONS + "/runners")
+def list_runners(ask: Ask) -> Answer:
+    """Needs administration, which no token of a workflow run has."""
+    if ask.user.permissions is not None and "administration" not in ask.user.permissions:
+        raise GitHubError(403, "Resource not accessible by integration")
+    name = ask.query.get("name")
+    runners = [found.body for found in records.each(ask.cloud, records.RUNNER, ask.repo)]
+    return Listing([runner for runner in runners if name in (None, runner["name"])], key="runners")
+
+
+def _found(ask: Ask, kind: str) -> Resource:
+    found = ask.cloud.store.find(kind, records.key(ask.repo, ask.number("id")))
+    if found is None:
+        raise missing()
+    return found
+
+
+def _run_json(ask: Ask, found: Resource) -> JsonObject:
+    url = f"{ask.base}/repos/{ask.repo}/actions/runs/{found.body['id']}"
+    return {
+        **found.body,
+        "url": url,
+        "artifacts_url": f"{url}/artifacts",
+        # Empty for runs of forks' pull requests, so nobody may rely on it.
+        "pull_requests": [],
+        "created_at": records.stamp(found.created),
+    }
+
+
+def _artifact_json(ask: Ask, found: Resource) -> JsonObject:
+    url = f"{ask.base}/repos/{ask.repo}/actions/artifacts/{found.body['id']}"
+    return {
+        "id": found.body["id"],
+        "name": found.body["name"],
+        "size_in_bytes": found.body["size"],
+        "expired": False,
+        "url": url,
+        "archive_download_url": f"{url}/zip",
+        "workflow_run": {"id": found.body["run"]},
+        "created_at": records.stamp(found.created),
+    }

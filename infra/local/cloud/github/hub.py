@@ -1,0 +1,195 @@
+"""From a request to the local GitHub to its reply: who asks, what is left of the rate, faults, the handler, the page.
+
+Owns the order of these steps, pagination with Link headers, rate limits and the words of their refusals. The faults
+are those of the local cloud: their `method` is `github.` and a handler's name, `project` the repository, `name` the
+last variable of the path. An `error` of 403 or 429 is a secondary rate limit that asks to come again after `seconds`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
+from urllib.parse import parse_qsl, urlencode
+
+from infra.local.cloud import media
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import ApiError
+from infra.local.cloud.faults import Target
+from infra.local.cloud.github import records
+from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Made, Moved, Route, User, find
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.requestlog import LOGGER, RequestLog
+from infra.local.cloud.wire import Reply, Request
+
+BASE = "/github/api/v3"
+# https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api, read 2026-11-21.
+REQUESTS_AN_HOUR = 5000
+HOUR = 3600.0
+_PAGE, _LONGEST_PAGE = 30, 100
+_JSON = {"content-type": "application/json; charset=utf-8", "x-github-media-type": "github.v3; format=json"}
+
+
+class Hub:
+    """log: the requests of the whole local cloud."""
+
+    def __init__(self, cloud: Cloud, log: RequestLog) -> None:
+        self._cloud = cloud
+        self._log = log
+
+    def reply(self, request: Request) -> Reply:
+        """Answer one request below `BASE`, whatever it is."""
+        began = time.perf_counter()
+        path = request.path.removeprefix(BASE)
+        name, error = "", ""
+        try:
+            route, ids = find(request.verb, path)
+            name = route.name
+            reply = self._handled(request, route, ids)
+        except GitHubError as refusal:
+            error = refusal.message
+            reply = Reply(refusal.code, _text(refusal.to_json()), {**_JSON, **refusal.headers})
+        except ApiError as refusal:
+            error = refusal.message
+            reply = Reply(400, _text({"message": "Problems parsing JSON", "detail": error}), _JSON)
+        except Exception as defect:  # noqa: BLE001 - one bad handler must not end the server
+            error = f"{type(defect).__name__}: {defect}"
+            LOGGER.exception("%s %s failed", request.verb, request.path)
+            reply = Reply(501, _text({"message": f"The local GitHub failed here, which is a defect: {error}"}), _JSON)
+        self._log.add(
+            time=self._cloud.now,
+            verb=request.verb,
+            path=request.path,
+            method=name,
+            status=reply.status,
+            milliseconds=(time.perf_counter() - began) * 1000,
+            error=error,
+        )
+        return reply
+
+    def _handled(self, request: Request, route: Route, ids: Mapping[str, str]) -> Reply:
+        with self._cloud.store.transaction():
+            self._cloud.settle()
+            user, token = self._user(request)
+            refusal, rate = self._counted(token)
+        if refusal:
+            raise refusal
+        with self._cloud.store.transaction():
+            refusal, slow, lost = self._struck(route, ids, rate)
+        if refusal:
+            raise refusal
+        with self._cloud.store.transaction():
+            ask = self._ask(request, user, ids)
+            reply = _sent(ask, request, route.handler(ask))
+        return replace(reply, headers={**reply.headers, **rate}, delay=slow, broken=lost)
+
+    def _user(self, request: Request) -> tuple[User, str]:
+        """Who holds the token, and its digest. Raises 401."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        digest = token_digest(token)
+        found = self._cloud.store.find(records.TOKEN, digest)
+        if scheme.lower() not in ("token", "bearer") or found is None:
+            raise GitHubError(401, "Bad credentials")
+        return User(**found.body), digest
+
+    def _counted(self, token: str) -> tuple[GitHubError | None, dict[str, str]]:
+        """Takes one request off what the token has left in this hour; the headers that say so."""
+        now = self._cloud.now
+        found = self._cloud.store.find(records.RATE, token)
+        rate = found.body if found and found.body["reset"] > now else {"used": 0, "reset": now + HOUR}
+        spent = rate["used"] >= REQUESTS_AN_HOUR
+        rate["used"] = min(rate["used"] + 1, REQUESTS_AN_HOUR)
+        if found:
+            self._cloud.store.replace(found, rate, now=now)
+        else:
+            self._cloud.store.insert(records.RATE, token, rate, now=now)
+        headers = {
+            "x-ratelimit-limit": str(REQUESTS_AN_HOUR),
+            "x-ratelimit-remaining": str(REQUESTS_AN_HOUR - rate["used"]),
+            "x-ratelimit-used": str(rate["used"]),
+            "x-ratelimit-reset": str(ceil(rate["reset"])),
+            "x-ratelimit-resource": "core",
+        }
+        said = "API rate limit exceeded for user ID 1."
+        return (GitHubError(403, said, headers=headers) if spent else None), headers
+
+    def _struck(
+        self, route: Route, ids: Mapping[str, str], rate: Mapping[str, str]
+    ) -> tuple[GitHubError | None, float, bool]:
+        """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
+        faults, now = self._cloud.faults, self._cloud.now
+        repo = f"{ids.get('owner', '')}/{ids.get('name', '')}"
+        target = Target(method=route.name, project=repo, name=next(reversed(list(ids.values())), ""))
+        if rule := faults.strike("error", target, now):
+            if rule.code in (403, 429):
+                said = rule.message or "You have exceeded a secondary rate limit. Please wait a few minutes."
+                again = {"retry-after": str(ceil(rule.seconds))}
+                return GitHubError(rule.code, said, headers={**rate, **again}), 0.0, False
+            return GitHubError(rule.code, rule.message or "Server Error", headers=rate), 0.0, False
+        slow = faults.strike("slow", target, now)
+        lost = faults.strike("lost", target, now)
+        return None, slow.seconds if slow else 0.0, lost is not None
+
+    def _ask(self, request: Request, user: User, ids: Mapping[str, str]) -> Ask:
+        body = media.parsed_json(request.data)
+        if not isinstance(body, dict | None):
+            raise GitHubError(400, "Body should be a JSON object")
+        repo = f"{ids['owner']}/{ids['name']}" if "owner" in ids else ""
+        if repo:
+            repo = records.repository(self._cloud, repo)["full_name"]
+        return Ask(
+            cloud=self._cloud,
+            user=user,
+            ids=ids,
+            query=dict(parse_qsl(request.query, keep_blank_values=True)),
+            body=body or {},
+            base=f"{request.root}{BASE}",
+            repo=repo,
+        )
+
+
+def token_digest(token: str) -> str:
+    """What stands for a token in the store, which never holds one in clear."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _sent(ask: Ask, request: Request, answer: Answer) -> Reply:
+    match answer:
+        case None:
+            return Reply(204, b"", {})
+        case bytes():
+            return Reply(200, answer, {"content-type": "application/zip"})
+        case Moved():
+            return Reply(302, b"", {"location": answer.location})
+        case Made():
+            return Reply(201, _text(answer.body), _JSON)
+        case Listing():
+            return _page(ask, request, answer)
+        case _:
+            return Reply(200, _text(answer), _JSON)
+
+
+def _page(ask: Ask, request: Request, listing: Listing) -> Reply:
+    """The page that `page` and `per_page` name; one past the end is empty, as on GitHub."""
+    size = min(max(_whole(ask.query.get("per_page"), _PAGE), 1), _LONGEST_PAGE)
+    page = max(_whole(ask.query.get("page"), 1), 1)
+    last = max(ceil(len(listing.items) / size), 1)
+    shown = list(listing.items[(page - 1) * size : page * size])
+    targets = {"prev": page - 1, "next": page + 1, "first": 1, "last": last}
+    fitting = ("prev", "first") if page > 1 else ()
+    fitting += ("next", "last") if page < last else ()
+    url = f"{request.root}{request.path}"
+    links = [f'<{url}?{urlencode({**ask.query, "page": targets[rel]})}>; rel="{rel}"' for rel in fitting]
+    body = shown if listing.key is None else {"total_count": len(listing.items), listing.key: shown}
+    return Reply(200, _text(body), {**_JSON, **({"link": ", ".join(links)} if links else {})})
+
+
+def _whole(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdigit() else default
+
+
+def _text(body: JsonObject | list[JsonObject]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
