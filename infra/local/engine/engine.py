@@ -115,7 +115,7 @@ class Engine:
             held(self._files) as lock,
             self._working(options or Options(), listener, lock.name, "refresh", _taken(lock.taken_over)) as parts,
         ):
-            settle(parts.run, parts.registry)
+            settle(parts.run, parts.registry, forgetting=True)
             refresh.refresh(parts.run, parts.registry)
         return self._plan(parts.run)
 

@@ -221,7 +221,8 @@ class Provider(Protocol):
         """The id that a create with these checked inputs leads to, None where only the API chooses it.
 
         Settles a create that was in flight when the engine died: what stands at this id is adopted, and where
-        nothing does it is created again. Without one the engine stops at that resource rather than doubling it.
+        nothing does it is created again. Without one the engine stops rather than double it, until a refresh
+        forgets it.
         """
         ...
 

@@ -30,6 +30,11 @@ def _part(urn: str, index: int) -> str:
     return urn.split("::", 3)[index]
 
 
+def stack_of(urn: str) -> str:
+    """The stack that it belongs to."""
+    return _part(urn, 0).rpartition(":")[2]
+
+
 def qualified_type(urn: str) -> str:
     """The types of its parents and its own, joined by `$`."""
     return _part(urn, 2)

@@ -21,6 +21,7 @@ from pulumi import ResourceOptions
 from infra.local.engine import journal, secrets
 from infra.local.engine.backend import StackFiles
 from infra.local.engine.errors import EngineError
+from infra.local.engine.provider import ProviderError
 from tests.local.engine.fake import Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, verify
 
@@ -209,7 +210,9 @@ def test_the_next_run_says_what_was_in_flight(world: World, monkeypatch: pytest.
     ]
 
 
-def test_a_create_whose_id_nobody_can_foretell_is_not_doubled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def unforetold(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world in which a create was cut off after it took effect, of a type whose ids only the API chooses."""
     killer = Killer(world, monkeypatch)
     killer.at_request(1, took_effect=True)
     world.program = lambda: Net("net", fixed="n")
@@ -217,8 +220,48 @@ def test_a_create_whose_id_nobody_can_foretell_is_not_doubled(world: World, monk
         world.up(previewed=True)
     killer.revive()
     monkeypatch.setattr("tests.local.engine.fake.FakeProvider.locate", lambda self, token, inputs: None)
-    with pytest.raises(EngineError, match="its id cannot be foretold"):
-        world.up()
+    return world
+
+
+@pytest.mark.parametrize("operation", ["preview", "up", "destroy"])
+def test_a_create_whose_id_nobody_can_foretell_is_not_doubled(unforetold: World, operation: str) -> None:
+    for _ in range(2):
+        with pytest.raises(EngineError, match=r"delete it there if it exists, then run `\./tidepool refresh ci`"):
+            getattr(unforetold, operation)()
+    assert unforetold.cloud.verbs("create") == ["create net/n"]
+
+
+def test_a_create_whose_id_nobody_can_foretell_is_forgotten_by_a_refresh(
+    unforetold: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unforetold.cloud.things.clear()
+    said = [one.message for one in unforetold.refresh().diagnostics]
+    assert said == [
+        "net (fake:index:Net) was being created when the last run ended: it is forgotten, for its id cannot be foretold"
+    ]
+    monkeypatch.undo()
+    assert ops(unforetold.up()) == {"net": "create"}
+    assert set(unforetold.cloud.things) == {"net/n"}
+
+
+def test_an_operation_in_flight_that_cannot_be_looked_up_is_told_and_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killer = Killer(world, monkeypatch)
+    killer.at_request(1, took_effect=True)
+    world.program = lambda: Net("net", fixed="n")
+    with pytest.raises(Killed):
+        world.up(previewed=True)
+    killer.revive()
+
+    def away(*_: object) -> None:
+        raise ProviderError("503 try again later")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.local.engine.fake.FakeProvider.read", away)
+        with pytest.raises(EngineError, match=r"net .* cannot be looked up: 503 try again later"):
+            world.up()
+    assert not world.up().failed
     assert world.cloud.verbs("create") == ["create net/n"]
 
 
