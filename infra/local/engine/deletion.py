@@ -7,7 +7,7 @@ of dependency with many at once. Also serves destroy, where everything goes.
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import CancelledError, ProviderError
 from infra.local.engine.run import Clock, Run, StoppedError
 from infra.local.engine.values import masked, reveal
+from infra.model import protected
 from infra.model.plan import Op, Step
 
 if TYPE_CHECKING:
@@ -81,18 +82,12 @@ class Deletion:
                 kept.update(state.references())
         return [state for state in found if state.delete or state.urn not in kept]
 
-    def protected(self, found: Iterable[State]) -> bool:
-        """Whether anything of it is protected; each such resource is said, and then nothing at all may be deleted."""
-        any_protected = False
-        for state in found:
-            if state.protect and not state.delete:
-                any_protected = True
-                self._run.broke(
-                    self._step(state),
-                    f"{state.urn} is protected and cannot be deleted: set protect=False on it in the program and run "
-                    f"up, or run `pulumi state unprotect '{state.urn}'`",
-                )
-        return any_protected
+    def protected(self, found: Iterable[State], words: Callable[[Sequence[Step]], str]) -> bool:
+        """Whether anything of it is protected; then that is said in these words, and nothing at all may be deleted."""
+        steps = [self._step(state) for state in found if state.protect and not state.delete]
+        if steps:
+            self._run.refused(steps, words(steps), protected.refused)
+        return bool(steps)
 
     def plan(self, found: Iterable[State]) -> None:
         """In a preview: record what would go."""

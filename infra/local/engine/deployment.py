@@ -28,6 +28,7 @@ from infra.local.engine.registry import BUILTIN, Registry
 from infra.local.engine.run import Clock, Run, now
 from infra.local.engine.values import has_unknown, masked, resealed, reveal, without_unknown
 from infra.model.plan import Op, Status, Step
+from infra.model.protected import irreplaceable
 
 if TYPE_CHECKING:
     from infra.local.engine.goal import Goal
@@ -218,11 +219,8 @@ class Deployment:
         old = decision.old
         if old is None or not (old.protect and decision.new.protect):
             return True
-        self._run.broke(
-            decision.step(),
-            f"{old.urn} is protected and would have to be replaced ({', '.join(decision.reasons)}): take protect=True "
-            f"from it in the program, or run `pulumi state unprotect '{old.urn}'`",
-        )
+        step = decision.step()
+        self._run.broke(step, irreplaceable(step, decision.reasons))
         return False
 
     def _do(self, decision: Decision, provider: Provider) -> Answer:

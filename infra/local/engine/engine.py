@@ -29,6 +29,7 @@ from infra.local.engine.replacement import Replacements
 from infra.local.engine.run import Listener, Options, Run
 from infra.local.engine.settle import settle
 from infra.local.engine.values import masked, reveal
+from infra.model import protected
 
 if TYPE_CHECKING:
     from infra.local.engine.backend import Backend, StackFiles
@@ -105,7 +106,7 @@ class Engine:
                 self._check_targets(parts.run)
                 if ended_well and not parts.run.stopping.is_set():
                     found = parts.deletion.condemned()
-                    if not parts.deletion.protected(found):
+                    if not parts.deletion.protected(found, protected.undeclared):
                         parts.deletion.execute(found)
         return self._plan(parts.run)
 
@@ -130,7 +131,7 @@ class Engine:
             found = parts.deletion.condemned()
             if parts.run.options.exclude_protected:
                 found = parts.deletion.without_protected(found)
-            if not parts.deletion.protected(found):
+            if not parts.deletion.protected(found, protected.kept):
                 parts.deletion.execute(found)
         return self._plan(parts.run)
 
@@ -180,7 +181,7 @@ class Engine:
         if self._execute(parts):
             self._check_targets(run)
             found = parts.deletion.condemned()
-            if not parts.deletion.protected(found):
+            if not parts.deletion.protected(found, protected.undeclared):
                 parts.deletion.plan(found)
 
     def _settle(self, parts: _Parts) -> None:

@@ -16,13 +16,14 @@ from infra.local.engine import planner, urns
 from infra.local.engine.checkpoint import ordered
 from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import ProviderError
+from infra.model.plan import Op, Step
+from infra.model.protected import replaced_along
 
 if TYPE_CHECKING:
     from infra.local.engine.planner import Decision
     from infra.local.engine.registry import Registry
     from infra.local.engine.run import Run
     from infra.local.engine.state import State
-    from infra.model.plan import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,8 @@ class Replacements:
                 if not by_provider and not planner.replaced_by_unknown(state, provider, names):
                     continue
                 if state.protect:
-                    raise EngineError(
-                        f"{state.urn} is protected and would have to be replaced together with {old.urn}: take "
-                        f"protect=True from it in the program, or run `pulumi state unprotect '{state.urn}'`"
-                    )
+                    step = Step(op=Op.REPLACE, urn=state.urn, type=state.type, name=urns.name_of(state.urn))
+                    raise EngineError(replaced_along(step, urns.name_of(old.urn)))
                 condemned = Condemned(threading.Event(), tuple(sorted(names)) or (planner.PROVIDER_CHANGED,))
                 self._condemned[state.urn] = condemned
                 affected.add(state.urn)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -151,6 +151,12 @@ class Run:
         self._keep(replace(step, status=Status.FAILED, error=message, seconds=seconds))
         if not self.options.continue_on_error and not self.preview:
             self.stopping.set()
+
+    def refused(self, steps: Sequence[Step], message: str, each: Callable[[Step], str]) -> None:
+        """Steps that may not be done have failed before they began; one message tells of all of them."""
+        self.failed.update(step.urn for step in steps)
+        self.say("error", message)
+        self.steps += [replace(step, status=Status.FAILED, error=each(step)) for step in steps]
 
     def _keep(self, step: Step) -> None:
         self.steps.append(step)

@@ -10,6 +10,7 @@ from pulumi import Alias, CustomTimeouts, Output, ResourceOptions
 
 from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import CheckResult
+from infra.model.plan import Status
 from tests.local.engine.fake import FakeProvider, Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, step, verify
 
@@ -26,19 +27,48 @@ def vm(
     return program
 
 
-def test_a_protected_resource_is_not_deleted_and_the_error_says_how_to_unprotect(world: World) -> None:
+def test_a_protected_resource_is_not_deleted_and_the_error_says_to_put_it_back(world: World) -> None:
     world.run(vm(opts=ResourceOptions(protect=True)))
     world.program = lambda: Vm("b")
     plan = world.up()
-    assert "a is protected" in problems(plan)[0]
-    assert "pulumi state unprotect" in problems(plan)[0]
+    (said,) = [each.message for each in plan.diagnostics if each.severity == "error"]
+    assert said == (
+        "a (Vm) is protected and would be deleted: the stack file no longer declares it: put it back "
+        "(docs/never.md says what would be lost)"
+    )
     assert set(world.cloud.things) == {"vm/a"}
+
+
+def test_many_protected_resources_are_refused_in_one_message_with_a_list(world: World) -> None:
+    def program() -> None:
+        for name in "abc":
+            Vm(name, opts=ResourceOptions(protect=True))
+
+    world.run(program)
+    world.program = lambda: None
+    plan = world.preview()
+    (said,) = [each.message for each in plan.diagnostics if each.severity == "error"]
+    assert said.startswith("3 protected resources would be deleted: the stack file no longer declares them: put them")
+    assert said.endswith("\n  a (Vm)\n  b (Vm)\n  c (Vm)")
+    assert [each.error for each in plan.steps if each.status is Status.FAILED] == [
+        f"{name} (Vm) is protected" for name in "abc"
+    ]
+
+
+def test_no_refusal_advises_to_lift_protection(world: World) -> None:
+    world.run(vm(size="small", opts=ResourceOptions(protect=True)))
+    for program in (vm(size="big", opts=ResourceOptions(protect=True)), lambda: None):
+        world.program = program
+        for said in world.up().diagnostics:
+            assert "unprotect" not in said.message
+            assert "protect=" not in said.message
+            assert "docs/never.md" in said.message
 
 
 def test_a_protected_resource_is_not_replaced(world: World) -> None:
     world.run(vm(size="small", opts=ResourceOptions(protect=True)))
     world.program = vm(size="big", opts=ResourceOptions(protect=True))
-    assert "would have to be replaced (size)" in problems(world.up())[0]
+    assert "would have to be replaced: take back the edit of size" in problems(world.up())[0]
     assert world.cloud.things["vm/a"]["size"] == "small"
 
 
@@ -53,7 +83,7 @@ def test_destroy_with_anything_protected_deletes_nothing(world: World) -> None:
         Vm("b")
 
     world.run(program)
-    assert "a is protected" in problems(world.destroy())[0]
+    assert problems(world.destroy())[0].startswith("a (Vm) is protected, so nothing is deleted")
     assert set(world.cloud.things) == {"vm/a", "vm/b"}
 
 

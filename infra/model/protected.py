@@ -1,0 +1,55 @@
+"""How a plan that would lose a protected resource is refused: what it would lose, which edit leads there, what to do.
+
+Owns the words, which both engines say. Does not own what is protected (components) nor the refusal itself (engines).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infra.model.plan import Step
+
+_WHY = "docs/never.md says what would be lost"
+
+
+def undeclared(steps: Sequence[Step]) -> str:
+    """Refuses an `up` that would delete these."""
+    if len(steps) == 1:
+        edit = "the stack file no longer declares it: put it back"
+        return f"{_label(steps[0])} is protected and would be deleted: {edit} ({_WHY})"
+    edit = "the stack file no longer declares them: put them back"
+    return f"{len(steps)} protected resources would be deleted: {edit} ({_WHY}){_listed(steps)}"
+
+
+def kept(steps: Sequence[Step]) -> str:
+    """Refuses a `destroy` that would delete these."""
+    if len(steps) == 1:
+        return f"{_label(steps[0])} is protected, so nothing is deleted ({_WHY})"
+    return f"{len(steps)} resources are protected, so nothing is deleted ({_WHY}){_listed(steps)}"
+
+
+def irreplaceable(step: Step, reasons: Sequence[str]) -> str:
+    """Refuses an `up` that would replace this one; reasons are the properties that force it."""
+    edit = f"take back the edit of {', '.join(reasons)}"
+    return f"{_label(step)} is protected and would have to be replaced: {edit} ({_WHY})"
+
+
+def replaced_along(step: Step, other: str) -> str:
+    """Refuses an `up` that would replace this one because it replaces another resource, named so."""
+    return (
+        f"{_label(step)} is protected and would have to be replaced together with {other}: take back the edit that "
+        f"replaces {other} ({_WHY})"
+    )
+
+
+def refused(step: Step) -> str:
+    """What is said of one resource where a message has said the rest."""
+    return f"{_label(step)} is protected"
+
+
+def _label(step: Step) -> str:
+    return f"{step.name} ({step.type.rpartition(':')[2]})"
+
+
+def _listed(steps: Sequence[Step]) -> str:
+    return "".join(f"\n  {label}" for label in sorted(map(_label, steps)))
