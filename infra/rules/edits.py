@@ -1,0 +1,112 @@
+"""Rules of an edit: when it may be made, what it may cost, and whether one pass of an engine can make it.
+
+Owns the judgement. Does not own calendars, prices nor phases (`infra.model`). What stood before is handed in; where
+nobody knows it, the finding says so. A stack file with mistakes is judged by what is right in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from infra.model import calendar, phases
+from infra.model.cost import stack_cost
+from infra.model.partial import has
+from infra.model.schema import Freeze, StackConfig
+from infra.rules.finding import Level
+from infra.rules.rule import Broken, Edit, EditRule
+
+
+def _frozen(edit: Edit) -> Iterator[Broken]:
+    if edit.changes is False:
+        return
+    doubt = "" if edit.changes else "; whether anything changes is not known here"
+    for standing in calendar.standing(_freezes(edit), edit.today):
+        freeze = standing.freeze
+        subject = f"freezes[{freeze.name}]"
+        until = f"until {freeze.end} ({freeze.time_zone})"
+        if standing.overridden and freeze.override is not None:
+            said = f"the freeze {until} is overridden until {freeze.override.until}: {freeze.override.reason}"
+            yield Broken(subject, said, "nothing, if that is meant", Level.WARN)
+        else:
+            yield Broken(subject, f"nothing is changed {until}{doubt}")
+
+
+def _freezes(edit: Edit) -> Iterator[Freeze]:
+    """The windows declared after the edit, and those that the very edit takes away or moves."""
+    after = tuple(_whole(edit.after))
+    yield from after
+    kept = {_window(freeze) for freeze in after}
+    for freeze in _whole(edit.before) if edit.before else ():
+        if _window(freeze) not in kept:
+            yield freeze
+
+
+def _window(freeze: Freeze) -> tuple[object, ...]:
+    return freeze.name, freeze.start, freeze.end, freeze.time_zone
+
+
+def _whole(config: StackConfig) -> Iterator[Freeze]:
+    """The windows that are right, and not those in which somebody still has a mistake to mend."""
+    return (freeze for freeze in config.freezes if has(freeze, *Freeze.model_fields))
+
+
+def _over_budget(edit: Edit) -> Iterator[Broken]:
+    budget = edit.after.budget if has(edit.after, "budget") else None
+    if budget is None or not has(budget, "usd_per_month"):
+        return
+    cost = stack_cost(edit.after, edit.window_hours)
+    if cost.amount.month > budget.usd_per_month:
+        said = f"list prices come to ${cost.amount.month:,.0f} a month, over the ${budget.usd_per_month:,.0f} allowed"
+        was = stack_cost(edit.before, edit.window_hours).amount.month if edit.before else None
+        if was is not None and was > cost.amount.month:
+            yield Broken("budget", f"{said}, and down from ${was:,.0f}", level=Level.WARN)
+        else:
+            yield Broken("budget", said)
+    if cost.unpriced:
+        said = f"{', '.join(cost.unpriced)} have no published price, so the budget says nothing of them"
+        yield Broken("budget", said, "ask Google's sales for the price, and leave room for it", Level.WARN)
+
+
+def _phased(edit: Edit) -> Iterator[Broken]:
+    bounds = phases.limits(edit.after, edit.siblings)
+    if not bounds:
+        return
+    stack = edit.after.stack if has(edit.after, "stack") else "STACK"
+    up = f"./tidepool up {stack}, which finds the phases and runs them in order"
+    standing = edit.standing
+    if standing is None and edit.before is not None:
+        standing = phases.fleet(edit.before)
+    if standing is None:
+        said = "what stands now is not known here, so whether one pass stays within the limits is not known either"
+        yield Broken("pools", said, up)
+        return
+    found = phases.phases(standing, phases.fleet(edit.after), bounds)
+    if found.needed:
+        for load in found.reasons:
+            yield Broken("pools", f"one pass could fail: {load.why}", up)
+
+
+RULES: Final = (
+    EditRule(
+        id="freeze",
+        level=Level.STOP,
+        reason="The lab has said that nothing changes in these days.",
+        fix="wait, or give the freeze an override: {until: DAY, reason: WHY}",
+        check=_frozen,
+    ),
+    EditRule(
+        id="within-budget",
+        level=Level.STOP,
+        reason="The stack says what it may cost; more is a decision of its own.",
+        fix="smaller counts, or a tidepool:budget that its owner agrees to",
+        check=_over_budget,
+    ),
+    EditRule(
+        id="phases-needed",
+        level=Level.WARN,
+        reason="A Pulumi engine creates before it deletes, so a swap inside a full limit fails in one pass.",
+        fix="./tidepool up STACK, which runs the phases in order",
+        check=_phased,
+    ),
+)

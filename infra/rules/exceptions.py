@@ -1,0 +1,81 @@
+"""Findings that a stack file accepts for a while, and what is wrong with accepting them.
+
+Owns how an exception meets a finding. An exception that is over, means no rule, or no longer meets anything is a
+finding itself, and no exception covers that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final
+
+from infra.model import calendar
+from infra.model.partial import has
+from infra.model.schema import RuleException, StackConfig
+from infra.rules.finding import Finding, Level
+
+EXPIRED: Final = "exception-expired"
+UNKNOWN: Final = "exception-unknown"
+UNUSED: Final = "exception-unused"
+WORDS: Final = {
+    EXPIRED: (Level.STOP, "An exception is a promise with a date; past it, the rule holds again."),
+    UNKNOWN: (Level.WARN, "An exception to no rule covers nothing, though somebody believes that it does."),
+    UNUSED: (Level.WARN, "An exception that meets nothing would one day cover what nobody has looked at."),
+}
+"""Level and reason of what is found of exceptions themselves."""
+
+
+def accepted(findings: Iterable[Finding], config: StackConfig, today: datetime) -> Iterator[Finding]:
+    """The findings that no exception in force covers."""
+    in_force = [each for _, each in _whole(config) if not calendar.expired(each.expires, today)]
+    return (finding for finding in findings if not any(covers(each, finding) for each in in_force))
+
+
+def covers(exception: RuleException, finding: Finding) -> bool:
+    """Whether it speaks of this finding; a `*` at the end of its subject stands for any rest."""
+    if exception.rule != finding.rule:
+        return False
+    stem, star, rest = exception.subject.partition("*")
+    return finding.subject.startswith(stem) if star and not rest else finding.subject == exception.subject
+
+
+def expired(config: StackConfig, today: datetime) -> Iterator[Finding]:
+    """Exceptions whose last day is over."""
+    for index, each in _whole(config):
+        if calendar.expired(each.expires, today):
+            said = f"the exception to {each.rule} for {each.subject} ended with {each.expires}: {each.reason}"
+            yield _finding(EXPIRED, index, said, "mend what it covers and remove it, or agree on a later day")
+
+
+def unknown(config: StackConfig, rules: Collection[str]) -> Iterator[Finding]:
+    """Exceptions to what is no rule."""
+    for index, each in _whole(config):
+        if each.rule not in rules:
+            near = get_close_matches(each.rule, sorted(rules), n=1)
+            fix = f"{near[0]}, or remove it" if near else "a rule of docs/rules.md, or remove it"
+            yield _finding(UNKNOWN, index, f"there is no rule {each.rule}", fix)
+
+
+def unused(
+    config: StackConfig, today: datetime, findings: Collection[Finding], ran: Collection[str]
+) -> Iterator[Finding]:
+    """Exceptions in force that meet none of the findings, of rules that ran."""
+    for index, each in _whole(config):
+        if each.rule not in ran or calendar.expired(each.expires, today):
+            continue
+        if not any(covers(each, finding) for finding in findings):
+            yield _finding(UNUSED, index, f"nothing breaks {each.rule} for {each.subject}", "remove it")
+
+
+def _whole(config: StackConfig) -> Iterator[tuple[int, RuleException]]:
+    """The exceptions that are right, with their places."""
+    given = config.exceptions if has(config, "exceptions") else ()
+    return (
+        (index, each) for index, each in enumerate(given) if each is not None and has(each, *RuleException.model_fields)
+    )
+
+
+def _finding(rule: str, index: int, reason: str, fix: str) -> Finding:
+    return Finding(rule=rule, level=WORDS[rule][0], subject=f"exceptions[{index}]", reason=reason, fix=fix)

@@ -1,0 +1,70 @@
+"""The rule of pools that run any pull request's code: what they may not have, and may not be given.
+
+Owns what isolation means of one resource. Does not own what a stack file may declare of them (`infra.model.rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from infra.model.schema import Trust
+from infra.rules.finding import Level
+from infra.rules.grants import is_grant, members, module_of
+from infra.rules.machines import POOL_LABEL, VM_TYPE, account, has_external_ip
+from infra.rules.rule import Broken, ResourceRule, Surroundings
+from infra.rules.view import ResourceView
+
+TRUST_LABEL: Final = "tidepool-trust"
+_READING_ROLES: Final = frozenset(("roles/artifactregistry.reader", "roles/storage.objectViewer"))
+_SECRET_MODULES: Final = frozenset(("secretmanager", "kms"))
+
+
+def _isolated(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+    if is_grant(view):
+        yield from _grant(view, around)
+    elif view.type == VM_TYPE:
+        yield from _vm(view, around)
+
+
+def _vm(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+    own, accounts = account(view), around.fork_accounts
+    pool = view.text("labels", POOL_LABEL)
+    if view.text("labels", TRUST_LABEL) != Trust.FORK and pool not in accounts.values():
+        if own is not None and own in accounts:
+            fix = "an account of its own"
+            yield Broken(view.subject, f"it runs as the account of fork pool {accounts[own]} without being of it", fix)
+        return
+    if has_external_ip(view):
+        yield Broken(view.subject, "a VM of a fork pool has an external IP", "enable_external_ips=False")
+    if own is not None and accounts.get(own) != pool:
+        whose = f"the account of pool {accounts[own]}" if own in accounts else "no account of a fork pool"
+        yield Broken(view.subject, f"a VM of fork pool {pool} runs as {own}, {whose}", "the account of its own pool")
+    for index, _ in enumerate(view.items("dataDisks")):
+        if view.text("dataDisks", index, "mode") == "READ_WRITE":
+            said = f"a VM of a fork pool can write {view.text('dataDisks', index, 'sourceDisk') or 'a disk'}"
+            yield Broken(view.subject, said, "mode: read-only")
+
+
+def _grant(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
+    for member in members(view):
+        pool = around.fork_accounts.get(member.partition(":")[2])
+        if pool is None:
+            continue
+        role = view.text("role")
+        if module_of(view) in _SECRET_MODULES:
+            yield Broken(view.subject, f"fork pool {pool} may read a secret", "remove the reader")
+        elif role is not None and role not in _READING_ROLES:
+            fix = f"one of {', '.join(sorted(_READING_ROLES))}"
+            yield Broken(view.subject, f"fork pool {pool} is granted {role}, which does more than read", fix)
+
+
+RULES: Final = (
+    ResourceRule(
+        id="forks-isolated",
+        level=Level.STOP,
+        reason="Any pull request runs there: whatever the VM can reach or write, a stranger can.",
+        fix="no external IP, an account of its own, no secret, and roles that only read",
+        check=_isolated,
+    ),
+)
