@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import signal
-import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -21,6 +19,8 @@ from infra.local.engine.builtin import Builtin
 from infra.local.engine.deletion import Deletion
 from infra.local.engine.deployment import Deployment
 from infra.local.engine.errors import EngineError
+from infra.local.engine.existing import Existing
+from infra.local.engine.interrupt import interruptible
 from infra.local.engine.journal import Journal
 from infra.local.engine.lock import held, holders
 from infra.local.engine.monitor import Monitor
@@ -160,9 +160,11 @@ class Engine:
             run.say("warning", said)
         registry = Registry(run, self._providers, self._config, self._stack, self._project)
         replacements = Replacements(run, registry)
+        existing = Existing(run, registry)
         monitor = Monitor(
             run,
-            Deployment(run, registry, replacements),
+            Deployment(run, registry, replacements, existing),
+            existing,
             registry,
             Builtin(run, self._backend, self._project, self._passphrase),
             self._stack,
@@ -222,9 +224,9 @@ class Engine:
         journal = Journal(self._files.journals / f"{name}.jsonl", snapshot.digest, self._journalled)
         parts = self._parts(snapshot, options, listener, journal)
         for one in said:
-            parts.run.say("info", one)
+            parts.run.say("warning", one)
         interrupted = False
-        with _interruptible(parts.run) as presses:
+        with interruptible(parts.run) as presses:
             try:
                 yield parts
             finally:
@@ -273,32 +275,3 @@ class Engine:
 
 def _taken(dead: tuple[Any, ...]) -> list[str]:
     return [f"took over the lock of {holder}, which is dead" for holder in dead]
-
-
-@contextmanager
-def _interruptible(run: Run) -> Generator[list[int]]:
-    """Ctrl-C once: begin nothing new and wait for what is under way. Twice: stop waiting too."""
-    presses: list[int] = []
-    said = "stopping: nothing new is begun, what is under way is awaited; Ctrl-C again stops waiting"
-    # In a thread of its own: the one that is interrupted may hold the listener's lock.
-    telling = threading.Thread(target=run.say, args=("warning", said))
-
-    def pressed(number: int, _frame: object) -> None:
-        presses.append(number)
-        run.stopping.set()
-        run.cancel.pressed.set()
-        if len(presses) > 1:
-            run.cancel.set()
-            return
-        telling.start()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield presses
-        return
-    before = signal.signal(signal.SIGINT, pressed)
-    try:
-        yield presses
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if presses:
-            telling.join()

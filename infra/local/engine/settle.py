@@ -37,14 +37,14 @@ def settle(run: Run, registry: Registry, *, forgetting: bool = False) -> None:
             if not forgetting:
                 unsettled.append(
                     f"{was}, and its id cannot be foretold: look for it in the cloud, delete it there if it exists, "
-                    f"then run `./tidepool refresh {urns.stack_of(state.urn)}`, which forgets it; the next up creates it"
+                    f"then run `./tidepool refresh {urns.stack_of(state.urn)}`, which forgets it; up makes it anew"
                 )
                 continue
             said = ": it is forgotten, for its id cannot be foretold"
         except ProviderError as error:
             unsettled.append(f"{was}, and cannot be looked up: {error}")
             continue
-        run.say("info", was + said, state.urn)
+        run.say("warning", was + said, state.urn)
         run.snapshot.operations.remove((kind, state))
     if unsettled:
         raise EngineError("\n".join(unsettled))
