@@ -72,6 +72,9 @@ def build(
 
     config: Pulumi's own configuration, namespaced keys to text. references: outputs of other stacks by full name.
     """
+    # Mocks make the stack at once, which needs a loop; whatever ran before in this process may have taken its own away.
+    # A program that fails raises below; the tasks that it leaves behind would each print the same error once more.
+    _ensure_event_loop().set_exception_handler(lambda *_: None)
     built = Built()
     mocks = _Cloud(references or {})
     pulumi.runtime.set_mocks(mocks, project=PROJECT, stack=stack, preview=preview, monitor=_Monitor(mocks, built))
@@ -80,8 +83,6 @@ def build(
     settings.SETTINGS.outputs.clear()
     settings.set_root_resource(cast("Any", None))
     pulumi.runtime.set_all_config(dict(config or {}))
-    # A program that fails raises here; the tasks that it leaves behind would each print the same error once more.
-    _ensure_event_loop().set_exception_handler(lambda *_: None)
     _sync_await(run_in_stack(program))
     return built
 
