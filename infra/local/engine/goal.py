@@ -1,4 +1,4 @@
-"""What a program asks for one resource, read from the protocol's request.
+"""What a program asks for one resource, read from the protocol's request, and what it is told.
 
 Owns the reading of RegisterResource and ReadResource, and the refusal by name of what this engine does not do. Does not
 own what follows from it.
@@ -61,6 +61,17 @@ class Goal:
         if self.provider:
             found.add(self.provider.rpartition("::")[0])
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program is told of a resource. unknown: nothing was made, and its outputs stay unknown."""
+
+    urn: str
+    id: str = ""
+    outputs: dict[str, Any] = field(default_factory=dict)
+    failed: bool = False
+    unknown: bool = False
 
 
 def registered(request: resource_pb2.RegisterResourceRequest, stack: str, project: str) -> Goal:

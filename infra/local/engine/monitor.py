@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from infra.local.engine.builtin import Builtin
-    from infra.local.engine.deployment import Answer, Deployment
+    from infra.local.engine.deployment import Deployment
+    from infra.local.engine.existing import Existing
+    from infra.local.engine.goal import Answer
     from infra.local.engine.registry import Registry
     from infra.local.engine.run import Run
 
@@ -67,10 +69,18 @@ class Monitor:
     """One program's monitor and engine. `told`: failures that are recorded already when the SDK raises them again."""
 
     def __init__(
-        self, run: Run, deployment: Deployment, registry: Registry, builtin: Builtin, stack: str, project: str
+        self,
+        run: Run,
+        deployment: Deployment,
+        existing: Existing,
+        registry: Registry,
+        builtin: Builtin,
+        stack: str,
+        project: str,
     ) -> None:
         self._run = run
         self._deployment = deployment
+        self._existing = existing
         self._registry = registry
         self._builtin = builtin
         self._stack = stack
@@ -110,7 +120,7 @@ class Monitor:
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:  # noqa: N802
         def work() -> Answer:
             wanted = goals.read(request, self._stack, self._project)
-            return self._deployment.read(wanted, self._builtin.read)
+            return self._existing.read(wanted, self._builtin.read)
 
         answer = self._answer(work, request)
         if answer.failed:

@@ -116,6 +116,20 @@ def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | N
     )
 
 
+def undecided(goal: Goal, old: State | None) -> Step:
+    """The step of a resource for which nothing could be decided."""
+    op = Op.CREATE if old is None else Op.UPDATE
+    return Step(
+        op=op,
+        urn=goal.urn,
+        type=goal.type,
+        name=goal.name,
+        old_inputs=masked(old.inputs) if old is not None else None,
+        new_inputs=masked(goal.inputs),
+        protect=goal.protect,
+    )
+
+
 def decide_component(goal: Goal, old: State | None) -> Decision:
     """A component has no provider: it is created, or its inputs are taken over."""
     new = goal_state(goal, goal.inputs, "", old)

@@ -113,6 +113,15 @@ class Run:
         if self.fatal is not None:
             raise self.fatal
 
+    def admit(self, urn: str) -> bool:
+        """Whether the program asks for this resource for the first time; a second time is its fault, and is said."""
+        with self.lock:
+            if urn not in self.seen:
+                self.seen.add(urn)
+                return True
+        self.say("error", f"duplicate resource URN {urn}: give one of the two another name", urn)
+        return False
+
     # What is said
 
     def say(self, severity: Literal["debug", "info", "warning", "error"], message: str, urn: str = "") -> None:
