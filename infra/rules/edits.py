@@ -69,22 +69,16 @@ def _over_budget(edit: Edit) -> Iterator[Broken]:
 
 
 def _phased(edit: Edit) -> Iterator[Broken]:
-    bounds = phases.limits(edit.after, edit.siblings)
-    if not bounds:
+    if edit.runs_phases:
         return
     stack = edit.after.stack if has(edit.after, "stack") else "STACK"
     up = f"./tidepool up {stack}, which finds the phases and runs them in order"
-    standing = edit.standing
-    if standing is None and edit.before is not None:
-        standing = phases.fleet(edit.before)
-    if standing is None:
+    if edit.order is not None:
+        for load in edit.order.reasons:
+            yield Broken("pools", f"one pass could fail: {load.why}", up)
+    elif phases.limits(edit.after, edit.siblings):
         said = "what stands now is not known here, so whether one pass stays within the limits is not known either"
         yield Broken("pools", said, up)
-        return
-    found = phases.phases(standing, phases.fleet(edit.after), bounds)
-    if found.needed:
-        for load in found.reasons:
-            yield Broken("pools", f"one pass could fail: {load.why}", up)
 
 
 RULES: Final = (

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from infra.model import names
-from infra.model.phases import Fleet
+from infra.model.phases import Phases
 from infra.model.schema import StackConfig, Trust
 from infra.rules.finding import Finding, Level
 from infra.rules.view import ResourceView
@@ -24,8 +24,9 @@ class Edit:
     before: None where the stack is new, or where nobody handed in what it was.
     today: the instant by which freezes and expiries are judged; with a time zone.
     siblings: the other stacks of the repository.
-    standing: the VMs that the last apply was to make, as the published manifest has them; None is not known.
     changes: whether anything at all would change; None is not known, and then counts as a change.
+    order: the phases in which what stands becomes what is wanted; None where nobody knows what stands.
+    runs_phases: whoever applies this runs the phases by himself, so that none need be warned of.
     window_hours: pool to the hours of a month in which it stands, for pools that do not stand around the clock.
     """
 
@@ -33,8 +34,9 @@ class Edit:
     today: datetime
     before: StackConfig | None = None
     siblings: tuple[StackConfig, ...] = ()
-    standing: Fleet | None = None
     changes: bool | None = None
+    order: Phases | None = None
+    runs_phases: bool = False
     window_hours: Mapping[str, float] | None = None
 
 
