@@ -106,8 +106,13 @@ def _capacity(value: object) -> Capacity:
     return refuse("exactly one kind of capacity", fix)
 
 
+def is_github_own_label(text: str) -> bool:
+    """Whether a label is one that GitHub gives by itself, so that having it says nothing of a pool."""
+    return _GITHUB_OWN_LABEL.fullmatch(text.lower()) is not None
+
+
 def _routing_label(text: str) -> str:
-    if _GITHUB_OWN_LABEL.fullmatch(text.lower()):
+    if is_github_own_label(text):
         refuse("a routing label is unique to its pool; GitHub gives this one to runners itself", "another label")
     return text
 

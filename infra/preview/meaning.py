@@ -118,7 +118,7 @@ class LedgerLine:
     """Chips of one generation in one zone against one limit, or against none (`limit` is then `all pools`).
 
     chips: all that draws on the limit, `held_elsewhere` and sibling stacks included; of a line without a limit, the
-    chips of this stack's pools. size: the limit itself; None without one, 0 on the side where it is not declared.
+    chips of this stack's pools. size_before, size_after: the limit itself, None on a side that does not declare it.
     """
 
     zone: str
@@ -128,20 +128,32 @@ class LedgerLine:
     project: str | None
     chips: Counts
     held_elsewhere: Counts
-    size: Counts | None
+    size_before: int | None
+    size_after: int | None
+
+    @property
+    def limited(self) -> bool:
+        return self.size_before is not None or self.size_after is not None
 
     @property
     def remaining(self) -> int | None:
-        """Chips that are left afterwards; negative where the limit is passed, None without a limit."""
-        return None if self.size is None else self.size.after - self.chips.after
+        """Chips that are left afterwards; negative where the limit is passed, None where none is declared."""
+        return None if self.size_after is None else self.size_after - self.chips.after
+
+    @property
+    def changed(self) -> bool:
+        return self.chips.delta != 0 or self.size_before != self.size_after
 
     def __str__(self) -> str:
         """`us-central1-c tpu7x reservation X: 112 -> 128 of 128 chips`."""
-        place = f"{self.zone} {self.generation} {self.limit}: {self.chips}"
-        if self.size is None:
-            return f"{place} chips"
-        size = f"{self.size.after:,}" if self.size.delta == 0 else f"{self.size}"
-        return f"{place} of {size} chips"
+        line = f"{self.zone} {self.generation} {self.limit}: {self.chips}"
+        before, after = self.size_before, self.size_after
+        if before is None and after is None:
+            return f"{line} chips"
+        if before is None or after is None:
+            since = "newly declared" if before is None else "no longer declared"
+            return f"{line} of {before or after or 0:,} chips ({since})"
+        return f"{line} of {after:,} chips" if before == after else f"{line} of {Counts(before, after)} chips"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -152,7 +164,7 @@ class LedgerLine:
             "project": self.project,
             "chips": self.chips.to_json(),
             "heldElsewhere": self.held_elsewhere.to_json(),
-            "size": None if self.size is None else self.size.to_json(),
+            "size": {"before": self.size_before, "after": self.size_after} if self.limited else None,
             "remaining": self.remaining,
             "line": str(self),
         }
@@ -215,8 +227,8 @@ class MoneyLine:
 class Total:
     """Listed prices summed over all pools, of one kind of capacity or of all."""
 
-    before: Amount = Amount()
-    after: Amount = Amount()
+    before: Amount
+    after: Amount
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -308,6 +320,7 @@ class Meaning:
     """
 
     stack: str
+    project: str
     base: bool
     head: bool
     sections: tuple[str, ...]

@@ -1,0 +1,59 @@
+"""What an edit of one stack file means, from its two versions and facts handed in. Equal inputs, equal answer."""
+
+from __future__ import annotations
+
+from infra.model.phases import fleet, limits, phases
+from infra.model.schema import StackConfig
+from infra.model.stack import Reading
+from infra.preview import sums
+from infra.preview.findings import findings
+from infra.preview.meaning import Facts, Meaning
+from infra.preview.risks import Edit, risks
+from infra.preview.vms import changes
+from infra.preview.whole import gone, whole
+
+
+def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning:
+    """Everything that can be told of the edit from `base` to `head`; mistakes in either are no reason to stop.
+
+    base: None where the stack is new. head: None where it is removed. ValueError where both are None.
+    """
+    one = head or base
+    if one is None:
+        raise ValueError("a stack that exists neither before nor after has no meaning")
+    before = whole(base) if base else gone(whole(one))
+    after = whole(head, before if base else None) if head else gone(before)
+    siblings = (base.siblings if base else one.siblings, head.siblings if head else one.siblings)
+    places = changes(before, after)
+    order = phases(fleet(before), fleet(after), limits(after if head else before, siblings[1]))
+    sections = _sections(before, after) if base and head else ("stack",)
+    edit = Edit(
+        base=before,
+        head=after,
+        base_siblings=siblings[0],
+        head_siblings=siblings[1],
+        exists_before=base is not None,
+        sections=sections,
+        places=places,
+        order=order,
+        facts=facts,
+    )
+    return Meaning(
+        stack=after.stack,
+        project=after.project,
+        base=base is not None,
+        head=head is not None,
+        sections=sections,
+        pools=sums.pool_changes(places),
+        ledger=sums.ledger_lines(before, siblings[0], after, siblings[1]),
+        money=sums.money(places, facts.window_hours, budget=after.budget.usd_per_month if after.budget else None),
+        risks=risks(edit) if sections else (),
+        order=order,
+        stale=facts.stale,
+        findings=findings(head, edit) if head else (),
+    )
+
+
+def _sections(before: StackConfig, after: StackConfig) -> tuple[str, ...]:
+    """The keys whose content differs, as a stack file calls them."""
+    return tuple(name for name in StackConfig.model_fields if getattr(before, name) != getattr(after, name))

@@ -1,0 +1,216 @@
+"""What to look at before an edit is merged: VMs that go, labels without a runner, trust, protection, freezes.
+
+Owns the judgement of an edit beyond its numbers. Does not own whether it may be applied (rules) nor in which order
+(phases). Each function yields the risks of one kind; all are sorted by kind and subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from infra.model.calendar import ends, standing
+from infra.model.fields import is_github_own_label
+from infra.model.phases import Phases
+from infra.model.schema import Pool, StackConfig, Trust
+from infra.preview.meaning import Facts, Risk, RiskKind
+from infra.preview.vms import PlaceChange
+
+# From what is let in least to what is let in most.
+_WIDTH = {Trust.PROTECTED: 0, Trust.MEMBER: 1, Trust.FORK: 2}
+_LETS_IN = {Trust.MEMBER: "pull requests from branches will run there", Trust.FORK: "any pull request will run there"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Both versions of a stack with their siblings, and what is known beside them. Both configs are whole."""
+
+    base: StackConfig
+    head: StackConfig
+    base_siblings: tuple[StackConfig, ...]
+    head_siblings: tuple[StackConfig, ...]
+    exists_before: bool
+    sections: tuple[str, ...]
+    places: tuple[PlaceChange, ...]
+    order: Phases
+    facts: Facts
+
+    @property
+    def both(self) -> tuple[tuple[Pool, Pool], ...]:
+        """The pools that stay, as they were and as they become."""
+        after = {pool.name: pool for pool in self.head.pools}
+        return tuple((pool, after[pool.name]) for pool in self.base.pools if pool.name in after)
+
+
+def changes_the_fleet(edit: Edit) -> bool:
+    """Whether anything of the cloud differs, and not just what the lab says of its own calendar and purse."""
+    return bool(set(edit.sections) - {"freezes", "budget", "exceptions"})
+
+
+def risks(edit: Edit) -> tuple[Risk, ...]:
+    """Every risk of an edit, the worst kind first."""
+    kinds = list(RiskKind)
+    found = [risk for judge in _JUDGES for risk in judge(edit)]
+    return tuple(sorted(found, key=lambda risk: (kinds.index(risk.kind), risk.subject, risk.says)))
+
+
+def _vms(edit: Edit) -> Iterator[Risk]:
+    for place in edit.places:
+        where = f"{place.pool} in {place.zone}"
+        if place.replaced:
+            forced = ", ".join(place.forced_by)
+            says = f"{_vms_said(place.replaced)} of {where} replaced, forced by {forced}{_busy(place.replaced, edit)}"
+            yield Risk(kind=RiskKind.REPLACE, subject=where, says=says, names=place.replaced, forced_by=place.forced_by)
+        if place.deleted:
+            says = f"{_vms_said(place.deleted)} of {where} deleted{_busy(place.deleted, edit)}"
+            yield Risk(kind=RiskKind.DELETE, subject=where, says=says, names=place.deleted)
+
+
+def _vms_said(names: Sequence[str]) -> str:
+    return "1 VM" if len(names) == 1 else f"{len(names):,} VMs"
+
+
+def _busy(names: Sequence[str], edit: Edit) -> str:
+    busy = edit.facts.busy
+    if busy is None:
+        return "; busy runners: not known"
+    at_work = [f"{name} ({busy[name]})" for name in names if name in busy]
+    return f"; busy: {', '.join(at_work)}" if at_work else "; none is busy"
+
+
+def _labels(edit: Edit) -> Iterator[Risk]:
+    before = _holders((edit.base, *edit.base_siblings))
+    after = _holders((edit.head, *edit.head_siblings))
+    used = edit.facts.labels_used
+    asks = {label.lower(): workflows for label, workflows in (used or {}).items()}
+    for label in sorted(before.keys() - after.keys()):
+        pools = ", ".join(sorted({pool.name for pool in before[label]}))
+        says = f"label {label} loses its last pool ({pools}); workflows that use it: "
+        says += "not known" if used is None else ", ".join(sorted(asks.get(label, ()))) or "none"
+        yield Risk(kind=RiskKind.LABELS, subject=label, says=says, names=tuple(sorted(asks.get(label, ()))))
+    for label in sorted(before.keys() & after.keys()):
+        if _slices(before[label]) and not _slices(after[label]):
+            pools = ", ".join(sorted({pool.name for pool in after[label]}))
+            says = f"label {label} keeps no standing VM (pool {pools} has 0)"
+            yield Risk(kind=RiskKind.LABELS, subject=label, says=says, names=tuple(sorted(asks.get(label, ()))))
+    for label in sorted(asks.keys() - before.keys() - after.keys()):
+        if not is_github_own_label(label):
+            workflows = tuple(sorted(asks[label]))
+            says = f"label {label} is used by {', '.join(workflows)}, and no pool has it"
+            yield Risk(kind=RiskKind.LABELS, subject=label, says=says, names=workflows)
+
+
+def _holders(stacks: Sequence[StackConfig]) -> dict[str, list[Pool]]:
+    """The pools of each label in lower case, as GitHub compares them; GitHub's own labels left out."""
+    holders: dict[str, list[Pool]] = {}
+    for stack in stacks:
+        for pool in stack.pools:
+            labels = (*(pool.__dict__.get("labels") or ()), pool.__dict__.get("label"))
+            for label in {each.lower() for each in labels if each}:
+                if not is_github_own_label(label):
+                    holders.setdefault(label, []).append(pool)
+    return holders
+
+
+def _slices(pools: Sequence[Pool]) -> int:
+    return sum(sum(pool.__dict__.get("zones", {}).values()) for pool in pools)
+
+
+def _freezes(edit: Edit) -> Iterator[Risk]:
+    """The windows of both versions count, so that an edit cannot lift the freeze that it is made in."""
+    if not changes_the_fleet(edit):
+        return
+    declared = {freeze.name: freeze for freeze in (*edit.base.freezes, *edit.head.freezes)}
+    lifted = {freeze.name for freeze in edit.base.freezes} - {freeze.name for freeze in edit.head.freezes}
+    for each in standing(declared.values(), edit.facts.today):
+        freeze = each.freeze
+        says = f"freeze {freeze.name} stands until {ends(freeze):%Y-%m-%d %H:%M} {freeze.time_zone}"
+        if each.overridden and freeze.override:
+            says += f"; overridden until {freeze.override.until}: {freeze.override.reason}"
+        if freeze.name in lifted:
+            says += "; this edit removes it"
+        yield Risk(kind=RiskKind.FREEZE, subject=freeze.name, says=says)
+
+
+def _trust(edit: Edit) -> Iterator[Risk]:
+    for was, becomes in edit.both:
+        if _WIDTH[becomes.trust] > _WIDTH[was.trust]:
+            says = f"pool {was.name} opens from {was.trust} to {becomes.trust}: {_LETS_IN[becomes.trust]}"
+            yield Risk(kind=RiskKind.TRUST, subject=was.name, says=says)
+        more = sorted({each.lower() for each in becomes.serves} - {each.lower() for each in was.serves})
+        if more and edit.exists_before:
+            says = f"pool {was.name} serves more repositories: {', '.join(more)}"
+            yield Risk(kind=RiskKind.TRUST, subject=was.name, says=says, names=tuple(more))
+    known = {pool.name for pool in edit.base.pools}
+    for pool in edit.head.pools:
+        if pool.name not in known and pool.trust is Trust.FORK:
+            says = f"new pool {pool.name} has trust fork: {_LETS_IN[Trust.FORK]}"
+            yield Risk(kind=RiskKind.TRUST, subject=pool.name, says=says)
+    readers = {secret.name: set(secret.readers) for secret in edit.base.secrets}
+    for secret in edit.head.secrets:
+        more = sorted(set(secret.readers) - readers.get(secret.name, set(secret.readers)))
+        if more:
+            says = f"secret {secret.name} may be read by more: {', '.join(more)}"
+            yield Risk(kind=RiskKind.TRUST, subject=secret.name, says=says, names=tuple(more))
+
+
+def _protection(edit: Edit) -> Iterator[Risk]:
+    """What the engine holds protected and this edit drops: nothing of the stack can be applied until that is settled.
+
+    The resources are those that infra/components declare with protect: secrets, repositories and the fleet bucket.
+    """
+    if not edit.exists_before:
+        return
+    for what, name in _dropped(edit.base, edit.head):
+        subject = f"{what} {name}"
+        says = f"{subject} is dropped from the file; it is protected, and what it holds would be lost"
+        yield Risk(kind=RiskKind.PROTECTION, subject=subject, says=says)
+        says = f"`up` refuses to delete {subject} while it is protected; put it back, or unprotect it first"
+        yield Risk(kind=RiskKind.UNAPPLIABLE, subject=subject, says=says)
+    known = set(edit.base.exceptions)
+    for exception in edit.head.exceptions:
+        if exception not in known:
+            says = f"rule {exception.rule} is excepted for {exception.subject} until {exception.expires}"
+            says += f": {exception.reason}"
+            yield Risk(kind=RiskKind.PROTECTION, subject=f"rule {exception.rule}", says=says)
+
+
+def _dropped(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, str]]:
+    if base.project != head.project:
+        yield "project", base.project
+        return
+    if base.bucket != head.bucket:
+        yield "bucket", base.bucket.name
+    for name in sorted({each.name for each in base.secrets} - {each.name for each in head.secrets}):
+        yield "secret", name
+    regions, repositories = _registries(base)
+    kept_regions, kept_repositories = _registries(head)
+    for region in sorted(regions - kept_regions):
+        yield "registries of region", region
+    for repository in sorted(repositories - kept_repositories):
+        yield "repository", repository
+
+
+def _registries(config: StackConfig) -> tuple[set[str], set[str]]:
+    own = config.registries
+    return (set(own.regions), {each.name for each in own.repositories}) if own else (set(), set())
+
+
+def _never_made(edit: Edit) -> Iterator[Risk]:
+    """VMs that no limit has room for: they stay wanted, and every later apply fails on them."""
+    if edit.order.held:
+        why = "; ".join(load.why for load in edit.order.exceeded)
+        says = f"{_vms_said(edit.order.held)} can never be made: {why}"
+        yield Risk(kind=RiskKind.UNAPPLIABLE, subject="limits", says=says, names=edit.order.held)
+
+
+def _not_known(edit: Edit) -> Iterator[Risk]:
+    if edit.facts.labels_used is None:
+        says = "labels that workflows use: not known"
+        yield Risk(kind=RiskKind.NOT_KNOWN, subject="labels used", says=says)
+    if edit.facts.busy is None and any(place.deleted or place.replaced for place in edit.places):
+        says = "whether the runners of VMs that go are busy: not known"
+        yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
+
+
+_JUDGES = (_vms, _labels, _freezes, _trust, _protection, _never_made, _not_known)

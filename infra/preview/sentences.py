@@ -1,0 +1,189 @@
+"""What a meaning says, as sentences that text and markdown share. Plain text: markup and layout are left to those.
+
+Numbers here are the meaning's own; nothing is summed that is not said in its JSON too, but for the headline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+from infra.model.cost import Amount
+from infra.model.phases import Phase, Phases
+from infra.preview.meaning import (
+    NOT_KNOWN,
+    Bill,
+    Counts,
+    LedgerLine,
+    Meaning,
+    Money,
+    MoneyLine,
+    PoolChange,
+    Priced,
+    Risk,
+    RiskKind,
+    Total,
+)
+from infra.preview.words import ranges, vms
+
+
+def headline(meaning: Meaning) -> str:
+    """The whole in a line: `ci: 3 of 3 pools change, 31 -> 26 VMs, 100 -> 100 chips, ...`."""
+    if not meaning.changed:
+        return f"{meaning.stack}: nothing changed"
+    pools = {pool.pool for pool in meaning.pools}
+    changed = {pool.pool for pool in meaning.pools if pool.changed}
+    what = "new stack, " if not meaning.base else "stack removed, " if not meaning.head else ""
+    if not changed:
+        return f"{meaning.stack}: {what}no capacity changes; different: {', '.join(meaning.sections)}"
+    said = f"{len(changed)} of {plural(len(pools), 'pool')} {'changes' if len(changed) == 1 else 'change'}"
+    slices, chips = total(meaning, lambda pool: pool.slices), total(meaning, lambda pool: pool.chips)
+    parts = [f"{what}{said}", f"{slices} VMs", f"{chips} chips ({signed(chips.delta)})"]
+    if meaning.money.estimated or meaning.money.total.before.hour:
+        parts.append(f"{arrow(meaning.money.total.before.month, meaning.money.total.after.month)} a month")
+    if others := [name for name in meaning.sections if name not in ("pools", "stack")]:
+        parts.append(f"also different: {', '.join(others)}")
+    return f"{meaning.stack}: {', '.join(parts)}"
+
+
+def total(meaning: Meaning, part: Callable[[PoolChange], Counts]) -> Counts:
+    return sum((part(pool) for pool in meaning.pools), Counts())
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def signed(number: int) -> str:
+    return f"{number:+,}" if number else "0"
+
+
+def pool_line(pool: PoolChange) -> str:
+    """`tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips (+4)`; hosts where a slice has several."""
+    parts = [f"{pool.slices} VMs"]
+    if pool.hosts != pool.slices:
+        parts.append(f"{pool.hosts} hosts")
+    return f"{pool.pool} {pool.zone}: {', '.join(parts)}, {pool.chips} chips ({signed(pool.chips.delta)})"
+
+
+def ledger_note(line: LedgerLine, project: str | None) -> str:
+    """What stands behind a ledger line: chips of others, what is left, and the project where it is another."""
+    parts = []
+    held = line.held_elsewhere
+    if held.before or held.after:
+        parts.append(f"{held.after:,} of them held elsewhere" if not held.delta else f"{held} of them held elsewhere")
+    if line.remaining is not None:
+        parts.append(f"{line.remaining:,} remain" if line.remaining >= 0 else f"{-line.remaining:,} too many")
+    if line.limited and line.project != project:
+        parts.append(f"project {line.project}")
+    return ", ".join(parts)
+
+
+def dollars(amount: Decimal) -> str:
+    return f"-${-amount:,.2f}" if amount < 0 else f"${amount:,.2f}"
+
+
+def arrow(before: Decimal, after: Decimal) -> str:
+    return f"{dollars(before)} -> {dollars(after)}"
+
+
+def money_line(line: MoneyLine, money: Money) -> str:
+    """`tpu-ci us-west4-a: $3.84 -> $5.76 an hour, $2,803.20 -> $4,204.80 a month`."""
+    hours = f" ({line.hours:f} hours a month)" if line.hours != money.hours_per_month else ""
+    return f"{line.pool} {line.zone}{hours}: {bills(line)}"
+
+
+def bills(line: MoneyLine) -> str:
+    before, after = line.before, line.after
+    if before.amount is not None and after.amount is not None:
+        return amounts(before.amount, after.amount)
+    was, becomes = bill(before), bill(after)
+    return was if was == becomes else f"{was} -> {becomes}"
+
+
+def bill(one: Bill) -> str:
+    if one.priced is Priced.SUNK:
+        return "sunk (reserved)"
+    if one.amount is None:
+        return f"unpriced ({one.capacity})"
+    return f"{dollars(one.amount.hour)} an hour, {dollars(one.amount.month)} a month"
+
+
+def amounts(before: Amount, after: Amount) -> str:
+    return f"{arrow(before.hour, after.hour)} an hour, {arrow(before.month, after.month)} a month"
+
+
+def total_line(name: str, each: Total) -> str:
+    delta = (each.after - each.before).month
+    change = f"{'+' if delta > 0 else ''}{dollars(delta)}" if delta else "no change"
+    return f"{name}: {amounts(each.before, each.after)} ({change})"
+
+
+def money_notes(money: Money) -> Iterator[str]:
+    """How much of the fleet the sums cover and where prices come from."""
+    said = f"estimated {plural(len(money.estimated), 'pool')}, {len(money.unpriced)} not"
+    if money.unpriced:
+        said += f" (no published price: {', '.join(money.unpriced)})"
+    yield said
+    if money.sunk:
+        yield f"sunk, since reserved chips are paid whether used or not: {', '.join(money.sunk)}"
+    if money.budget is not None:
+        yield f"budget: {dollars(money.budget)} a month"
+    yield f"list prices of {money.as_of}, {money.source}; a month has {money.hours_per_month} hours"
+    if not money.windows_known:
+        yield f"nightly windows: {NOT_KNOWN}, so every pool counts {money.hours_per_month} hours"
+
+
+def risk_line(risk: Risk) -> str:
+    """The sentence, with VMs by name where it is of VMs."""
+    if risk.kind in (RiskKind.REPLACE, RiskKind.DELETE) and risk.names:
+        return f"{risk.says}: {', '.join(ranges(risk.names))}"
+    return risk.says
+
+
+def order_lines(order: Phases, stack: str) -> Iterator[str]:
+    """Whether one `up` can do it, or which phases it takes and why."""
+    if order.needed:
+        yield f"`./tidepool up {stack}` does it in {len(order.order)} phases, shrink before grow"
+        yield from (f"{number}. {phase_line(phase)}" for number, phase in enumerate(order.order, start=1))
+        yield from (f"because {load.why}" for load in order.reasons)
+    elif order.order:
+        yield f"one `./tidepool up {stack}` can do it: {phase_line(order.order[0], named=False)}"
+    elif not order.held:
+        yield "no VM is made, replaced or deleted"
+    if order.held:
+        yield f"no room for {vms(order.held)}: held back"
+
+
+def phase_line(phase: Phase, *, named: bool = True) -> str:
+    done = (("delete", phase.deleted), ("replace", phase.replaced), ("make", phase.created))
+    said = [f"{verb} {vms(names) if named else plural(len(names), 'VM')}" for verb, names in done if names]
+    return f"{phase.work.value}: {', '.join(said)}" if named else ", ".join(said)
+
+
+def stale_lines(meaning: Meaning) -> Iterator[str]:
+    if meaning.stale is None:
+        yield f"{NOT_KNOWN} (generated workflow files, label lists, documents)"
+    elif not meaning.stale:
+        yield "nothing"
+    yield from meaning.stale or ()
+
+
+def told_pools(meaning: Meaning) -> tuple[PoolChange, ...]:
+    return tuple(pool for pool in meaning.pools if pool.changed)
+
+
+def told_ledger(meaning: Meaning) -> tuple[LedgerLine, ...]:
+    """Limits, and the sums of places whose chips change."""
+    return tuple(line for line in meaning.ledger if line.limited or line.changed)
+
+
+def told_money(meaning: Meaning) -> tuple[MoneyLine, ...]:
+    return tuple(line for line in meaning.money.lines if line.changed or _moves(meaning, line))
+
+
+def _moves(meaning: Meaning, line: MoneyLine) -> bool:
+    """Sunk and unpriced lines look alike before and after, however many VMs come or go."""
+    return line.after.amount is None and any(
+        (pool.pool, pool.zone) == (line.pool, line.zone) for pool in told_pools(meaning)
+    )

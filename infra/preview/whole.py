@@ -1,0 +1,125 @@
+"""A stack with every field, from a reading that may lack some: what could not be read is taken as it was before.
+
+Owns that one guess, so that a mistake in one line does not look like the loss of a pool: the mistake is a finding, and
+everything beside it can still be told. A new pool with a mistake in what it is made of is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from infra.model.partial import has
+from infra.model.schema import Bucket, Pool, Registries, StackConfig
+from infra.model.stack import Reading
+
+M = TypeVar("M", bound=BaseModel)
+
+# For a new stack whose head has mistakes: none of these is shown, they only have to be the same everywhere.
+_STAND_INS: dict[str, Any] = {
+    "project": "not-known",
+    "owner": "not-known",
+    "bucket": Bucket.model_construct(name="not-known", location="us"),
+}
+_LISTS = ("reservations", "quotas", "mirrors", "secrets", "freezes", "exceptions")
+
+
+def whole(reading: Reading, earlier: StackConfig | None = None) -> StackConfig:
+    """The stack that a reading declares; `earlier` is what it was before, for the parts that cannot be read."""
+    given = reading.config
+    if not reading.problems:
+        return given
+    values = {name: _value(given, name, earlier) for name in StackConfig.model_fields}
+    for name in _LISTS:
+        if (name,) not in reading.refused:
+            values[name] = tuple(_items(values[name], getattr(earlier, name, ())))
+    own = given.__dict__.get("registries")
+    if isinstance(own, Registries) and not _whole_registries(own):
+        values["registries"] = earlier.registries if earlier else None
+    if ("pools",) not in reading.refused:
+        values["pools"] = tuple(_pools(reading, earlier))
+    else:
+        values["pools"] = earlier.pools if earlier else ()
+    return StackConfig.model_construct(**values)
+
+
+def _value(given: BaseModel, name: str, earlier: BaseModel | None) -> Any:
+    if has(given, name):
+        return getattr(given, name)
+    if earlier is not None:
+        return getattr(earlier, name)
+    field = type(given).model_fields[name]
+    return _STAND_INS[name] if name in _STAND_INS else field.get_default(call_default_factory=True, validated_data={})
+
+
+def _items(given: Sequence[M], earlier: Sequence[M]) -> Iterator[M]:
+    """The items that are whole, and for each other one what it was: the one of its name, or else of its place."""
+    for index, item in enumerate(given):
+        if has(item, *type(item).model_fields):
+            yield item
+        elif (before := _earlier(item, index, given, earlier)) is not None:
+            yield before
+
+
+def _earlier(item: BaseModel, index: int, given: Sequence[BaseModel], earlier: Sequence[M]) -> M | None:
+    if "name" not in type(item).model_fields:
+        return earlier[index] if index < len(earlier) else None
+    named = {getattr(each, "name", None): each for each in earlier}
+    if has(item, "name"):
+        return named.get(getattr(item, "name", None))
+    here = earlier[index] if index < len(earlier) else None
+    taken = {getattr(each, "name", None) for each in given}
+    return here if here is not None and getattr(here, "name", None) not in taken else None
+
+
+def _whole_registries(registries: Registries) -> bool:
+    return has(registries, "regions", "repositories") and all(
+        each is not None and (isinstance(each, str) or has(each, *type(each).model_fields))
+        for each in (*registries.regions, *registries.repositories)
+    )
+
+
+def _pools(reading: Reading, earlier: StackConfig | None) -> Iterator[Pool]:
+    """Pools with every field, one of a name: two of one name would claim the same VMs."""
+    seen: set[str] = set()
+    for index, pool in enumerate(reading.config.pools):
+        before = _earlier(pool, index, reading.config.pools, earlier.pools if earlier else ())
+        made = _pool(pool, before, {path[3] for path in reading.refused if _is_count(path, index)})
+        if made is not None and made.name not in seen:
+            seen.add(made.name)
+            yield made
+
+
+def _is_count(path: tuple[str | int, ...], index: int) -> bool:
+    return len(path) == 4 and path[:3] == ("pools", index, "zones")
+
+
+def _pool(pool: Pool, earlier: Pool | None, wrong_counts: set[str | int]) -> Pool | None:
+    values: dict[str, Any] = {}
+    for name, field in Pool.model_fields.items():
+        if has(pool, name):
+            values[name] = getattr(pool, name)
+        elif earlier is not None:
+            values[name] = getattr(earlier, name)
+        elif name == "label" and has(pool, "name"):
+            values[name] = pool.name
+        elif field.is_required() and field.default is PydanticUndefined:
+            return None
+        else:
+            values[name] = field.get_default(call_default_factory=True, validated_data=values)
+    for name in ("labels", "serves", "data_disks"):
+        values[name] = tuple(item for item in values[name] if item is not None)
+    was = earlier.zones if earlier else {}
+    zones = values["zones"].items()
+    values["zones"] = {zone: was.get(zone, 0) if zone in wrong_counts else count for zone, count in zones}
+    return Pool.model_construct(**values)
+
+
+def gone(config: StackConfig) -> StackConfig:
+    """The same stack with nothing in it: what a stack is before it exists and after it is removed."""
+    empty: dict[str, Any] = dict.fromkeys((*_LISTS, "pools"), ())
+    empty |= {"registries": None, "registry_stack": None, "vm_labels": {}, "budget": None}
+    return config.model_copy(update=empty)
