@@ -13,7 +13,7 @@ from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceRule, Surroundings
 from infra.rules.view import HIDDEN, ResourceView, is_known, texts
 
-_FORMS: Final = {
+FORMS: Final = {
     "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
     "a GitHub token": re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}"),
     "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
@@ -26,7 +26,7 @@ _FORMS: Final = {
     "a signed token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
     "a password in an address": re.compile(r"://[^\s/:@$]+:[^\s/:@${}]+@"),
 }
-_TELLING_NAME: Final = re.compile(
+TELLING_NAME: Final = re.compile(
     r"(?:.*[-_.])?(?:password|passwd|secret|token|api[-_]?key|private[-_]?key|credentials?)", re.IGNORECASE
 )
 _REFERENCE: Final = re.compile(r"(?:projects/|gs://|sm://|https://secretmanager\.).*")
@@ -45,7 +45,7 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
         yield Broken(view.subject, "it puts the value of a secret into the program and its state")
         return
     for path, text in texts(view.inputs):
-        for what, form in _FORMS.items():
+        for what, form in FORMS.items():
             if form.search(text):
                 yield Broken(view.subject, f"{path} holds {what}")
     for key in _OPEN:
@@ -53,7 +53,7 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
             if text == HIDDEN:
                 yield Broken(view.subject, f"{path} holds a value that Pulumi keeps as a secret, and so would show it")
     for name, path, value in _settings(view):
-        if _TELLING_NAME.fullmatch(name) and _is_value(value):
+        if TELLING_NAME.fullmatch(name) and _is_value(value):
             yield Broken(view.subject, f"{path} is named like a secret and holds a value")
 
 

@@ -1,0 +1,96 @@
+"""GitHub's markdown from text that anybody may have written.
+
+Owns escaping: whatever a stack file, a provider or a pull request says appears as it is and does nothing. No HTML, no
+link, no mention, no reference to an issue, no emoji, no table cell more, no character that turns or hides text. Every
+text is masked here too, so that nothing reaches a comment around that. Does not own what is said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import chain
+from typing import Final
+
+from infra.preview.masking import masked
+
+SEAM: Final = "<!-- -->"
+"""Invisible, and neither a mention nor a link reaches across it."""
+
+_MARKUP: Final = re.compile(r"[\\`*_\[\]~]")
+_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "&#36;"})
+_SEAMS: Final = (
+    re.compile(r"(?<=@)(?=\w)"),
+    re.compile(r"(?<=#)(?=\d)"),
+    re.compile(r"(?<=\bGH)(?=-\d)", re.IGNORECASE),
+    re.compile(r"(?<=:)(?=//)"),
+    re.compile(r"(?<=\bwww)(?=\.)", re.IGNORECASE),
+    re.compile(r"(?<=:)(?=[\w+-]+:)"),
+)
+_LEADING: Final = re.compile(r"^(?=[#+=-])|^(\d{1,9})(?=[.)])")
+_HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
+_TICKS: Final = re.compile(r"`+")
+
+
+def prose(text: str) -> str:
+    """The text on one line, within a paragraph, a list item or a table cell."""
+    line = _LEADING.sub(
+        lambda found: f"{found[1] or ''}\\", _MARKUP.sub(r"\\\g<0>", one_line(text)).translate(_ENTITIES)
+    )
+    for seam in _SEAMS:
+        line = seam.sub(SEAM, line)
+    return line
+
+
+def code(text: str) -> str:
+    """A name or a value, in code font; in a table cell too."""
+    line = one_line(text) or " "
+    if "|" in line or "`" in line:
+        return f"<code>{_PLAIN.sub(lambda found: f'&#{ord(found[0])};', line)}</code>"
+    return f"`{line}`"
+
+
+def html(text: str) -> str:
+    """The text on one line within an HTML element, where markdown means nothing: a `<summary>`."""
+    line = escape(one_line(text), quote=True)
+    for seam in _SEAMS:
+        line = seam.sub(SEAM, line)
+    return line
+
+
+def fenced(text: str) -> str:
+    """Lines as they are, in a block of code."""
+    lines = masked(text).splitlines() or [""]
+    said = "\n".join(_visible(line.replace("\t", "    ")).rstrip() for line in lines)
+    fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(said)), default=0))
+    return f"{fence}text\n{said}\n{fence}"
+
+
+def folded(summary: str, body: str) -> str:
+    """A body that opens on a click; `summary` is HTML."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()) -> list[str]:
+    """The lines of a table whose cells are markdown already; columns in `numbers` stand to the right."""
+    rule = ["--:" if column in numbers else "---" for column in range(len(head))]
+    return [f"| {' | '.join(row)} |" for row in chain([head, rule], rows)]
+
+
+def one_line(text: str) -> str:
+    """The text masked, on one line, with characters that hide or turn others shown by their numbers."""
+    return _visible(" ".join(masked(text).split()))
+
+
+def size(text: str) -> int:
+    """How much of a comment's limit a text takes: its bytes, which are never fewer than the characters GitHub counts."""
+    return len(text.encode("utf-8", errors="replace"))
+
+
+def _visible(line: str) -> str:
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(f"\\u{ord(each):04x}" if unicodedata.category(each) in _HIDING else each for each in line)
