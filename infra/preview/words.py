@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -39,6 +39,11 @@ def ranges(names: Iterable[str]) -> list[str]:
             plain.append(name)
     runs = [(stem, run) for stem, indexes in indexed.items() for run in _runs(indexes)]
     return sorted(plain + [f"{stem}{low}" if low == high else f"{stem}{{{low}..{high}}}" for stem, (low, high) in runs])
+
+
+def vms(names: Sequence[str]) -> str:
+    """`3 VMs (tpu-ci-us-west4-a-{0..2})`."""
+    return f"{len(names)} {'VM' if len(names) == 1 else 'VMs'} ({', '.join(ranges(names))})"
 
 
 def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
