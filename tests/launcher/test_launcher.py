@@ -39,7 +39,7 @@ class Machine:
         shutil.copy(LAUNCHER, self.checkout)
         self.write_lock("requirements.lock", "first")
         self.write_lock("requirements-dev.lock", "first")
-        for tool in ("sh", "dirname", "readlink", "cmp", "cp", "mkdir", "cat", "rm", "sleep"):
+        for tool in ("sh", "dirname", "readlink", "cmp", "cp", "ln", "mkdir", "rm", "sleep"):
             (self.bin / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is missing on this machine"))
         self.install("python3", FAKE_PYTHON)
 
@@ -47,6 +47,7 @@ class Machine:
         (self.checkout / name).write_text(text)
 
     def install(self, name: str, script: str) -> None:
+        (self.bin / name).unlink(missing_ok=True)  # never write through a link to the machine's own tool
         (self.bin / name).write_text(script)
         (self.bin / name).chmod(0o755)
 
@@ -131,8 +132,7 @@ def test_a_machine_without_a_new_enough_python_is_told_what_to_do(machine: Machi
 def test_a_setup_whose_process_is_gone_holds_nobody_up(machine: Machine) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    (machine.checkout / ".venv.setup").mkdir()
-    (machine.checkout / ".venv.setup" / "pid").write_text(str(gone.pid))
+    (machine.checkout / ".venv.setup").symlink_to(str(gone.pid))
     code, record, _ = machine.start()
     assert code == 0
     assert len(installs(record)) == 1
@@ -144,3 +144,22 @@ def test_the_launcher_works_through_a_symbolic_link(machine: Machine) -> None:
     code, record, _ = machine.start("--help", launcher=link)
     assert code == 0
     assert f"path={machine.checkout}" in record
+
+
+def test_a_setup_that_is_under_way_is_waited_for_and_not_repeated(machine: Machine) -> None:
+    machine.start()
+    lock = machine.checkout / "requirements.lock"
+    lock.write_text("second")
+    machine.install(
+        "sleep",
+        f"""#!/bin/sh
+echo waited >>"$RECORD"
+cp "{lock}" "{machine.checkout}/.venv/requirements.lock.stamp"
+rm -f "{machine.checkout}/.venv.setup"
+""",
+    )
+    (machine.checkout / ".venv.setup").symlink_to(str(os.getpid()))
+    code, record, _ = machine.start("--help")
+    assert code == 0
+    assert record[0] == "waited"
+    assert installs(record) == []
