@@ -64,7 +64,7 @@ def test_the_small_right_file_is_accepted() -> None:
         ({"serves": "[marin]"}, "serves[0]", "owner/name"),
         ({"serves": "[a/b, A/B]"}, "serves[1]", "remove one"),
         ({"unlisted_zone": "{us-west4-a: because}"}, "unlisted_zone.us-west4-a", "remove the line"),
-        ({"unlisted_zone": "{us-east1-c: because}"}, "unlisted_zone.us-east1-c", "remove the line"),
+        ({"unlisted_zone": "{us-central2-b: because}"}, "unlisted_zone.us-central2-b", "remove the line"),
         ({"zones": "{us-east1-c: 1}", "unlisted_zone": "{us-east1-c: ' '}"}, "unlisted_zone.us-east1-c", "sentence"),
         ({"runtime_override": "{version: v2-alpha-tpuv5}"}, "runtime_override.reason", "reason"),
         ({"runtime_override": "{version: v2-alpha-tpuv5-lite, reason: x}"}, "runtime_override.version", "remove"),
@@ -195,6 +195,10 @@ def test_settings_of_google_and_pulumi_are_accepted() -> None:
     assert parse(
         head + HEAD + "  gcp:region: us-west4\n  gcp:batching: {enableBatching: false}\n  pulumi:tags: {a: b}\n"
     )
+
+
+def test_the_reason_for_an_unlisted_zone_may_outlive_the_zones_line() -> None:
+    assert parse(stack_text(pools=pool(unlisted_zone="{us-east1-c: because}"))).pools[0].slices == 1
 
 
 @pytest.mark.parametrize("key", ["pools", "tidepool:pools"])

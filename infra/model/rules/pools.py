@@ -80,14 +80,12 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
             elif standing is ZoneStanding.SEEN and zone not in pool.unlisted_zone:
                 rule = f"{zone} is not on Google's list for {generation.name}, it has only been seen to work"
                 yield Problem(where, shown(zone), rule, f"unlisted_zone: {{{zone}: why it is used}}, or a listed zone")
+        # A reason may outlive its zone's line: taking a zone out, and back in later, is one edit and not two.
         for zone in pool.unlisted_zone:
-            where = subject(("pools", index, "unlisted_zone", zone))
-            if zone not in pool.zones:
-                yield Problem(where, shown(zone), "unlisted_zone speaks of the pool's own zones", "remove the line")
-            elif generation.standing(zone) is ZoneStanding.LISTED:
-                yield Problem(
-                    where, shown(zone), f"{zone} is on Google's list for {generation.name}", "remove the line"
-                )
+            if generation.standing(zone) is not ZoneStanding.SEEN:
+                where = subject(("pools", index, "unlisted_zone", zone))
+                rule = f"a reason is for a zone that is only seen for {generation.name}; {zone} is not one"
+                yield Problem(where, shown(zone), rule, "remove the line")
 
 
 def _runtime_overrides(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
