@@ -92,7 +92,7 @@ class Deletion:
     def plan(self, found: Iterable[State]) -> None:
         """In a preview: record what would go."""
         for state in _reversed(found):
-            if not state.pending_replacement:
+            if not state.pending_replacement and not urns.is_default_provider(state.urn):
                 self._run.ended(self._step(state))
 
     def execute(self, found: list[State]) -> None:
@@ -128,7 +128,8 @@ class Deletion:
         if run.stopping.is_set():
             return
         for state in order.left():
-            run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
+            if not urns.is_default_provider(state.urn):
+                run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
 
     def _delete(self, state: State, going: set[str]) -> bool:
         run = self._run
@@ -137,7 +138,7 @@ class Deletion:
         with run.slot():
             lives_on_its_own = state.custom and not state.external and not urns.is_provider(state.type)
             with_another = state.deleted_with and state.deleted_with in going
-            if state.pending_replacement:
+            if state.pending_replacement or urns.is_default_provider(state.urn):
                 run.note(drop=(state,))
                 return True
             run.started(step)

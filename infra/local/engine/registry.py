@@ -15,7 +15,6 @@ from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.run import now
 from infra.local.engine.state import State
 from infra.local.engine.values import reveal
-from infra.model.plan import Op, Step
 
 if TYPE_CHECKING:
     from infra.local.engine.goal import Goal
@@ -105,7 +104,11 @@ class Registry:
         return str(uuid.uuid4())
 
     def _register(self, urn: str, token: str, inputs: dict[str, Any]) -> str:
+        """A default provider is the engine's own affair: no step tells of it, as with the official CLI."""
         old = self._run.olds.get(urn)
+        self._run.seen.add(urn)
+        if old is not None and _settings(old.inputs) == inputs:
+            return f"{urn}::{old.id}"
         time = now()
         state = State(
             urn=urn,
@@ -115,24 +118,16 @@ class Registry:
             inputs=inputs,
             outputs=inputs,
             created=old.created if old else time,
-            modified=old.modified if old and old.inputs == inputs else time,
+            modified=time,
             other=old.other if old else {},
         )
-        if state != old:
-            self._run.note(state)
-        self._run.seen.add(urn)
-        step = Step(
-            op=Op.CREATE if old is None else Op.SAME if old.inputs == inputs else Op.UPDATE,
-            urn=urn,
-            type=token,
-            name=urns.name_of(urn),
-            old_inputs=old.inputs if old else None,
-            new_inputs=inputs,
-        )
-        if step.op is not Op.SAME:
-            self._run.started(step)
-        self._run.ended(step, 0.0)
+        self._run.note(state)
         return f"{urn}::{state.id}"
+
+
+def _settings(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs without what the official engine notes for itself (`__internal`)."""
+    return {name: value for name, value in inputs.items() if not name.startswith("__")}
 
 
 _DOTS = str.maketrans({".": "_", "-": "_", "+": "_"})

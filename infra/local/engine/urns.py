@@ -61,6 +61,11 @@ def is_provider(token: str) -> bool:
     return token.startswith(PROVIDER_PREFIX)
 
 
+def is_default_provider(urn: str) -> bool:
+    """Whether an engine made this provider by itself; the official CLI shows none of them."""
+    return is_provider(type_of(urn)) and name_of(urn).startswith("default")
+
+
 def package_of(token: str) -> str:
     """The package that serves a type or function token; of a provider type, the package it configures."""
     return token.removeprefix(PROVIDER_PREFIX) if is_provider(token) else token.split(":", 1)[0]

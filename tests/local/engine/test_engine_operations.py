@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pulumi
 import pytest
 from pulumi import Output, ResourceOptions
@@ -248,6 +250,25 @@ def test_config_reaches_the_program_and_the_default_provider(world: World) -> No
     world.run(program)
     assert seen == {"pools": ["x"]}
     assert world.state["default_1_0_0"]["inputs"] == {"region": "r", "version": "1.0.0"}
+
+
+def test_default_providers_are_in_no_plan_and_in_no_count(world: World) -> None:
+    world.program = lambda: Vm("a")
+    runs = [world.preview(), world.up(), world.preview(), world.refresh(), world.destroy()]
+    assert [[step.name for step in run.steps if step.name.startswith("default")] for run in runs] == [[]] * 5
+    assert runs[1].summary["create"] == 2  # the stack and its VM
+    assert "resources" not in world.checkpoint
+
+
+def test_a_default_provider_that_the_official_cli_wrote_is_left_as_it_is(world: World) -> None:
+    world.run(lambda: Vm("a"))
+    document = json.loads(world.files.checkpoint.read_text())
+    for resource in document["checkpoint"]["latest"]["resources"]:
+        if resource["type"].startswith("pulumi:providers:"):
+            resource["inputs"]["__internal"] = {}
+    world.files.checkpoint.write_text(json.dumps(document))
+    assert not ops(world.up())
+    assert world.state["default_1_0_0"]["inputs"] == {"project": "p", "version": "1.0.0", "__internal": {}}
 
 
 def test_an_explicit_provider_is_used_with_its_own_settings(world: World) -> None:
