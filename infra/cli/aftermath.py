@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
+from infra.cli.render.console import show
 from infra.cli.render.pools import pools_table, registries_line
 from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
@@ -43,10 +44,10 @@ class Aftermath:
         if self.published is not None:
             session.say(Text(manifest_line(self.published), style="dim"))
         session.say("")
-        session.console.print(pools_table(self.pools))
+        show(session.console, pools_table(self.pools))
         if self.registries:
             session.say("")
-            session.console.print(registries_line(self.registries))
+            session.say(registries_line(self.registries))
 
     def to_json(self) -> dict[str, Any]:
         return {

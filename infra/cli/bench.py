@@ -22,6 +22,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from infra.cli.render.console import show
+
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (10, 100, 300, 1000, 3000)
 
@@ -174,7 +176,7 @@ def report(figures: Sequence[Figure]) -> None:
             ratio(figure.seconds, seconds),
             ratio(figure.peak_mb, peak),
         )
-    console.print(table)
+    show(console, table)
     source = "measured beside it" if measured else "published figures (CLI 3.259, 2 cores)"
     console.print(f"Ratios are to the official engine, {source}; below 1 is faster or smaller.")
     console.print(growth(figures))

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from infra.model.fleet import CapacityRow
+from infra.model.outcome import outcomes
+from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.model.planned_capacity import capacity
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
-    """A plan, or a run whose steps carry status and seconds."""
+def plan_document(plan: Plan, declared: Iterable[CapacityRow] = (), phases: Phases | None = None) -> dict[str, Any]:
+    """A plan, or a run whose steps carry status and seconds.
+
+    declared: the pools and zones of the stack file, so that those without a VM have their row too.
+    phases: None where they were not looked for.
+    """
     return {
         "stack": plan.stack,
         "engine": plan.engine,
         "cloud": plan.cloud,
         "summary": plan.summary,
         "steps": [step.to_json() for step in plan.steps],
-        "capacity": [change.to_json() for change in capacity(plan)],
+        "capacity": [change.to_json() for change in capacity(plan, declared)],
+        "phases": phases and phases.to_json(),
         "diagnostics": [asdict(said) for said in plan.diagnostics],
     }
 
 
-def run_document(run: Plan, *, seconds: float, code: int) -> dict[str, Any]:
-    """A run that has ended: wall seconds of the whole, and the command's exit code."""
-    return plan_document(run) | {"seconds": round(seconds, 3), "exit": code}
+def run_document(
+    run: Plan, declared: Iterable[CapacityRow] = (), phases: Phases | None = None, *, seconds: float, code: int
+) -> dict[str, Any]:
+    """A run that has ended: wall seconds of the whole, what has become of each pool, and the command's exit code."""
+    ended = {"outcomes": [outcome.to_json() for outcome in outcomes(run)], "seconds": round(seconds, 3), "exit": code}
+    return plan_document(run, declared, phases) | ended

@@ -8,7 +8,7 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.documents import run_document
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people
+from infra.cli.render.console import machines, people, show
 from infra.cli.render.outcome import drift
 from infra.cli.render.pools import pools_table
 from infra.cli.render.progress import Progress
@@ -53,7 +53,7 @@ def command(
     listing = list_nodes(config, session.endpoint)
     pools = pool_states(capacity(config), listing)
     session.say(Text())
-    session.console.print(pools_table(pools))
+    show(session.console, pools_table(pools))
     code = FAILED if run.failed or listing.silent else 0
     if as_json:
         machines(run_document(run, seconds=seconds, code=code) | {"pools": [pool.to_json() for pool in pools]})

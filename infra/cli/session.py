@@ -22,8 +22,9 @@ from infra.engines.make import make_engine
 from infra.engines.protocol import CloudName, Engine, EngineName, Request
 from infra.local.cloud import daemon
 from infra.model.errors import ConfigError, Problem
+from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.model.stack import load_stack, siblings, stack_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +41,16 @@ class Session:
         """Root URL of the local cloud, None on Google."""
         return self.request.cloud_url
 
-    def engine(self, *, continue_on_error: bool = False, exclude_protected: bool = False) -> Engine:
-        request = replace(self.request, continue_on_error=continue_on_error, exclude_protected=exclude_protected)
+    def engine(
+        self, *, targets: tuple[str, ...] = (), continue_on_error: bool = False, exclude_protected: bool = False
+    ) -> Engine:
+        """The engine for one operation. targets: URNs that alone may change, where not those of the command."""
+        request = replace(
+            self.request,
+            targets=targets or self.request.targets,
+            continue_on_error=continue_on_error,
+            exclude_protected=exclude_protected,
+        )
         return make_engine(self.choice.engine, request)
 
     def say(self, line: str | Text) -> None:
@@ -69,10 +78,14 @@ def ask(what: str, *, yes: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """A valid stack file, and that of the stack whose registries it uses (None where they are its own)."""
+    """A valid stack file, and what other stack files say that concerns it.
+
+    registry: the stack whose registries it uses, None where they are its own. bounds: every limit on its VMs.
+    """
 
     config: StackConfig
     registry: StackConfig | None
+    bounds: tuple[Bound, ...]
 
 
 def declared(stack: str) -> Declared:
@@ -80,7 +93,11 @@ def declared(stack: str) -> Declared:
     root = workspace().root
     config = load_stack(root, stack)
     elsewhere = config.registry_stack
-    return Declared(config=config, registry=load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None)
+    return Declared(
+        config=config,
+        registry=load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None,
+        bounds=limits(config, siblings(root, stack)),
+    )
 
 
 def require_stack(place: Workspace, stack: str) -> None:

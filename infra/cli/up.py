@@ -8,13 +8,16 @@ from infra.cli import options
 from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED, Failure
+from infra.cli.preview import planned
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
-from infra.cli.render.plan import UNCHANGING, describe
+from infra.cli.render.plan import UNCHANGING
 from infra.cli.render.progress import Progress
-from infra.cli.session import Session, declared, interruptible, open_session
-from infra.engines.care import safe_to_continue
+from infra.cli.session import Declared, Session, declared, interruptible, open_session
+from infra.engines.phased import apply
 from infra.engines.protocol import CloudName, EngineName
+from infra.model.fleet import capacity
+from infra.model.phases import Phases
 from infra.model.plan import Plan
 
 
@@ -41,6 +44,9 @@ def command(
     """Make the cloud as the stack file says: show the plan, apply it, publish the desired fleet to the fleet bucket
     (also when a part failed), and show how every pool stands.
 
+    Where a single pass could pass a reservation or a quota, the VMs that give chips back are deleted first, under the
+    same confirmation. One pool's failure keeps no other from being applied; the next run does only what is missing.
+
     The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
     Exit code 0 when all is done, 1 when something failed, 2 when the stack file is invalid and nothing was changed.
     """
@@ -54,32 +60,32 @@ def command(
         targets=targets,
         refresh=refresh,
     )
-    plan = session.engine().preview()
-    for line in describe(plan, session.console.width):
-        session.say(line)
+    plan, order = planned(session, wanted)
+    rows = capacity(wanted.config)
     if plan.failed:
         if as_json:
-            machines(plan_document(plan) | {"exit": FAILED})
+            machines(plan_document(plan, rows, order) | {"exit": FAILED})
         ctx.exit(FAILED)
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
     if declared(stack) != wanted:
         raise Failure(f"the file of {stack} was edited while its plan was shown; nothing was changed, run up again")
-    run, seconds = apply(session, plan)
+    run, seconds = applied(session, wanted, plan, order)
     for line in outcome(run, seconds):
         session.say(line)
     after = look_after(wanted, session.endpoint)
     after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
-        machines(run_document(run, seconds=seconds, code=code) | after.to_json())
+        machines(run_document(run, rows, order, seconds=seconds, code=code) | after.to_json())
     ctx.exit(code)
 
 
-def apply(session: Session, plan: Plan) -> tuple[Plan, float]:
+def applied(session: Session, wanted: Declared, plan: Plan, order: Phases | None) -> tuple[Plan, float]:
     """Apply the plan with live progress; what was done, and in how many seconds of wall time."""
     changes = sum(step.op not in UNCHANGING for step in plan.steps)
-    working = session.engine(continue_on_error=safe_to_continue(plan))
+    if order is not None:
+        changes += len(order.remade)
     progress = Progress(session.console, total=changes, heard=plan.diagnostics)
     with interruptible(session.request.stack, "up"), progress:
-        run = working.up(progress, planned=plan)
+        run = apply(plan, wanted.bounds if order is not None else (), session.engine, progress)
         return run, progress.seconds

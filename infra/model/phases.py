@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -26,12 +26,12 @@ from infra.model.schema import Pool, Quota, Reservation, StackConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vm:
-    """What limits and engines distinguish in one VM.
+    """What limits and engines distinguish in one VM; one that differs from the one of its name replaces it.
 
-    form: whatever forces a replacement where it differs; compared with `==` alone.
+    form: whatever else forces a replacement where it differs; compared with `==` alone.
     """
 
-    pool: str
+    pool: str = field(compare=False)
     project: str
     zone: str
     accelerator: AcceleratorType

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from infra.model.catalogue import AcceleratorType, CapacityKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from infra.model.fleet import CapacityRow
     from infra.model.plan import Plan, Step
 
 VM_TYPE = "gcp:tpu/v2Vm:V2Vm"
@@ -71,9 +72,14 @@ class Change:
         return ", ".join(parts)
 
 
-def capacity(plan: Plan) -> tuple[Change, ...]:
-    """Every pool and zone that has slices before or after the plan, sorted; unchanged ones included."""
+def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Change, ...]:
+    """Every pool and zone that has slices before or after the plan, sorted; unchanged ones included.
+
+    declared: pools and zones that have their row without any slice too.
+    """
     counts: defaultdict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    for row in declared:
+        _ = counts[Place(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)]
     for step in plan.steps:
         if step.type != VM_TYPE:
             continue

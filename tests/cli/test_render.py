@@ -78,8 +78,7 @@ FIRST = """\
       tpu-ci-us-east1-c-{0..1}, tpu-ci-us-west4-a-{0..1}, train-us-central2-b-0
   artifactregistry.Repository (16)
       a-repository, b-repository, c-repository, d-repository, e-repository,
-      f-repository, g-repository, h-repository, i-repository, j-repository,
-      k-repository, l-repository and 4 more
+      f-repository, g-repository, h-repository and 8 more
   stack (1)
       tidepool-ci
 
@@ -155,9 +154,10 @@ def test_type_tokens_are_said_in_short() -> None:
     assert short_type("tidepool:pools:RunnerPool") == "pools.RunnerPool"
 
 
-def test_a_partly_failed_run_says_which_pools_are_short() -> None:
+def test_a_partly_failed_run_says_what_became_of_every_pool() -> None:
     assert _printed(outcome(plans.FAILED, 4.3)) == (
         "ci: 2 created, 1 failed, 1 skipped, 0 unchanged, in 4.3 s\n"
+        "  tpu-ci us-east1-c: 1 VM done\n"
         "  tpu-ci us-west4-a: 2 of 3 VMs not done\n"
         "What is done stays done: mend the cause and run the same command again."
     )

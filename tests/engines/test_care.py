@@ -1,42 +1,62 @@
-"""When going on after a failure does no harm."""
+"""When going on after a failure does no harm, and what is done after one that stopped a pass."""
 
 from __future__ import annotations
 
 import pytest
 
-from infra.engines.care import safe_to_continue
-from infra.model.plan import Op, Plan, Step
+from infra.engines.care import next_pass, safe_to_continue
+from infra.model.plan import Op, Step
 from infra.model.planned_capacity import VM_TYPE
 
 GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 
 
-def plan(*steps: tuple[Op, str]) -> Plan:
-    made = (
-        Step(op=op, urn=f"urn:pulumi:ci::tidepool::{kind}::{index}", type=kind, name=str(index))
-        for index, (op, kind) in enumerate(steps)
-    )
-    return Plan(stack="ci", engine="pulumi", cloud="google", steps=tuple(made))
+def grant(op: Op) -> Step:
+    return Step(op=op, urn=f"urn:grant-{op}", type=GRANT, name=f"grant-{op}")
+
+
+def vm(op: Op, pool: str = "a", zone: str = "us-west4-a", index: int = 0) -> Step:
+    name = f"{pool}-{zone}-{index}"
+    inputs = {"acceleratorType": "v5litepod-4", "zone": zone, "labels": {"tidepool-pool": pool}}
+    old, new = (None if op is Op.CREATE else inputs), (None if op is Op.DELETE else inputs)
+    return Step(op=op, urn=f"urn:{name}", type=VM_TYPE, name=name, old_inputs=old, new_inputs=new)
 
 
 @pytest.mark.parametrize(
     "steps",
     [
         [],
-        [(Op.SAME, VM_TYPE)],
-        [(Op.CREATE, VM_TYPE), (Op.UPDATE, VM_TYPE)],
-        [(Op.DELETE, VM_TYPE), (Op.DELETE, GRANT)],
-        [(Op.CREATE, VM_TYPE), (Op.DELETE, GRANT)],
-        [(Op.DELETE, VM_TYPE), (Op.CREATE, GRANT)],
+        [vm(Op.SAME)],
+        [vm(Op.CREATE), vm(Op.UPDATE, index=1)],
+        [vm(Op.DELETE), grant(Op.DELETE)],
+        [vm(Op.CREATE), grant(Op.DELETE)],
+        [vm(Op.DELETE), grant(Op.CREATE)],
+        [vm(Op.CREATE, "a"), vm(Op.DELETE, "b")],
     ],
 )
-def test_growing_or_shrinking_alone_may_go_on(steps: list[tuple[Op, str]]) -> None:
-    assert safe_to_continue(plan(*steps))
+def test_growing_or_shrinking_a_pool_may_go_on(steps: list[Step]) -> None:
+    assert safe_to_continue(steps)
 
 
-def test_a_swap_stops_before_it_deletes_what_it_could_not_make_elsewhere() -> None:
-    assert not safe_to_continue(plan((Op.CREATE, VM_TYPE), (Op.DELETE, VM_TYPE)))
+def test_a_pool_that_moves_stops_before_it_deletes_what_it_could_not_make_elsewhere() -> None:
+    assert not safe_to_continue([vm(Op.CREATE, zone="us-west4-a"), vm(Op.DELETE, zone="us-east1-c")])
 
 
 def test_replacements_stop_at_the_first_that_fails() -> None:
-    assert not safe_to_continue(plan((Op.REPLACE, VM_TYPE)))
+    assert not safe_to_continue([vm(Op.REPLACE)])
+
+
+def test_after_a_failure_everything_that_takes_nothing_away_comes_first() -> None:
+    left = [vm(Op.REPLACE, "b"), vm(Op.CREATE, "c"), vm(Op.DELETE, "d"), grant(Op.CREATE), grant(Op.DELETE)]
+    assert next_pass(left, [vm(Op.CREATE, "a")]) == (vm(Op.CREATE, "c"), grant(Op.CREATE))
+
+
+def test_then_replacements_of_other_places_and_deletes_of_other_pools() -> None:
+    same_place, other_zone, other_pool = vm(Op.REPLACE, index=1), vm(Op.REPLACE, zone="us-east1-c"), vm(Op.REPLACE, "b")
+    own_delete, other_delete = vm(Op.DELETE, zone="us-east1-c", index=1), vm(Op.DELETE, "d")
+    left = [same_place, other_zone, other_pool, own_delete, other_delete, grant(Op.DELETE)]
+    assert next_pass(left, [vm(Op.REPLACE)]) == (other_zone, other_pool, other_delete)
+
+
+def test_what_is_no_vms_failure_ends_the_run() -> None:
+    assert next_pass([vm(Op.CREATE, "b")], [grant(Op.CREATE)]) == ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.engines.care import safe_to_continue
-from infra.model.catalogue import accelerator_types
+from infra.model.catalogue import CapacityKind, accelerator_types
+from infra.model.fleet import CapacityRow
 from infra.model.plan import Op
 from infra.model.planned_capacity import capacity, chips_of, place
 from tests.cli import plans
@@ -67,7 +67,21 @@ def test_capacity_adds_up_to_the_vms_of_the_plan(vms: list[tuple[str, str, Op]])
         assert row.chips == (row.before * row.place.shape.chips, row.after * row.place.shape.chips)
 
 
-def test_going_on_after_a_failure_is_safe_unless_something_is_replaced() -> None:
-    assert safe_to_continue(plans.FIRST)
-    assert safe_to_continue(plans.plan(plans.vm(Op.DELETE, "a", "us-west4-a", 0)))
-    assert not safe_to_continue(plans.MIXED)
+def test_a_declared_pool_of_no_vms_has_its_row() -> None:
+    rows = [
+        CapacityRow(
+            pool="a",
+            zone=zone,
+            accelerator="v5litepod-4",
+            capacity=CapacityKind.PREEMPTIBLE,
+            slices=0,
+            hosts=0,
+            chips=0,
+        )
+        for zone in ZONES
+    ]
+    plan = plans.plan(plans.vm(Op.SAME, "a", "us-west4-a", 0))
+    assert [(row.place.zone, row.before, row.after) for row in capacity(plan, rows)] == [
+        ("us-east1-c", 0, 0),
+        ("us-west4-a", 1, 1),
+    ]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 
@@ -23,6 +23,17 @@ def people(*, as_json: bool) -> Console:
 def say(console: Console, line: str | Text) -> None:
     """Print one line of text."""
     console.print(line, soft_wrap=not console.is_terminal)
+
+
+def show(console: Console, drawn: RenderableType) -> None:
+    """Print a table; the lines of a file or a pipe do not end in the spaces that fill a terminal's."""
+    if console.is_terminal:
+        console.print(drawn)
+        return
+    with console.capture() as captured:
+        console.print(drawn)
+    for line in captured.get().splitlines():
+        say(console, line.rstrip())
 
 
 def machines(body: Mapping[str, Any]) -> None:

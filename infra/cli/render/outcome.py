@@ -10,8 +10,8 @@ from rich.text import Text
 
 from infra.cli.render.plan import STYLES, UNCHANGING, remark
 from infra.cli.render.progress import WORDS
+from infra.model.outcome import outcomes
 from infra.model.plan import Op, Plan, Status, Step
-from infra.model.planned_capacity import VM_TYPE, place
 from infra.preview.words import change_lines, short_type
 
 
@@ -33,7 +33,7 @@ def outcome(run: Plan, seconds: float) -> Iterator[Text]:
         line.append_text(Text(", ").join(parts))
     unchanged = sum(step.op is Op.SAME for step in run.steps)
     yield line.append(f", {unchanged} unchanged, in {seconds:.1f} s")
-    yield from _by_pool(steps)
+    yield from _by_pool(run)
     yield from _errors(run)
     if run.failed:
         yield Text("What is done stays done: mend the cause and run the same command again.", style="yellow")
@@ -73,16 +73,15 @@ def _errors(run: Plan) -> Iterator[Text]:
             yield remark(said)
 
 
-def _by_pool(steps: list[Step]) -> Iterator[Text]:
-    """`tpu-ci us-west4-a: 1 of 3 VMs failed`, for every pool and zone with a failure."""
-    failed: Counter[str] = Counter()
-    worked: Counter[str] = Counter()
-    for step in steps:
-        inputs = step.new_inputs or step.old_inputs
-        if step.type == VM_TYPE and inputs:
-            where = place(inputs)
-            worked[f"{where.pool} {where.zone}"] += 1
-            failed[f"{where.pool} {where.zone}"] += step.status is not Status.DONE
-    for where, count in sorted(failed.items()):
-        if count:
-            yield Text(f"  {where}: {count} of {worked[where]} VMs not done", style="red")
+def _by_pool(run: Plan) -> Iterator[Text]:
+    """`tpu-ci us-west4-a: 1 of 3 VMs not done`, and where any is not, also each pool and zone that is."""
+    pools = outcomes(run)
+    if not any(pool.missing for pool in pools):
+        return
+    for pool in pools:
+        said = f"{pool.missing} of {pool.planned} VMs not done" if pool.missing else f"{_count(pool.planned)} done"
+        yield Text(f"  {pool.pool} {pool.zone}: {said}", style="red" if pool.missing else "green")
+
+
+def _count(vms: int) -> str:
+    return "1 VM" if vms == 1 else f"all {vms} VMs"

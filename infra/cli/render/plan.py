@@ -27,7 +27,7 @@ STYLES = {
 SIGNS = {Op.CREATE: "+", Op.UPDATE: "~", Op.REPLACE: "!", Op.DELETE: "-", Op.READ: ">", Op.SAME: "="}
 UNCHANGING = frozenset((Op.SAME, Op.READ))
 """What changes nothing anywhere: not counted and not told."""
-SHOWN_NAMES = 12
+SHOWN_NAMES = 8
 SHOWN_CHANGES = 6
 
 

@@ -1,0 +1,28 @@
+"""The phases of an apply, for people: which limit asks for them, what each deletes and makes, and what has no room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from infra.model.phases import Phase, Phases, Work
+from infra.preview.words import vms
+
+
+def describe_phases(phases: Phases) -> Iterator[Text]:
+    """Nothing where one pass is safe and everything has room."""
+    if phases.needed:
+        yield Text("Order: 2 phases, since an engine makes before it deletes", style="bold")
+        yield from (Text(f"  {load.why}") for load in phases.reasons)
+        yield from (Text(f"  {number}. {_phase(phase)}") for number, phase in enumerate(phases.order, start=1))
+    for load in phases.exceeded:
+        yield Text(f"over the limit: {load.why}", style="bold red")
+    if phases.held:
+        yield Text(f"no room for {vms(phases.held)}: held back", style="bold red")
+
+
+def _phase(phase: Phase) -> str:
+    done = {"deletes": phase.deleted, "replaces": phase.replaced, "makes": phase.created}
+    said = "; ".join(f"{verb} {vms(names)}" for verb, names in done.items() if names)
+    return f"{phase.work.value}: {said}" + (", and nothing else" if phase.work is Work.SHRINK else ", and all else")

@@ -1,0 +1,227 @@
+"""Applying a plan in the order that its limits and failures allow, on either engine.
+
+Owns the course of an apply: the VMs that must go first, then everything else, then what a failed VM kept from being
+done though it has nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which
+VMs must go first (`infra.model.phases`) nor what is safe after a failure (`infra.engines.care`).
+
+VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from infra.engines.care import next_pass, safe_to_continue
+from infra.engines.protocol import Engine, EngineError, Listener
+from infra.model.catalogue import CapacityKind
+from infra.model.phases import Bound, Fleet, Phases, Vm, phases
+from infra.model.plan import Diagnostic, Op, Plan, Status, Step
+from infra.model.planned_capacity import VM_TYPE, place
+from infra.preview.words import vms
+
+_UNCHANGING = frozenset((Op.SAME, Op.READ))
+
+
+class Maker(Protocol):
+    """Makes an engine for one pass. targets: URNs that alone may change, empty for all that the command is about."""
+
+    def __call__(self, *, targets: tuple[str, ...], continue_on_error: bool) -> Engine: ...
+
+
+def phases_of(plan: Plan, bounds: Sequence[Bound]) -> Phases:
+    """The phases in which a plan has to be applied."""
+    return phases(*_fleets(plan), bounds)
+
+
+def apply(plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener) -> Plan:
+    """Apply a plan that `preview` has just made; what was done, step by step of the plan.
+
+    A step that was not done is SKIPPED and says why. What a person must do to go on is an `error` diagnostic.
+    """
+    return _Course(plan, bounds, make, listener).run()
+
+
+def _fleets(plan: Plan) -> tuple[Fleet, Fleet]:
+    """The VMs before and after a plan, by name."""
+    before: dict[str, Vm] = {}
+    after: dict[str, Vm] = {}
+    for step in plan.steps:
+        if step.type == VM_TYPE:
+            if step.old_inputs is not None:
+                before[step.name] = _vm(step.old_inputs)
+            if step.new_inputs is not None:
+                after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
+    return before, after
+
+
+def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
+    where = place(inputs)
+    return Vm(
+        pool=where.pool,
+        project=inputs.get("project", ""),
+        zone=where.zone,
+        accelerator=where.shape,
+        capacity=CapacityKind(where.capacity),
+        form=form,
+    )
+
+
+class _Course:
+    """One apply. What the plan changes is `_todo` until a pass has ended it or `_kept` says why it is left as it is."""
+
+    def __init__(self, plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener) -> None:
+        self._plan = plan
+        self._bounds = bounds
+        self._make = make
+        self._listener = listener
+        self._planned = {step.urn: step for step in plan.steps}
+        self._todo = {step.urn: step for step in plan.steps if step.op not in _UNCHANGING}
+        self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
+        self._ended: dict[str, Step] = {}
+        self._removed: dict[str, Step] = {}
+        self._kept: dict[str, str] = {}
+        self._said: list[Diagnostic] = []
+        self._outputs: Mapping[str, Any] = {}
+
+    def run(self) -> Plan:
+        order = phases_of(self._plan, self._bounds)
+        if order.needed:
+            self._tell(f"phase 1 of 2, shrink: deleting {vms(order.first)}")
+            self._shrink({self._urns[name] for name in order.first})
+            self._tell("phase 2 of 2, grow: everything else")
+        self._hold_what_has_no_room()
+        self._grow()
+        return replace(
+            self._plan,
+            steps=tuple(self._steps()),
+            diagnostics=tuple(dict.fromkeys(self._said)),
+            outputs=self._outputs,
+        )
+
+    # The first phase, and what it means for the second
+
+    def _shrink(self, urns: Collection[str]) -> None:
+        """Delete these VMs; one that cannot be deleted is not tried again."""
+        engine = self._make(targets=tuple(sorted(urns)), continue_on_error=True)
+        run = engine.destroy(self._listener)
+        self._said += run.diagnostics
+        ended = {step.urn: step for step in run.steps if step.urn in urns}
+        for urn in urns:
+            step = ended.get(urn) or replace(self._planned[urn], status=Status.FAILED, error="it was not deleted")
+            if step.status is Status.DONE:
+                self._remove(step)
+            else:
+                self._end(replace(step, status=Status.FAILED, error=step.error or "it was not deleted"))
+
+    def _remove(self, deleted: Step) -> None:
+        planned = self._todo[deleted.urn]
+        if planned.op is Op.DELETE:
+            self._end(deleted)
+        else:
+            self._removed[deleted.urn] = deleted
+            self._todo[deleted.urn] = replace(planned, op=Op.CREATE, old_inputs=None, diff={}, replace_reasons=())
+
+    def _hold_what_has_no_room(self) -> None:
+        """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
+        before, after = _fleets(self._plan)
+        gone = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.DONE}
+        gone |= {self._planned[urn].name for urn in self._removed}
+        stuck = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.FAILED}
+        standing = {name: vm for name, vm in before.items() if name not in gone}
+        rest = phases(standing, after, self._bounds, stuck=stuck)
+        for name in rest.held:
+            self._kept[self._urns[name]] = "its chips are not to be had"
+        if stuck:
+            held = f"{vms(rest.held)} held back, whose chips they have" if rest.held else "everything else goes on"
+            self._blame(f"{vms(sorted(stuck))} could not be deleted: {held}; mend that and {self._again}")
+        elif rest.held:
+            whys = "; ".join(load.why for load in rest.exceeded)
+            self._blame(f"{vms(rest.held)} held back, since no room is left: {whys}; declare less, and {self._again}")
+
+    # The second phase, in as many passes as failures make of it
+
+    def _grow(self) -> None:
+        whole = not self._kept and not self._ended_badly
+        steps = tuple(step for step in self._left() if whole or _may_go_alone(step))
+        while whole or steps:
+            go_on = safe_to_continue(steps)
+            ended = len(self._ended)
+            if not self._pass(steps, whole=whole, go_on=go_on) or go_on or len(self._ended) == ended:
+                return
+            failed = [self._planned[urn] for urn, step in self._ended.items() if step.status is Status.FAILED]
+            steps = next_pass(tuple(self._left()), failed) if failed else ()
+            whole = False
+
+    def _pass(self, steps: Sequence[Step], *, whole: bool, go_on: bool) -> bool:
+        """Have an engine do these steps, or all there is to do. False where it could not even start."""
+        urns = {step.urn for step in steps}
+        engine = self._make(targets=() if whole else tuple(sorted(urns)), continue_on_error=go_on)
+        try:
+            run = engine.up(self._listener, planned=replace(self._plan, steps=tuple(steps)))
+        except EngineError as error:
+            if not self._ended and not self._removed:
+                raise
+            self._blame(f"{error}; then {self._again}")
+            return False
+        self._said += run.diagnostics
+        self._outputs = run.outputs or self._outputs
+        for step in run.steps:
+            not_begun = step.status is Status.SKIPPED and not go_on
+            if (whole or step.urn in urns) and not not_begun:
+                self._end(step)
+        return True
+
+    def _left(self) -> Iterator[Step]:
+        """What is still to be done and may be, VMs that went first as creates."""
+        return (step for urn, step in self._todo.items() if urn not in self._ended and urn not in self._kept)
+
+    # What has become of it
+
+    @property
+    def _ended_badly(self) -> bool:
+        return any(step.status is not Status.DONE for step in self._ended.values())
+
+    @property
+    def _again(self) -> str:
+        return f"run `./tidepool up {self._plan.stack}` again: it does only what is missing"
+
+    def _end(self, step: Step) -> None:
+        """Keep how a step ended. Both halves of a replacement are one step, as in the plan."""
+        planned, removed = self._planned.get(step.urn), self._removed.get(step.urn)
+        if planned is not None and planned.op is Op.REPLACE and (removed is not None or step.op is Op.DELETE):
+            seconds = (step.seconds or 0.0) + (removed.seconds or 0.0 if removed is not None else 0.0)
+            step = replace(planned, status=step.status, seconds=round(seconds, 3), error=step.error)
+        self._ended[step.urn] = step
+
+    def _steps(self) -> Iterator[Step]:
+        """Every step of the plan that was come to or should have been, and what an engine did besides."""
+        for urn, planned in self._planned.items():
+            if urn in self._ended:
+                yield self._ended[urn]
+            elif urn in self._todo:
+                yield replace(planned, status=Status.SKIPPED, error=self._why_not(planned))
+            else:
+                yield replace(planned, status=Status.DONE, seconds=0.0)
+        yield from (step for urn, step in self._ended.items() if urn not in self._planned)
+
+    def _why_not(self, planned: Step) -> str:
+        if planned.urn in self._kept:
+            return f"held back: {self._kept[planned.urn]}"
+        if planned.urn in self._removed:
+            return "deleted to make room, and not made again"
+        if planned.op in {Op.REPLACE, Op.DELETE} and planned.type == VM_TYPE:
+            return "left as it is, because of what failed"
+        return "not begun, because of what failed"
+
+    def _tell(self, message: str) -> None:
+        self._listener(Diagnostic(severity="info", message=message))
+
+    def _blame(self, message: str) -> None:
+        self._said.append(Diagnostic(severity="error", message=message))
+
+
+def _may_go_alone(step: Step) -> bool:
+    """Whether a pass that leaves something out may do this. What is kept may need anything that is to be deleted."""
+    return step.type == VM_TYPE or step.op is not Op.DELETE

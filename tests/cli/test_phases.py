@@ -1,0 +1,117 @@
+"""A swap inside a full reservation through the command line: shown before it is asked about, and done in one `up`.
+
+The tests of this module run in order on one fleet.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Checkout
+
+STACK = """\
+config:
+  gcp:project: my-lab
+  tidepool:owner: lab
+  tidepool:bucket: {name: my-lab-swap, location: us}
+  tidepool:reservations:
+    - {name: lab, project: my-lab, zone: us-central1-a, generation: v5p, chips: 16}
+  tidepool:pools:
+    - name: old
+      accelerator: v5p-8
+      zones: {us-central1-a: 4}
+      capacity: {reserved: lab}
+      trust: member
+    - name: new
+      accelerator: v5p-8
+      zones: {us-central1-a: 0}
+      capacity: {reserved: lab}
+      trust: member
+"""
+SWAPPED = STACK.replace("us-central1-a: 4}", "us-central1-a: 2}").replace("us-central1-a: 0}", "us-central1-a: 2}")
+WHY = "us-central1-a v5p reservation lab: 16 -> 16 of 16 chips, and a single pass could hold 24 before it deletes"
+LIMIT = ("us-central1-a", "v5p", "16", "--capacity", "reserved")
+FIRST = ["old-us-central1-a-2", "old-us-central1-a-3"]
+
+
+@pytest.fixture(scope="module")
+def full(clouded: Checkout) -> Checkout:
+    """A stack whose VMs have the whole reservation, and a cloud that keeps to it."""
+    clouded.ok("cloud", "limit", "--project", "my-lab", *LIMIT)
+    clouded.path("swap").write_text(STACK)
+    clouded.ok("up", "swap")
+    clouded.path("swap").write_text(SWAPPED)
+    return clouded
+
+
+def test_a_preview_shows_the_phases_and_the_limit_that_asks_for_them(full: Checkout) -> None:
+    assert (
+        "Order: 2 phases, since an engine makes before it deletes\n"
+        f"  {WHY}\n"
+        "  1. shrink: deletes 2 VMs (old-us-central1-a-{2..3}), and nothing else\n"
+        "  2. grow: makes 2 VMs (new-us-central1-a-{0..1}), and all else\n"
+    ) in full.ok("preview", "swap").stdout
+
+
+def test_the_phases_are_in_the_json_of_a_preview(full: Checkout) -> None:
+    document = full.json("preview", "swap")
+    assert document["phases"] == {
+        "needed": True,
+        "order": [
+            {"work": "shrink", "deleted": FIRST, "replaced": [], "created": []},
+            {
+                "work": "grow",
+                "deleted": [],
+                "replaced": [],
+                "created": ["new-us-central1-a-0", "new-us-central1-a-1"],
+            },
+        ],
+        "reasons": [
+            {
+                "limit": "us-central1-a v5p reservation lab",
+                "chips": 16,
+                "before": 16,
+                "after": 16,
+                "peak": 24,
+                "why": WHY,
+            }
+        ],
+        "exceeded": [],
+        "held": [],
+    }
+
+
+def test_targets_of_ones_own_have_no_phases(full: Checkout) -> None:
+    vms = {step["name"]: step["urn"] for step in full.json("preview", "swap")["steps"]}
+    assert full.json("preview", "swap", "--target", vms[FIRST[0]])["phases"] is None
+
+
+def test_one_up_runs_both(full: Checkout) -> None:
+    result = full.ok("up", "swap")
+    said = result.stdout
+    assert said.index("phase 1 of 2, shrink: deleting 2 VMs (old-us-central1-a-{2..3})") < said.index("phase 2 of 2")
+    assert said.index("- deleted old-us-central1-a-3 ") < said.index("+ created new-us-central1-a-0 ")
+    assert "swap: 2 created, 2 deleted, " in said
+    assert not [entry for entry in full.json("cloud", "log")["entries"] if entry["status"] == 429]
+
+
+def test_then_there_is_nothing_left_to_do_or_to_order(full: Checkout) -> None:
+    document = full.json("up", "swap")
+    assert document["phases"] == {"needed": False, "order": [], "reasons": [], "exceeded": [], "held": []}
+    assert document["outcomes"] == []
+
+
+def test_a_pool_of_no_vms_has_its_row_of_capacity(full: Checkout) -> None:
+    full.path("swap").write_text(SWAPPED.replace("us-central1-a: 2}", "us-central1-a: 0}"))
+    full.ok("up", "swap")
+    rows = full.json("preview", "swap")["capacity"]
+    assert [(row["pool"], row["slices"]) for row in rows] == [
+        ("new", {"before": 0, "after": 0}),
+        ("old", {"before": 0, "after": 0}),
+    ]
+
+
+def test_lines_of_a_piped_table_do_not_end_in_spaces(full: Checkout) -> None:
+    lines = full.ok("up", "swap").stdout.splitlines()
+    assert "all pools" in " ".join(lines)
+    assert lines == [line.rstrip() for line in lines]

@@ -1,0 +1,201 @@
+"""Fleets of TPU VMs below real limits: a program that declares them, the local cloud that refuses over-use, and the
+highest that each limit was ever drawn on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+import pytest
+
+from infra.engines.phased import apply, phases_of
+from infra.engines.protocol import EngineName, Listener
+from infra.local.cloud.limits import Limits, Pot
+from infra.local.cloud.testing import TestCloud
+from infra.local.engine.backend import Backend
+from infra.local.engine.engine import Engine
+from infra.local.engine.run import Options
+from infra.local.provider import GoogleProvider
+from infra.model.phases import Bound, Phases
+from infra.model.plan import Op, Plan, Status, Step
+from infra.model.planned_capacity import VM_TYPE
+from infra.model.schema import Quota, Reservation
+
+PROJECT = "my-lab"
+ZONE = "us-west4-a"
+KINDS = ("on-demand", "preemptible", "reserved")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    size: int
+    accelerator: str = "v5litepod-4"
+    kind: str = "reserved"
+
+
+Pools = Mapping[str, Pool]
+
+
+def bound(kind: str, chips: int, *, others: int = 0) -> Bound:
+    """A limit on v5e chips in ZONE."""
+    place: dict[str, Any] = {"project": PROJECT, "zone": ZONE, "generation": "v5e", "chips": chips}
+    if kind == "reserved":
+        return Bound(limit=Reservation(name="lab", **place), others=others)
+    return Bound(limit=Quota(kind=kind, **place), others=others)
+
+
+def declare(cloud: TestCloud, bound: Bound) -> None:
+    """Let the local cloud keep to this limit as Google does."""
+    kind = bound.limit.kind.value if isinstance(bound.limit, Quota) else "reserved"
+    cloud.control.limit(
+        project=PROJECT,
+        zone=ZONE,
+        generation="v5e",
+        chips=bound.limit.chips,
+        capacity=kind,
+        held_elsewhere=bound.others,
+    )
+
+
+def program(pools: Pools) -> Callable[[], None]:
+    def declare_vms() -> None:
+        for name, pool in pools.items():
+            scheduling = gcp.tpu.V2VmSchedulingConfigArgs(**{pool.kind: True}) if pool.kind != "on-demand" else None
+            for index in range(pool.size):
+                vm = f"{name}-{ZONE}-{index}"
+                gcp.tpu.V2Vm(
+                    vm,
+                    name=vm,
+                    project=PROJECT,
+                    zone=ZONE,
+                    accelerator_type=pool.accelerator,
+                    runtime_version="v2-alpha-tpuv5-lite",
+                    scheduling_config=scheduling,
+                    labels={"tidepool-pool": name},
+                    opts=pulumi.ResourceOptions(delete_before_replace=True),
+                )
+
+    return declare_vms
+
+
+class _Pass:
+    """An engine for one pass, as `infra.engines.Engine`."""
+
+    name = EngineName.LOCAL
+
+    def __init__(self, engine: Engine, options: Options) -> None:
+        self.engine = engine
+        self.options = options
+
+    def preview(self, listener: Listener | None = None) -> Plan:
+        return self.engine.preview(self.options, listener)
+
+    def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
+        return self.engine.up(replace(self.options, previewed=planned is not None), listener)
+
+    def refresh(self, listener: Listener | None = None) -> Plan:
+        return self.engine.refresh(self.options, listener)
+
+    def destroy(self, listener: Listener | None = None) -> Plan:
+        return self.engine.destroy(self.options, listener)
+
+    def outputs(self) -> Mapping[str, Any]:
+        return self.engine.outputs()
+
+
+@dataclass
+class Stack:
+    """One stack at one local cloud, and what has been asked of its engine."""
+
+    root: Path
+    cloud: TestCloud
+    passes: list[tuple[str, ...]] = field(default_factory=list)
+
+    def preview(self, pools: Pools) -> Plan:
+        return self._pass(pools, (), True).preview()
+
+    def phases(self, pools: Pools, *bounds: Bound) -> Phases:
+        return phases_of(self.preview(pools), bounds)
+
+    def up(self, pools: Pools, *bounds: Bound) -> Plan:
+        """As `./tidepool up` does it."""
+
+        def make(*, targets: tuple[str, ...], continue_on_error: bool) -> _Pass:
+            self.passes.append(tuple(urn.rpartition("::")[2] for urn in targets))
+            return self._pass(pools, targets, continue_on_error)
+
+        plan = self.preview(pools)
+        assert not plan.failed, plan.diagnostics
+        return apply(plan, bounds, make, lambda _: None)
+
+    def single_pass(self, pools: Pools, *, continue_on_error: bool = False) -> Plan:
+        """As a plain `pulumi up` does it."""
+        return self._pass(pools, (), continue_on_error).up()
+
+    def standing(self) -> dict[str, str]:
+        """Accelerator types of the cloud's VMs by name."""
+        return {node["name"].rsplit("/", 1)[-1]: node["acceleratorType"] for node in self.cloud.control.nodes()}
+
+    def _pass(self, pools: Pools, targets: tuple[str, ...], go_on: bool) -> _Pass:
+        engine = Engine(
+            Backend(self.root),
+            "tidepool",
+            "fleet",
+            {"gcp:project": PROJECT},
+            program(pools),
+            {"gcp": GoogleProvider(self.cloud.url, PROJECT)},
+            lambda: "a passphrase",
+            "local",
+        )
+        return _Pass(engine, Options(targets=targets, continue_on_error=go_on))
+
+
+@contextmanager
+def stack_at(cloud: TestCloud) -> Generator[Stack]:
+    """An empty stack at a cloud that has forgotten everything."""
+    cloud.control.reset()
+    with tempfile.TemporaryDirectory() as root:
+        yield Stack(Path(root), cloud)
+
+
+def declared(pools: Pools) -> dict[str, str]:
+    return {f"{name}-{ZONE}-{i}": pool.accelerator for name, pool in pools.items() for i in range(pool.size)}
+
+
+def vms(run: Plan, status: Status | None = None) -> dict[str, Op]:
+    """What became of VMs by name, unchanged ones left out."""
+    return {step.name: step.op for step in vm_steps(run) if step.op is not Op.SAME and status in (None, step.status)}
+
+
+def vm_steps(run: Plan) -> list[Step]:
+    return [step for step in run.steps if step.type == VM_TYPE]
+
+
+def refusals(cloud: TestCloud) -> list[dict[str, Any]]:
+    """Requests that a limit has refused."""
+    return [entry for entry in cloud.control.log(limit=10_000) if entry["status"] == 429]
+
+
+@pytest.fixture
+def high_water(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The most chips ever drawn on each kind of limit, seen at every single grant."""
+    return watch(monkeypatch)
+
+
+def watch(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    marks: Counter[str] = Counter()
+    take = Limits.take
+
+    def taken(self: Limits, holder: str, pot: Pot, chips: int) -> None:
+        take(self, holder, pot, chips)
+        marks[pot.capacity] = max(marks[pot.capacity], self.held(pot))
+
+    monkeypatch.setattr(Limits, "take", taken)
+    return marks
