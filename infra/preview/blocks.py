@@ -1,7 +1,7 @@
 """Pieces of a comment, and as many of them as fit.
 
-Owns what is kept when not all of it fits: the pieces of the lowest rank first, each with as many of its lines as there is
-room for, and a last line that says what was left out. Does not own what the pieces say.
+Owns what is kept when not all of it fits: pieces of the lowest rank first, each whole or with as many lines as half of
+what is left has room for, and a last line that says what was left out. Does not own what the pieces say.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Rank(IntEnum):
     """What is kept before what."""
 
     SUMMARY = 0
-    MEANING = 1
-    LOSSES = 2
+    LOSSES = 1
+    MEANING = 2
     CHANGES = 3
     DETAILS = 4
 
@@ -79,7 +79,7 @@ def _shares(blocks: Sequence[Block], room: int) -> list[int]:
         if size(block.text(len(block.lines))) + _BREAK <= room:
             shares[index] = len(block.lines)
         else:
-            shares[index] = block.fitting(room - _BREAK)
+            shares[index] = block.fitting(room // 2 - _BREAK)
         if shares[index]:
             room -= size(block.text(shares[index])) + _BREAK
     return shares

@@ -20,26 +20,26 @@ SEAM: Final = "<!-- -->"
 """Invisible, and neither a mention nor a link reaches across it."""
 
 _MARKUP: Final = re.compile(r"[\\`*_\[\]~]")
-_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "&#36;"})
+_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", "|": "&#124;", "$": "&#36;"})
 _SEAMS: Final = (
     re.compile(r"(?<=@)(?=\w)"),
-    re.compile(r"(?<=#)(?=\d)"),
+    re.compile(r"(?<=#)(?<!&#)(?=\d)"),
     re.compile(r"(?<=\bGH)(?=-\d)", re.IGNORECASE),
     re.compile(r"(?<=:)(?=//)"),
     re.compile(r"(?<=\bwww)(?=\.)", re.IGNORECASE),
     re.compile(r"(?<=:)(?=[\w+-]+:)"),
 )
-_LEADING: Final = re.compile(r"^(?=[#+=-])|^(\d{1,9})(?=[.)])")
+_LEADING: Final = re.compile(r"^(?=[#+=>-])|^(\d{1,9})(?=[.)])")
 _HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
+_LONGEST_NAME: Final = 120
 _TICKS: Final = re.compile(r"`+")
 
 
 def prose(text: str) -> str:
     """The text on one line, within a paragraph, a list item or a table cell."""
-    line = _LEADING.sub(
-        lambda found: f"{found[1] or ''}\\", _MARKUP.sub(r"\\\g<0>", one_line(text)).translate(_ENTITIES)
-    )
+    line = _MARKUP.sub(r"\\\g<0>", one_line(text)).translate(_ENTITIES)
+    line = _LEADING.sub(lambda found: f"{found[1] or ''}\\", line)
     for seam in _SEAMS:
         line = seam.sub(SEAM, line)
     return line
@@ -51,6 +51,11 @@ def code(text: str) -> str:
     if "|" in line or "`" in line:
         return f"<code>{_PLAIN.sub(lambda found: f'&#{ord(found[0])};', line)}</code>"
     return f"`{line}`"
+
+
+def name(text: str) -> str:
+    """A name in code font; one longer than any that a cloud takes is cut."""
+    return code(clipped(text, _LONGEST_NAME))
 
 
 def html(text: str) -> str:
@@ -85,8 +90,14 @@ def one_line(text: str) -> str:
     return _visible(" ".join(masked(text).split()))
 
 
+def clipped(text: str, characters: int) -> str:
+    """The text masked, with its end cut off where it is longer; says how long it was."""
+    text = masked(text)
+    return text if len(text) <= characters else f"{text[:characters]}… ({len(text):,} characters)"
+
+
 def size(text: str) -> int:
-    """How much of a comment's limit a text takes: its bytes, which are never fewer than the characters GitHub counts."""
+    """What a text takes of a comment's limit: its bytes, never fewer than the characters that GitHub counts."""
     return len(text.encode("utf-8", errors="replace"))
 
 

@@ -1,7 +1,7 @@
 """What a comment must not repeat: secrets in clear and e-mail addresses.
 
-Owns the masks. By what a secret is told belongs to the rules (`infra.rules.secrecy`); values that Pulumi itself keeps as
-secrets arrive masked already.
+Owns the masks. By what a secret is told belongs to the rules (`infra.rules.secrecy`); values that Pulumi itself keeps
+as secrets arrive masked already.
 """
 
 from __future__ import annotations

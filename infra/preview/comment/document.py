@@ -1,0 +1,62 @@
+"""A whole comment: which pieces it has, in which order, and which of them are the first to go when it grows too long.
+
+Owns that choice and the shape of what goes in. Does not own the words of a piece (headline, losses, resources,
+capacity, trouble) nor the markdown of a meaning (`infra.preview.markdown`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from infra.model.plan import Plan
+from infra.preview import markdown
+from infra.preview.blocks import LIMIT, Block, fit
+from infra.preview.comment import capacity, headline, losses, resources, trouble
+from infra.preview.meaning import Meaning
+
+ROOM: Final = LIMIT - 1_024
+"""What a comment may take; the rest is for the mark by which its poster finds it again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What is known of one stack.
+
+    plan: None where no engine was asked, as for a stranger's pull request, or none could answer.
+    meaning: None where there is no earlier version to compare with.
+    failure: why there is no plan, in the words of the engine or the stack file's reader.
+    """
+
+    stack: str
+    plan: Plan | None = None
+    meaning: Meaning | None = None
+    failure: str = ""
+
+
+def comment(*previews: Preview, limit: int = ROOM) -> str:
+    """The markdown of one comment for all these stacks, never longer than `limit`, without a final line break.
+
+    The same for equal plans, whichever engine made them. What does not fit is cut by importance and named.
+    """
+    blocks = list(chain.from_iterable(_blocks(each) for each in previews))
+    return fit(blocks, limit=limit, advice="`./tidepool preview STACK` shows everything.")
+
+
+def _blocks(preview: Preview) -> Iterator[Block]:
+    plan, meaning = preview.plan, preview.meaning
+    yield headline.block(preview.stack, plan, meaning, refused=bool(preview.failure))
+    yield from trouble.blocks(preview.failure, plan)
+    made = plan if plan is not None and not plan.failed else None
+    if made:
+        yield from losses.blocks(made)
+        yield from trouble.unexpected(made, meaning)
+    if meaning:
+        yield from markdown.blocks(meaning)
+    elif made:
+        yield from capacity.blocks(made)
+    if made:
+        yield from resources.blocks(made)
+        yield from trouble.warnings(made)

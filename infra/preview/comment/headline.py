@@ -1,0 +1,110 @@
+"""The first line of a stack: what the edit means, in VMs, chips and dollars.
+
+Owns the numbers' short form. VMs and chips are those of the meaning where there is one, else those of the plan.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from infra.model.plan import Op, Plan
+from infra.model.planned_capacity import capacity
+from infra.preview.blocks import Block, Rank
+from infra.preview.markup import clipped, prose
+from infra.preview.meaning import Meaning, Priced
+from infra.preview.sentences import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """VMs that come and VMs that go, summed pool by pool, and what that is in chips."""
+
+    come: int
+    go: int
+    chips: int
+
+    @classmethod
+    def of(cls, deltas: Iterable[tuple[int, int]]) -> Moved:
+        """From VMs and chips of each pool and zone."""
+        pairs = list(deltas)
+        return cls(
+            come=sum(max(vms, 0) for vms, _ in pairs),
+            go=sum(max(-vms, 0) for vms, _ in pairs),
+            chips=sum(chips for _, chips in pairs),
+        )
+
+    def __str__(self) -> str:
+        """`+1 VM, +4 chips`; both ways where VMs come and go; empty where no VM does and no chip."""
+        if not (self.come or self.go or self.chips):
+            return ""
+        vms = [f"{sign}{plural(count, 'VM')}" for sign, count in (("+", self.come), ("-", self.go)) if count]
+        chips = f"{self.chips:+,} {'chip' if abs(self.chips) == 1 else 'chips'}" if self.chips else "chips unchanged"
+        return ", ".join([" ".join(vms) or "no VM more or less", chips])
+
+
+def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, refused: bool) -> Block:
+    """The heading of a stack."""
+    return Block(
+        rank=Rank.SUMMARY,
+        lines=[f"## {prose(clipped(stack, 80))}: {_said(plan, meaning, refused=refused)}"],
+        what="stacks",
+    )
+
+
+def moved_by(plan: Plan) -> Moved:
+    """What a plan does to VMs."""
+    places: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for change in capacity(plan):
+        sums = places[change.place.pool, change.place.zone]
+        sums[0] += change.after - change.before
+        sums[1] += change.chips[1] - change.chips[0]
+    return Moved.of((vms, chips) for vms, chips in places.values())
+
+
+def meant_by(meaning: Meaning) -> Moved:
+    """What an edit does to VMs."""
+    return Moved.of((pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
+
+
+def _said(plan: Plan | None, meaning: Meaning | None, *, refused: bool) -> str:
+    means = _means(plan, meaning)
+    if refused or (plan is not None and plan.failed):
+        return f"no plan could be made ({means})" if means else "no plan could be made"
+    if means:
+        return means
+    if plan is None:
+        return "no change of capacity" if meaning and meaning.changed else "no change"
+    counts = plan.summary
+    touched = sum(count for op, count in counts.items() if op != Op.SAME.value)
+    return f"no VM comes or goes, {plural(touched, 'resource')} changed" if touched else "no change"
+
+
+def _means(plan: Plan | None, meaning: Meaning | None) -> str:
+    if meaning:
+        moved = str(meant_by(meaning))
+        money = _money(meaning)
+        return ", ".join(part for part in (moved, money) if part)
+    return str(moved_by(plan)) if plan and not plan.failed else ""
+
+
+def _money(meaning: Meaning) -> str:
+    """`+$420 a month`; what has no price is said and never counted as nothing."""
+    changed = [line for line in meaning.money.lines if line.changed]
+    kinds = {bill.priced for line in changed for bill in (line.before, line.after)} - {Priced.NONE}
+    if not changed:
+        return ""
+    total = meaning.money.total.after.month - meaning.money.total.before.month
+    parts = [f"{_dollars(total)} a month"] if Priced.LISTED in kinds else []
+    if Priced.UNPRICED in kinds:
+        parts.append("part of it without a price" if parts else "price not known")
+    if Priced.SUNK in kinds and not parts:
+        parts.append("no money moves (reserved)")
+    return ", ".join(parts)
+
+
+def _dollars(amount: Decimal) -> str:
+    whole = round(amount)
+    return f"{'-' if whole < 0 else '+'}${abs(whole):,}" if whole else "±$0"

@@ -1,0 +1,116 @@
+"""The resources of a plan: lists by what happens to them, and folded below, which properties change.
+
+Owns the grouping: resources of one type stand together, and so do those whose properties change alike. VMs come first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from infra.model.plan import Op, Plan, PropertyChange, Step
+from infra.model.planned_capacity import VM_TYPE
+from infra.preview.blocks import Block, Rank
+from infra.preview.markup import code, html, name
+from infra.preview.masking import masked_value
+from infra.preview.sentences import plural
+from infra.preview.words import ranges, short_type, shown
+
+K = TypeVar("K", bound=Hashable)
+
+NAMES_A_LINE: Final = 24
+_TITLES: Final = {
+    Op.DELETE: ("Deleted", Rank.LOSSES, "deleted resources"),
+    Op.REPLACE: ("Replaced", Rank.LOSSES, "replaced resources"),
+    Op.UPDATE: ("Updated", Rank.CHANGES, "updated resources"),
+    Op.CREATE: ("Created", Rank.CHANGES, "created resources"),
+}
+
+
+def blocks(plan: Plan) -> Iterator[Block]:
+    """Counts, a list for each thing that happens, the folded properties; one line where nothing does."""
+    yield Block(rank=Rank.SUMMARY, lines=[_counts(plan)], what="counts")
+    for op, (title, rank, what) in _TITLES.items():
+        steps = of(plan, op)
+        if steps:
+            lines = [f"- {line}" for line in _listed(steps)]
+            yield Block(rank=rank, opening=f"**{title}**\n", lines=lines, what=f"lines of {what}")
+    yield from _properties(plan)
+
+
+def of(plan: Plan, op: Op) -> list[Step]:
+    """The plan's steps of one kind, by name."""
+    return sorted((step for step in plan.steps if step.op is op), key=lambda step: (step.name, step.urn))
+
+
+def runs(steps: Sequence[Step]) -> Iterator[str]:
+    """Names in code font, those with neighbouring indexes as one, a few on a line."""
+    names = ranges(step.name for step in steps)
+    for start in range(0, len(names), NAMES_A_LINE):
+        yield ", ".join(map(name, names[start : start + NAMES_A_LINE]))
+
+
+def _counts(plan: Plan) -> str:
+    counts = plan.summary
+    parts = [f"{counts[op.value]:,} to {op.value}" for op in (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE)]
+    told = [part for part in parts if not part.startswith("0 ")]
+    return f"### Resources: {', '.join([*told, f'{counts[Op.SAME.value]:,} unchanged'])}"
+
+
+def _listed(steps: Sequence[Step]) -> Iterator[str]:
+    for token, group in _grouped(steps, lambda step: step.type):
+        for index, names in enumerate(runs(group)):
+            yield f"{len(group):,} {name(short_type(token))}: {names}" if index == 0 else names
+
+
+def _properties(plan: Plan) -> Iterator[Block]:
+    """What differs in each resource that is replaced or updated, the same difference once."""
+    for op, summary in ((Op.REPLACE, "What forces the replacements"), (Op.UPDATE, "Changed properties")):
+        steps = [step for step in of(plan, op) if step.diff or step.replace_reasons]
+        lines = [
+            line
+            for (token, *changes), group in _grouped(steps, lambda step: (step.type, *_changes(step)))
+            for line in _entry(token, changes, group)
+        ]
+        if lines:
+            yield Block(
+                rank=Rank.DETAILS,
+                opening=f"<details><summary>{html(summary)} ({plural(len(steps), 'resource')})</summary>\n",
+                lines=lines,
+                closing="\n</details>",
+                what="changed properties",
+            )
+
+
+def _entry(token: str, changes: Sequence[str], group: Sequence[Step]) -> Iterator[str]:
+    first, *more = runs(group)
+    yield f"- {name(short_type(token))} {first}{f' and {len(more):,} more lines of names' if more else ''}"
+    for change in changes:
+        yield f"  - {change}"
+
+
+def _changes(step: Step) -> list[str]:
+    paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
+    said = [_change(path, step.diff[path]) for path in paths]
+    return said or [f"{name(path)} forces it" for path in step.replace_reasons]
+
+
+def _change(path: str, change: PropertyChange) -> str:
+    before, after = (code(shown(masked_value(value, path))) for value in (change.before, change.after))
+    forces = " **forces the replacement**" if change.replaces else ""
+    match change.kind:
+        case "add":
+            return f"{name(path)}: {after} added{forces}"
+        case "delete":
+            return f"{name(path)}: {before} removed{forces}"
+        case "update":
+            said = f"{before} → {after}" if before != after else "changed"
+            return f"{name(path)}: {said}{forces}"
+
+
+def _grouped(steps: Sequence[Step], key: Callable[[Step], K]) -> list[tuple[K, list[Step]]]:
+    groups: defaultdict[K, list[Step]] = defaultdict(list)
+    for step in steps:
+        groups[key(step)].append(step)
+    return sorted(groups.items(), key=lambda group: (group[1][0].type != VM_TYPE, group[0]))
