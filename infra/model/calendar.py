@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 if TYPE_CHECKING:
     from infra.model.schema import Freeze
 
-# Readers of YAML that know dates hand an unquoted day over as its midnight.
-_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(T00:00:00Z)?")
+# Readers of YAML that know dates hand an unquoted day over as its midnight; the pulumi CLI does, in Go's own spelling.
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(T00:00:00Z| 00:00:00 \+0000 UTC)?")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 
 
