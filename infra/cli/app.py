@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "The fleet": {
         "up": Entry("infra.cli.up", "Make the cloud as the stack file says."),
         "preview": Entry("infra.cli.preview", "Say what up would change, and change nothing."),
+        "explain": Entry("infra.cli.explain", "Say what an edit of a stack file means."),
         "refresh": Entry("infra.cli.refresh", "Take over into the state what the cloud says."),
         "destroy": Entry("infra.cli.destroy", "Delete all that a stack has made."),
         "output": Entry("infra.cli.output", "Print a stack's outputs."),

@@ -50,6 +50,18 @@ def total(meaning: Meaning, part: Callable[[PoolChange], Counts]) -> Counts:
     return sum((part(pool) for pool in meaning.pools), Counts())
 
 
+PARTS: tuple[Callable[[PoolChange], Counts], ...] = (
+    lambda pool: pool.slices,
+    lambda pool: pool.hosts,
+    lambda pool: pool.chips,
+)
+"""VMs, hosts and chips of a pool."""
+
+
+def has_vms(meaning: Meaning) -> bool:
+    return any(pool.slices.before or pool.slices.after for pool in meaning.pools)
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
@@ -113,10 +125,15 @@ def amounts(before: Amount, after: Amount) -> str:
     return f"{arrow(before.hour, after.hour)} an hour, {arrow(before.month, after.month)} a month"
 
 
-def total_line(name: str, each: Total) -> str:
+def totals(money: Money) -> tuple[tuple[str, Total], ...]:
+    """By kind of capacity, and of all; none where nothing has a listed price."""
+    return (*sorted(money.by_kind.items()), ("total", money.total)) if money.by_kind else ()
+
+
+def total_said(each: Total) -> str:
     delta = (each.after - each.before).month
     change = f"{'+' if delta > 0 else ''}{dollars(delta)}" if delta else "no change"
-    return f"{name}: {amounts(each.before, each.after)} ({change})"
+    return f"{amounts(each.before, each.after)} ({change})"
 
 
 def money_notes(money: Money) -> Iterator[str]:

@@ -36,7 +36,7 @@ def _capacity(meaning: Meaning) -> Iterator[str]:
     told = sentences.told_pools(meaning)
     for pool in told:
         yield sentences.pool_line(pool)
-        yield f"  {pool.accelerator}, {pool.capacity}; {pool.spelled}"
+        yield f"  {pool.spelled}; {pool.capacity}"
     if told:
         slices = sentences.total(meaning, lambda pool: pool.slices)
         chips = sentences.total(meaning, lambda pool: pool.chips)
@@ -50,13 +50,11 @@ def _ledger(meaning: Meaning) -> Iterator[str]:
 
 
 def _money(meaning: Meaning) -> Iterator[str]:
-    if not any(pool.slices.before or pool.slices.after for pool in meaning.pools):
+    if not sentences.has_vms(meaning):
         return
     money = meaning.money
     yield from (sentences.money_line(line, money) for line in sentences.told_money(meaning))
-    yield from (sentences.total_line(kind, each) for kind, each in sorted(money.by_kind.items()))
-    if money.by_kind:
-        yield sentences.total_line("total", money.total)
+    yield from (f"{name}: {sentences.total_said(each)}" for name, each in sentences.totals(money))
     yield from sentences.money_notes(money)
 
 
