@@ -12,7 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr, ValidationInfo
 
 from infra.model import calendar, names
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
@@ -67,9 +67,15 @@ def _generation(value: object) -> Generation:
         refuse("a TPU generation of the catalogue", "one of v4, v5e, v5p, v6e, tpu7x")
 
 
-def _zone(text: str) -> str:
+def _zone(text: str, info: ValidationInfo) -> str:
+    """A pool's accelerator, where it is right, says which zones are worth naming."""
     if text in zones():
         return text
+    accelerator = (info.data or {}).get("accelerator")  # None where a value is validated by itself
+    if isinstance(accelerator, AcceleratorType):
+        offered = accelerator.generation.zones
+        rule = f"a zone of the catalogue that has {accelerator.generation.name}"
+        refuse(rule, f"one of {', '.join(nearest_names(text, offered) or offered)}")
     nearest = ", ".join(nearest_names(text, zones()))
     return refuse("a zone of the catalogue", f"one of {nearest}" if nearest else "such as us-west4-a")
 

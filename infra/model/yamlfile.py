@@ -26,6 +26,9 @@ _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
 # Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf.
 _AMBIGUOUS = re.compile(r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN))")
+# A key whose colon no space follows: text to YAML, and never what was meant. No URL and no time of day looks so.
+_GLUED = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?P<value>[\w.+-]+)")
+_MISLED = frozenset(("could not find expected ':'", "mapping values are not allowed in this context"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _CORE_TAGS = "tag:yaml.org,2002:"
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
@@ -80,7 +83,25 @@ def _syntax_problem(error: yaml.YAMLError, text: str, source: str) -> Problem:
         return Problem(f"{source}:{line}", f"{error.reason} (#x{error.character:04x})", rule, "remove the character")
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     subject = f"{source}:{mark.line + 1}" if mark else source
-    return Problem(subject, getattr(error, "problem", None) or str(error), rule, "mend this line")
+    said = getattr(error, "problem", None) or str(error)
+    if mark and said in _MISLED and (glued := _glued_before(mark.line, text)):
+        return _glued_problem(f"{source}:{glued[0]}", glued[1])
+    return Problem(subject, said, rule, "mend this line")
+
+
+def _glued_before(index: int, text: str) -> tuple[int, re.Match[str]] | None:
+    """The last line with content before the one of that index, if it is a key without a space: YAML misses it there."""
+    for number, line in reversed(list(enumerate(text.splitlines()[:index], start=1))):
+        content = line.partition(" #")[0].strip()
+        if content and not content.startswith("#"):
+            found = _GLUED.fullmatch(content.removeprefix("- ").lstrip())
+            return (number, found) if found else None
+    return None
+
+
+def _glued_problem(subject: str, found: re.Match[str]) -> Problem:
+    rule = "a space follows the colon of a key; without it the line is text"
+    return Problem(subject, found[0], rule, f"{found['key']}: {found['value']}")
 
 
 class _Reader:
@@ -109,8 +130,21 @@ class _Reader:
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode) and not node.style and _AMBIGUOUS.fullmatch(node.value):
             rule = "YAML readers differ on this; a number is plain decimal, text like it is quoted"
-            self._refuse(line, path, node.value, rule, f'a plain number, or "{node.value}"')
+            self._refuse(line, path, node.value, rule, f'{_plain(node.value)}, or "{node.value}" where text is meant')
         return _scalar(node)
+
+    def _glued(self, node: yaml.ScalarNode, first: int, path: YamlPath) -> dict[str, Any] | None:
+        """What lines of `key:value` below a key were meant to be, each refused; None where it is other text."""
+        found = [_GLUED.fullmatch(line) for line in node.value.split()]
+        mapping: dict[str, Any] = {}
+        for line, match in enumerate(found, start=first):
+            if match is None:
+                return None
+            here = (*path, match["key"])
+            self.lines[here] = line
+            self.problems.append(_glued_problem(f"{self._source}:{line} {render(below_config(here))}", match))
+            mapping[match["key"]] = _scalar(yaml.ScalarNode(node.tag, match["value"]))
+        return mapping
 
     def _mapping(self, node: yaml.MappingNode, path: YamlPath) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
@@ -127,7 +161,11 @@ class _Reader:
                 self._refuse(line, here, "duplicate key", rule, "one of the two lines")
                 continue
             self.lines[here] = line
-            mapping[key] = self.value(value_node, here)
+            below = (
+                isinstance(value_node, yaml.ScalarNode) and not value_node.style and value_node.start_mark.line >= line
+            )
+            glued = self._glued(value_node, value_node.start_mark.line + 1, here) if below else None
+            mapping[key] = self.value(value_node, here) if glued is None else glued
         return mapping
 
     def _refuse(self, line: int, path: YamlPath, value: str, rule: str, fix: str) -> None:
@@ -140,6 +178,16 @@ def _untagged(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode) and node.style:
         return _RESOLVER.DEFAULT_SCALAR_TAG
     return _RESOLVER.resolve(type(node), node.value, (True, False))
+
+
+def _plain(text: str) -> str:
+    """The plain decimal number that an ambiguous one was probably meant to be."""
+    sign, digits = text[:1].strip("0123456789."), text.lstrip("+-").replace("_", "").lower()
+    if digits.startswith((".i", ".n")):
+        return "a plain number"
+    if digits[1:2] in {"x", "o", "b"}:
+        return f"{sign}{int(digits, 0)}"
+    return f"{sign}{digits.lstrip('0') or '0'}"
 
 
 def _scalar(node: yaml.Node) -> Any:

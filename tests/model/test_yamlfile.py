@@ -137,3 +137,39 @@ def test_a_file_nested_beyond_reason_is_refused_and_does_not_crash() -> None:
 
 def test_a_path_is_written_as_people_read_it() -> None:
     assert yamlfile.render(("tidepool:pools", 0, "zones", "us-west4-a")) == "tidepool:pools[0].zones.us-west4-a"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["  a-1:2\n  b-1: 1\n", "  b-1: 1\n  a-1:2\n", "  b-1: 1\n  a-1:2  # why\n\n  # more\n  c-1: 1\n", "  a-1:2\n"],
+)
+def test_a_missing_space_after_a_colon_is_said_on_its_own_line(lines: str) -> None:
+    text = f"zones:\n{lines}other: x\n"
+    (problem,) = refused(text)
+    line = next(number for number, each in enumerate(text.splitlines(), start=1) if "a-1:2" in each)
+    assert problem.subject.split()[0] == f"f.yaml:{line}"
+    assert (problem.value, problem.fix) == ("a-1:2", "a-1: 2")
+    assert "a space follows the colon" in problem.rule
+
+
+def test_each_of_several_missing_spaces_below_a_key_is_said() -> None:
+    problems = refused("zones:\n  a-1:2\n  b-1:3\n")
+    assert [(each.subject, each.fix) for each in problems] == [
+        ("f.yaml:2 zones.a-1", "a-1: 2"),
+        ("f.yaml:3 zones.b-1", "b-1: 3"),
+    ]
+
+
+def test_text_with_a_colon_beside_its_key_stays_text() -> None:
+    text = "image: base:latest\nurl:\n  https://ghcr.io\nnote:\n  see base:latest there\n"
+    document = yamlfile.read(text, "f.yaml")
+    assert document.data == {"image": "base:latest", "url": "https://ghcr.io", "note": "see base:latest there"}
+    assert not document.problems
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"), [("03", "3"), ("007", "7"), ("00", "0"), ("1_000", "1000"), ("0x1f", "31"), ("-017", "-17")]
+)
+def test_an_ambiguous_number_is_answered_with_the_plain_one(written: str, plain: str) -> None:
+    (problem,) = refused(f"count: {written}\n")
+    assert problem.fix.startswith(f"{plain}, or ")
