@@ -5,8 +5,7 @@ Owns the list and its order, and that one run says everything. Does not own what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from infra.rules import edits, exceptions, forks, grants, keeping, machines, secrecy
@@ -23,7 +22,7 @@ RESOURCE_RULES: Final[tuple[ResourceRule, ...]] = (
     *keeping.RULES,
 )
 _EDIT_IDS: Final = frozenset(rule.id for rule in EDIT_RULES)
-_IDS: Final = _EDIT_IDS | {rule.id for rule in RESOURCE_RULES}
+_RESOURCE_IDS: Final = frozenset(rule.id for rule in RESOURCE_RULES)
 
 
 def judge(edit: Edit, resources: Iterable[ResourceView] | None = None) -> tuple[Finding, ...]:
@@ -31,38 +30,37 @@ def judge(edit: Edit, resources: Iterable[ResourceView] | None = None) -> tuple[
 
     resources: None where no program ran; rules over resources then say nothing.
     """
-    found = list(_of_edit(edit))
-    ran = _EDIT_IDS
+    found = list(of_edit(edit))
     if resources is not None:
         around = Surroundings.of(edit.after)
-        found += (finding for view in resources for finding in _of_resource(view, around))
-        ran = _IDS
-    config, today = edit.after, edit.today
-    return tuple(
-        sorted(
-            {
-                *exceptions.accepted(found, config, today),
-                *exceptions.expired(config, today),
-                *exceptions.unknown(config, _IDS),
-                *exceptions.unused(config, today, found, ran),
-            }
-        )
-    )
+        found += (finding for view in resources for finding in of_resource(view, around))
+    accepted = exceptions.accepted(found, edit.after, edit.today)
+    unused = of_unused(edit, found, resources_known=resources is not None)
+    return tuple(sorted({*accepted, *of_exceptions(edit), *unused}))
 
 
-def judge_resource(view: ResourceView, around: Surroundings, today: datetime) -> tuple[Finding, ...]:
-    """Every finding over one resource; for those who meet them one by one."""
-    return tuple(sorted(set(exceptions.accepted(_of_resource(view, around), around.config, today))))
-
-
-def _of_edit(edit: Edit) -> Iterator[Finding]:
+def of_edit(edit: Edit) -> Iterator[Finding]:
+    """What rules over an edit find, whatever is accepted."""
     for rule in EDIT_RULES:
         yield from rule.judge(edit)
 
 
-def _of_resource(view: ResourceView, around: Surroundings) -> Iterator[Finding]:
+def of_resource(view: ResourceView, around: Surroundings) -> Iterator[Finding]:
+    """What rules over resources find of one, whatever is accepted."""
     for rule in RESOURCE_RULES:
         yield from rule.judge(view, around)
+
+
+def of_exceptions(edit: Edit) -> Iterator[Finding]:
+    """What is wrong with the exceptions themselves, whatever they meet."""
+    yield from exceptions.expired(edit.after, edit.today)
+    yield from exceptions.unknown(edit.after, _EDIT_IDS | _RESOURCE_IDS)
+
+
+def of_unused(edit: Edit, found: Collection[Finding], *, resources_known: bool) -> Iterator[Finding]:
+    """Exceptions that meet nothing. found: all that the rules have found, accepted or not."""
+    ran = _EDIT_IDS | _RESOURCE_IDS if resources_known else _EDIT_IDS
+    yield from exceptions.unused(edit.after, edit.today, found, ran)
 
 
 def stops(findings: Iterable[Finding]) -> bool:
