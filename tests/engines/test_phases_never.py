@@ -1,0 +1,124 @@
+"""No limit is ever passed, whatever fleet becomes whatever other fleet: the local cloud refuses over-use and counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from infra.local.cloud.testing import TestCloud, running_cloud
+from infra.model.phases import Bound
+from infra.model.plan import Status
+from tests.engines.phase_world import (
+    KINDS,
+    Pool,
+    Pools,
+    bound,
+    declare,
+    declared,
+    refusals,
+    stack_at,
+    vms,
+    watch,
+)
+
+CHIPS = {"v5litepod-1": 1, "v5litepod-4": 4, "v5litepod-8": 8}
+POOL = st.builds(Pool, size=st.integers(0, 3), accelerator=st.sampled_from(sorted(CHIPS)), kind=st.sampled_from(KINDS))
+FLEET = st.fixed_dictionaries({"a": POOL, "b": POOL, "c": POOL})
+SPARE = st.fixed_dictionaries({kind: st.sampled_from([0, 0, 1, 4]) for kind in KINDS})
+OTHERS = st.integers(0, 8)
+
+GROWN = {"a": Pool(size=2, accelerator="v5litepod-8"), "b": Pool(size=1)}
+"""What TIGHT becomes inside the same 20 chips: `a` grows slice by slice, and `b` gives up all but one."""
+TIGHT = {"a": Pool(size=2), "b": Pool(size=3)}
+TRADED = {"a": Pool(size=3, kind="preemptible"), "b": Pool(size=3, kind="on-demand"), "c": Pool(size=3)}
+"""Each pool takes the place of another in a limit that is full."""
+IN_A_RING = {"a": Pool(size=3), "b": Pool(size=3, kind="preemptible"), "c": Pool(size=3, kind="on-demand")}
+NO_SPARE = dict.fromkeys(KINDS, 0)
+
+
+def drawn(pools: Pools) -> Counter[str]:
+    chips: Counter[str] = Counter()
+    for pool in pools.values():
+        chips[pool.kind] += pool.size * CHIPS[pool.accelerator]
+    return chips
+
+
+def bounds_of(before: Pools, after: Pools, spare: dict[str, int], others: int) -> list[Bound]:
+    """The smallest limits that hold each of both fleets, and a little more."""
+    needed = drawn(before) | drawn(after)
+    return [bound(kind, needed[kind] + spare[kind] + others, others=others) for kind in KINDS]
+
+
+@pytest.fixture(scope="module")
+def quick_cloud() -> Iterator[TestCloud]:
+    with running_cloud(ticking=0.5) as cloud:
+        yield cloud
+
+
+@pytest.fixture(scope="module")
+def marks() -> Iterator[Counter[str]]:
+    """The high-water mark of each kind of limit, since it was last cleared."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield watch(patch)
+
+
+def becomes(
+    cloud: TestCloud, marks: Counter[str], before: Pools, after: Pools, spare: dict[str, int], others: int, stuck: int
+) -> None:
+    """One fleet becomes another; first with that many VMs that cannot be deleted, then without."""
+    marks.clear()
+    bounds = bounds_of(before, after, spare, others)
+    with stack_at(cloud) as stack:
+        for each in bounds:
+            declare(cloud, each)
+        assert not stack.up(before, *bounds).failed
+        faulty = stack.phases(after, *bounds).first[:stuck]
+        for name in faulty:
+            cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=name)
+        run = stack.up(after, *bounds)
+        assert run.failed == bool(faulty)
+        assert {*vms(run, Status.FAILED)} == {*faulty}, "nothing fails but what was made to"
+        cloud.control.mend()
+        if faulty:
+            assert not stack.up(after, *bounds).failed
+        assert stack.standing() == declared(after)
+        assert vms(stack.preview(after)) == {}
+        assert refusals(cloud) == []
+        assert all(marks[kind] + each.others <= each.limit.chips for kind, each in zip(KINDS, bounds, strict=True))
+
+
+@settings(deadline=None, max_examples=5)
+@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 2))
+@example(TIGHT, GROWN, NO_SPARE, 0, 0)
+@example(TIGHT, GROWN, NO_SPARE, 3, 1)
+@example(TRADED, IN_A_RING, NO_SPARE, 0, 0)
+@example(TRADED, IN_A_RING, NO_SPARE, 0, 2)
+def test_no_limit_is_passed_at_any_instant(
+    quick_cloud: TestCloud,
+    marks: Counter[str],
+    before: Pools,
+    after: Pools,
+    spare: dict[str, int],
+    others: int,
+    stuck: int,
+) -> None:
+    becomes(quick_cloud, marks, before, after, spare, others, stuck)
+
+
+@pytest.mark.heavy
+@settings(deadline=None, max_examples=400)
+@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 4))
+def test_no_limit_is_passed_at_any_instant_in_many_more_fleets(
+    quick_cloud: TestCloud,
+    marks: Counter[str],
+    before: Pools,
+    after: Pools,
+    spare: dict[str, int],
+    others: int,
+    stuck: int,
+) -> None:
+    becomes(quick_cloud, marks, before, after, spare, others, stuck)

@@ -1,0 +1,225 @@
+"""When one pass is enough, what must go first where it is not, and what has no room at all."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.phases import Bound, Fleet, Vm, Work, fleet, limits, needs_phases, phases
+from infra.model.schema import Quota, Reservation
+from tests.model.given import parse, pool, sibling, stack_text
+
+ZONE = "us-west4-a"
+PLACE = {"project": "my-lab", "zone": ZONE, "generation": "v5e"}
+RESERVED, SPOT, PREEMPTIBLE, ON_DEMAND = (
+    CapacityKind.RESERVED,
+    CapacityKind.SPOT,
+    CapacityKind.PREEMPTIBLE,
+    CapacityKind.ON_DEMAND,
+)
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 100}\n"
+
+
+def vm(chips: int = 4, capacity: CapacityKind = RESERVED, *, pool: str = "a", zone: str = ZONE, form: int = 0) -> Vm:
+    accelerator = AcceleratorType.parse(f"v5litepod-{chips}")
+    return Vm(pool=pool, project="my-lab", zone=zone, accelerator=accelerator, capacity=capacity, form=form)
+
+
+def vms(pool: str, count: int, chips: int = 4, capacity: CapacityKind = RESERVED) -> Fleet:
+    return {f"{pool}-{index}": vm(chips, capacity, pool=pool) for index in range(count)}
+
+
+def reservation(chips: int, others: int = 0) -> Bound:
+    return Bound(limit=Reservation.model_validate({"name": "lab", "chips": chips, **PLACE}), others=others)
+
+
+def quota(kind: str, chips: int) -> Bound:
+    return Bound(limit=Quota.model_validate({"kind": kind, "chips": chips, **PLACE}), others=0)
+
+
+def test_nothing_to_do_has_no_phase() -> None:
+    assert phases(vms("a", 4), vms("a", 4), [reservation(16)]).order == ()
+
+
+def test_a_swap_inside_a_full_reservation_deletes_first() -> None:
+    found = phases(vms("a", 4), {**vms("a", 2), **vms("b", 2)}, [reservation(16)])
+    shrink, grow = found.order
+    assert (shrink.work, shrink.deleted) == (Work.SHRINK, ("a-2", "a-3"))
+    assert (grow.work, grow.created, grow.deleted) == (Work.GROW, ("b-0", "b-1"), ())
+    (why,) = found.reasons
+    assert (why.before, why.after, why.peak, why.chips) == (16, 16, 24, 16)
+    assert why.why == (
+        "us-west4-a v5e reservation lab: 16 -> 16 of 16 chips, and a single pass could hold 24 before it deletes"
+    )
+
+
+def test_a_swap_with_room_for_both_is_one_pass() -> None:
+    found = phases(vms("a", 4), {**vms("a", 2), **vms("b", 2)}, [reservation(24)])
+    (only,) = found.order
+    assert (only.work, only.deleted, only.created) == (Work.GROW, ("a-2", "a-3"), ("b-0", "b-1"))
+    assert found.reasons == ()
+    assert not found.needed
+
+
+@pytest.mark.parametrize("spare", [0, 1, 7])
+def test_less_room_than_the_new_ones_take_is_too_little(spare: int) -> None:
+    assert needs_phases(vms("a", 4), {**vms("a", 2), **vms("b", 2)}, [reservation(16 + spare)])
+
+
+def test_chips_of_others_take_room_away() -> None:
+    swap = (vms("a", 4), {**vms("a", 2), **vms("b", 2)})
+    assert not needs_phases(*swap, [reservation(24, others=0)])
+    assert needs_phases(*swap, [reservation(24, others=1)])
+
+
+def test_growing_or_shrinking_alone_is_one_pass_in_the_fullest_limit() -> None:
+    assert not needs_phases(vms("a", 2), vms("a", 4), [reservation(16)])
+    assert not needs_phases(vms("a", 4), vms("a", 2), [reservation(16)])
+
+
+def test_a_replacement_of_equal_size_needs_no_room_for_two() -> None:
+    after = {name: vm(form=1) for name in vms("a", 4)}
+    found = phases(vms("a", 4), after, [reservation(16)])
+    assert not found.needed
+    assert found.order[0].replaced == ("a-0", "a-1", "a-2", "a-3")
+
+
+def test_larger_slices_wait_for_the_deletes() -> None:
+    shrink, grow = phases(vms("a", 4), vms("a", 2, chips=8), [reservation(16)]).order
+    assert shrink.deleted == ("a-2", "a-3")
+    assert grow.replaced == ("a-0", "a-1")
+
+
+def test_a_smaller_replacement_goes_first_where_a_larger_one_needs_its_chips() -> None:
+    before = {"a-0": vm(4), "b-0": vm(8, pool="b")}
+    after = {"a-0": vm(8), "b-0": vm(4, pool="b")}
+    found = phases(before, after, [reservation(12)])
+    shrink, grow = found.order
+    assert shrink.deleted == ("b-0",)
+    assert (grow.replaced, grow.created) == (("a-0",), ("b-0",))
+    assert found.remade == ("b-0",)
+
+
+def test_a_vm_that_leaves_a_limit_gives_its_chips_back() -> None:
+    before = vms("a", 2)
+    after = {**vms("a", 2, capacity=SPOT), **vms("b", 2)}
+    found = phases(before, after, [reservation(8)])
+    assert found.first == found.remade == ("a-0", "a-1")
+
+
+def test_spot_and_preemptible_draw_on_one_quota() -> None:
+    swap = (vms("a", 2, capacity=SPOT), vms("b", 2, capacity=PREEMPTIBLE))
+    assert needs_phases(*swap, [quota("preemptible", 8)])
+    assert not needs_phases(*swap, [quota("on-demand", 8)])
+
+
+def test_vms_that_no_limit_holds_need_no_phases() -> None:
+    elsewhere = {"a-0": vm(zone="us-east1-c")}
+    assert not needs_phases(elsewhere, {"b-0": vm(zone="us-east1-c")}, [reservation(0)])
+
+
+def test_only_vms_on_the_limit_at_stake_go_first() -> None:
+    before = {**vms("a", 4), **vms("spare", 1, capacity=ON_DEMAND)}
+    found = phases(before, {**vms("a", 2), **vms("b", 2)}, [reservation(16), quota("on-demand", 100)])
+    assert found.first == ("a-2", "a-3")
+    assert found.order[1].deleted == ("spare-0",)
+
+
+def test_what_the_limit_has_no_room_for_is_held_back_the_last_first() -> None:
+    found = phases({}, vms("a", 4), [reservation(8)])
+    assert found.held == ("a-2", "a-3")
+    assert found.order[0].created == ("a-0", "a-1")
+    assert [load.why for load in found.exceeded] == [
+        "us-west4-a v5e reservation lab: 16 of 8 chips are declared, 0 are held"
+    ]
+
+
+def test_a_limit_that_is_passed_already_keeps_replacements_from_being_deleted() -> None:
+    after = {name: vm(form=1) for name in vms("a", 4)}
+    found = phases(vms("a", 4), after, [reservation(12)])
+    assert found.held == ("a-0", "a-1", "a-2", "a-3"), "a VM deleted there could not be made again"
+    assert found.order == ()
+
+
+def test_a_vm_that_cannot_be_deleted_holds_back_only_what_needs_its_chips() -> None:
+    standing = {name: each for name, each in vms("a", 4).items() if name != "a-2"}
+    after = {**vms("a", 2), **vms("b", 2), **vms("c", 1, capacity=ON_DEMAND)}
+    found = phases(standing, after, [reservation(16), quota("on-demand", 4)], stuck=("a-3",))
+    assert found.held == ("b-1",)
+    assert not found.needed
+    assert found.order[0].created == ("b-0", "c-0")
+
+
+def test_labels_and_metadata_make_no_vm_anew_and_an_accelerator_does() -> None:
+    plain = parse(stack_text())
+    labelled = parse(stack_text(vm_labels="{team: core}"))
+    larger = parse(stack_text().replace("v5litepod-4", "v5litepod-8"))
+    assert phases(fleet(plain), fleet(labelled), ()).order == ()
+    assert len(phases(fleet(plain), fleet(larger), ()).order[0].replaced) == 2
+
+
+def test_the_chips_of_sibling_stacks_are_those_of_others() -> None:
+    config = parse(stack_text(quotas=QUOTA))
+    night = sibling(pools=pool(name="night", zones="{us-west4-a: 5}"))
+    (found,) = limits(config, (night,))
+    assert (found.limit.chips, found.others) == (100, 20)
+
+
+def test_a_limit_that_only_a_sibling_declares_holds_too() -> None:
+    night = sibling(pools=pool(name="night", zones="{us-west4-a: 5}"), quotas=QUOTA)
+    (found,) = limits(parse(stack_text()), (night,))
+    assert str(found) == "us-west4-a v5e preemptible quota"
+    assert found.others == 20
+
+
+def test_limits_of_another_project_do_not_matter() -> None:
+    night = sibling(project="their-lab", quotas=QUOTA.replace("my-lab", "their-lab"))
+    assert limits(parse(stack_text()), (night,)) == ()
+
+
+VMS = st.dictionaries(
+    st.sampled_from([f"{pool}-{index}" for pool in "ab" for index in range(4)]),
+    st.builds(vm, st.sampled_from([1, 4, 8]), st.sampled_from([RESERVED, SPOT, ON_DEMAND]), form=st.integers(0, 1)),
+)
+
+
+def drawn(bound: Bound, fleet: Fleet) -> int:
+    return bound.others + sum(each.chips for each in fleet.values() if bound.covers(each))
+
+
+@settings(deadline=None)
+@given(VMS, VMS, st.lists(st.integers(0, 40), min_size=3, max_size=3), st.randoms(use_true_random=False))
+def test_in_any_order_of_creates_and_replacements_no_limit_that_was_kept_is_passed(
+    before: Fleet, after: Fleet, chips: list[int], random: Random
+) -> None:
+    bounds = [reservation(chips[0]), quota("preemptible", chips[1]), quota("on-demand", chips[2])]
+    found = phases(before, after, bounds)
+    standing = {name: each for name, each in before.items() if name not in found.first}
+    grow = found.order[-1] if found.order and found.order[-1].work is Work.GROW else None
+    work = [*grow.created, *grow.replaced] if grow else []
+    random.shuffle(work)
+    for name in work:
+        standing.pop(name, None)
+        standing[name] = after[name]
+        for bound in bounds:
+            assert not bound.covers(after[name]) or drawn(bound, standing) <= bound.limit.chips
+    for name in grow.deleted if grow else ():
+        del standing[name]
+    kept = {name: before[name] for name in found.held if name in before}
+    assert standing == {name: each for name, each in after.items() if name not in found.held} | kept
+
+
+@settings(deadline=None)
+@given(VMS, VMS)
+def test_what_fits_is_never_held_back(before: Fleet, after: Fleet) -> None:
+    tight = [reservation(0), quota("preemptible", 0), quota("on-demand", 0)]
+    needed = [max(drawn(bound, before), drawn(bound, after)) for bound in tight]
+    bounds = [reservation(needed[0]), quota("preemptible", needed[1]), quota("on-demand", needed[2])]
+    found = phases(before, after, bounds)
+    assert found.held == ()
+    assert found.exceeded == ()
+    assert set(found.first) <= set(before)
