@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any, TypeVar
 
 import click
@@ -25,6 +26,35 @@ def json_option(command: F) -> F:
         is_flag=True,
         callback=_remember,
         help="Print one JSON object on stdout; text goes to stderr.",
+    )(command)
+
+
+class Form(StrEnum):
+    """What a command prints on stdout."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def format_options(command: F) -> F:
+    """--format, and --json as a short word for --format json. The command gets `form`."""
+    command = click.option(
+        "--format",
+        "form",
+        type=click.Choice([form.value for form in Form]),
+        default=Form.TEXT.value,
+        show_default=True,
+        callback=_form,
+        help="What stdout gets; with markdown (for a pull request) or json, text for people goes to stderr.",
+    )(command)
+    return click.option(
+        "--json",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember,
+        help="Short for --format json.",
     )(command)
 
 
@@ -70,6 +100,13 @@ def refresh_option(command: F) -> F:
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     ctx.meta[WANTS_JSON] = value
     return value
+
+
+def _form(ctx: click.Context, _: click.Parameter, value: str) -> Form:
+    if ctx.meta.get(WANTS_JSON):
+        return Form.JSON
+    ctx.meta[WANTS_JSON] = value == Form.JSON
+    return Form(value)
 
 
 def _auto(values: type[EngineName] | type[CloudName]) -> Callable[[click.Context, click.Parameter, str], Any]:

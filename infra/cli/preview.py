@@ -2,73 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
 import click
+from rich.console import Console
 
 from infra.cli import options
 from infra.cli.documents import plan_document
-from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people
+from infra.cli.failures import FAILED, Failure
+from infra.cli.options import Form
+from infra.cli.render.console import machines, people, say
 from infra.cli.render.phases import describe_phases
 from infra.cli.render.plan import describe
 from infra.cli.session import Declared, Session, declared, open_session
 from infra.engines.phased import phases_of
-from infra.engines.protocol import CloudName, EngineName
+from infra.engines.protocol import CloudName, EngineError, EngineName
+from infra.model.errors import ConfigError
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
+from infra.preview.comment import Preview, comment
 
 
 @click.command(name="preview", short_help="Say what up would change, and change nothing.")
 @options.stack_argument
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
+)
 @options.place_options
 @options.refresh_option
 @options.work_options
 @options.yes_option
-@options.json_option
+@options.format_options
 @click.pass_context
 def command(
     ctx: click.Context,
     *,
     stack: str,
+    source: Path | None,
     engine: EngineName | None,
     cloud: CloudName | None,
     refresh: bool,
     targets: tuple[str, ...],
     parallel: int,
     yes: bool,
-    as_json: bool,
+    form: Form,
 ) -> None:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed.
 
     Exit code 0 when the plan could be made, 1 when it could not, 2 when the stack file is invalid.
     """
-    wanted = declared(stack)
-    session = open_session(
-        stack,
-        engine=engine,
-        cloud=cloud,
-        console=people(as_json=as_json),
-        parallel=parallel,
-        targets=targets,
-        refresh=refresh,
-    )
-    if refresh:
-        session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
-    plan, order = planned(session, wanted)
+    console = people(as_json=form is not Form.TEXT)
+    with _commented(stack, form):
+        wanted = declared(stack)
+        if source:
+            plan, order = told(_recorded(source, stack), wanted, console, whole=not targets)
+        else:
+            session = open_session(
+                stack,
+                engine=engine,
+                cloud=cloud,
+                console=console,
+                parallel=parallel,
+                targets=targets,
+                refresh=refresh,
+            )
+            if refresh:
+                session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
+            plan, order = planned(session, wanted)
     code = FAILED if plan.failed else 0
-    if as_json:
+    if form is Form.JSON:
         machines(plan_document(plan, capacity(wanted.config), order) | {"exit": code})
+    elif form is Form.MARKDOWN:
+        click.echo(comment(Preview(stack=stack, plan=plan)))
     ctx.exit(code)
 
 
 def planned(session: Session, wanted: Declared) -> tuple[Plan, Phases | None]:
     """What `up` would do and in which phases, told on the way. No phases for targets or where no plan could be made."""
-    plan = session.engine().preview()
-    for line in describe(plan, session.console.width):
-        session.say(line)
-    if plan.failed or session.request.targets:
+    return told(session.engine().preview(), wanted, session.console, whole=not session.request.targets)
+
+
+def told(plan: Plan, wanted: Declared, console: Console, *, whole: bool) -> tuple[Plan, Phases | None]:
+    """Tell a plan, and its phases where it is one of the whole stack."""
+    for line in describe(plan, console.width):
+        say(console, line)
+    if plan.failed or not whole:
         return plan, None
     order = phases_of(plan, wanted.bounds)
     for line in describe_phases(order):
-        session.say(line)
+        say(console, line)
     return plan, order
+
+
+def _recorded(source: Path, stack: str) -> Plan:
+    from infra.engines.official import plan_from_preview_json  # the Automation API takes a while to import
+
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{source} cannot be read: {error}") from None
+    try:
+        return plan_from_preview_json(text, stack=stack, cloud=CloudName.GOOGLE.value)
+    except EngineError as error:
+        raise Failure(f"{source}: {error}") from None
+
+
+@contextmanager
+def _commented(stack: str, form: Form) -> Generator[None]:
+    """A pull request hears too why there is no plan."""
+    try:
+        yield
+    except (ConfigError, EngineError) as error:
+        if form is Form.MARKDOWN:
+            click.echo(comment(Preview(stack=stack, failure=str(error))))
+        raise
