@@ -35,9 +35,12 @@ KINDS = ("on-demand", "preemptible", "reserved")
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
+    """VMs that are alike. pool: whose they are by label, where not of the pool whose name they have."""
+
     size: int
     accelerator: str = "v5litepod-4"
     kind: str = "reserved"
+    pool: str | None = None
 
 
 Pools = Mapping[str, Pool]
@@ -78,7 +81,7 @@ def program(pools: Pools) -> Callable[[], None]:
                     accelerator_type=pool.accelerator,
                     runtime_version="v2-alpha-tpuv5-lite",
                     scheduling_config=scheduling,
-                    labels={"tidepool-pool": name},
+                    labels={"tidepool-pool": pool.pool or name},
                     opts=pulumi.ResourceOptions(delete_before_replace=True),
                 )
 

@@ -1,0 +1,92 @@
+"""One pool's failure never keeps the others from being applied, and the next run does just what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from infra.local.cloud.testing import TestCloud
+from infra.model.outcome import outcomes
+from infra.model.plan import Op, Status
+from tests.engines.phase_world import Pool, Stack, declared, stack_at, vms
+
+SPOT = "spot"
+
+
+@pytest.fixture
+def stack(ticking_cloud: TestCloud) -> Iterator[Stack]:
+    with stack_at(ticking_cloud) as stack:
+        yield stack
+
+
+def pools(**sizes: int) -> dict[str, Pool]:
+    return {name: Pool(size=size, kind=SPOT) for name, size in sizes.items()}
+
+
+def larger(**sizes: int) -> dict[str, Pool]:
+    return {name: Pool(size=size, kind=SPOT, accelerator="v5litepod-8") for name, size in sizes.items()}
+
+
+def test_a_stockout_leaves_every_other_pool_as_declared(stack: Stack) -> None:
+    stack.up(pools(a=1, b=2, gone=2))
+    wanted = pools(a=3, new=2) | larger(b=2)
+    stack.cloud.control.fail("stockout", name="a-*")
+    run = stack.up(wanted)
+    assert run.failed
+    assert vms(run, Status.FAILED) == {"a-us-west4-a-1": Op.CREATE, "a-us-west4-a-2": Op.CREATE}
+    assert vms(run, Status.SKIPPED) == {}
+    assert [(each.pool, each.planned, each.missing) for each in outcomes(run)] == [
+        ("a", 2, 2),
+        ("b", 2, 0),
+        ("gone", 2, 0),
+        ("new", 2, 0),
+    ]
+    missing = {"a-us-west4-a-1", "a-us-west4-a-2"}
+    assert stack.standing() == {name: each for name, each in declared(wanted).items() if name not in missing}
+
+    stack.cloud.control.mend()
+    assert vms(stack.up(wanted)) == dict.fromkeys(missing, Op.CREATE)
+    assert stack.standing() == declared(wanted)
+
+
+def test_replacements_stop_in_the_pool_that_fails_and_go_on_in_others(stack: Stack) -> None:
+    stack.up(pools(a=24, b=3))
+    wanted = larger(a=24, b=3)
+    stack.cloud.control.fail("stockout", name="a-*")
+    run = stack.up(wanted)
+    ended = {status: [name for name in vms(run, status) if name.startswith("a-")] for status in Status}
+    assert ended[Status.FAILED], "the first ones were under way"
+    assert ended[Status.SKIPPED], "the others were left running"
+    assert set(vms(run, Status.DONE)) == {f"b-us-west4-a-{index}" for index in range(3)}
+    standing = stack.standing()
+    assert all(standing[name] == "v5litepod-4" for name in ended[Status.SKIPPED])
+    skipped = [step.error for step in run.steps if step.status is Status.SKIPPED]
+    assert set(skipped) == {"left as it is, because of what failed"}
+
+    stack.cloud.control.mend()
+    assert not stack.up(wanted).failed
+    assert stack.standing() == declared(wanted)
+
+
+def test_a_pool_that_cannot_be_made_elsewhere_keeps_what_it_has_and_others_shrink(stack: Stack) -> None:
+    stack.up(pools(a=2, b=2))
+    wanted = pools(b=1) | {"a-moved": Pool(size=2, kind=SPOT, pool="a")}
+    stack.cloud.control.fail("stockout", name="a-moved-*")
+    run = stack.up(wanted)
+    assert set(vms(run, Status.FAILED).values()) == {Op.CREATE}
+    assert set(vms(run, Status.SKIPPED)) == set(declared(pools(a=2)))
+    assert stack.standing() == declared(pools(a=2, b=1))
+
+    stack.cloud.control.mend()
+    assert not stack.up(wanted).failed
+    assert stack.standing() == declared(wanted)
+
+
+def test_a_vm_that_cannot_be_deleted_for_its_replacement_stands_and_others_are_made(stack: Stack) -> None:
+    stack.up(pools(a=1))
+    stack.cloud.control.fail("error", code=403, message="not yours", name="a-*", method="*.delete")
+    run = stack.up(larger(a=1) | pools(b=1))
+    assert vms(run, Status.FAILED) == {"a-us-west4-a-0": Op.REPLACE}
+    assert vms(run, Status.DONE) == {"b-us-west4-a-0": Op.CREATE}
+    assert stack.standing() == declared(pools(a=1, b=1))
