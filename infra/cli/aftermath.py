@@ -5,14 +5,14 @@ Neither keeps the other from being done: what could not be done is a problem tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
 from infra.cli.render.console import show
-from infra.cli.render.pools import pools_table, registries_line
+from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError
@@ -44,7 +44,7 @@ class Aftermath:
         if self.published is not None:
             session.say(Text(manifest_line(self.published), style="dim"))
         session.say("")
-        show(session.console, pools_table(self.pools))
+        show_pools(session, self.pools)
         if self.registries:
             session.say("")
             session.say(registries_line(self.registries))
@@ -74,6 +74,14 @@ def look_after(stack: Declared, endpoint: str | None) -> Aftermath:
     return Aftermath(
         config=config, pools=pool_states(capacity(config), listing), published=published, problems=tuple(problems)
     )
+
+
+def show_pools(session: Session, pools: Sequence[PoolState]) -> None:
+    """The table of pools, and below it what VMs that have ended need."""
+    show(session.console, pools_table(pools))
+    if ended := [name for pool in pools for name in pool.ended]:
+        session.say("")
+        session.say(ended_line(session.request.stack, ended))
 
 
 def manifest_line(published: Published) -> str:

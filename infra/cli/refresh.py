@@ -6,11 +6,11 @@ import click
 from rich.text import Text
 
 from infra.cli import options
+from infra.cli.aftermath import show_pools
 from infra.cli.documents import run_document
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, show
-from infra.cli.render.outcome import drift
-from infra.cli.render.pools import pools_table
+from infra.cli.render.console import machines, people
+from infra.cli.render.outcome import drift, without_services_own
 from infra.cli.render.progress import Progress
 from infra.cli.session import declared, interruptible, open_session
 from infra.engines.protocol import CloudName, EngineName
@@ -38,7 +38,9 @@ def command(
 ) -> None:
     """Read every resource of the state from its cloud and record what it says. Nothing in the cloud is changed.
 
-    A preempted VM is no difference here, it still exists: the table of pools shows it.
+    What differs from the state is told, the state of a VM too (READY -> PREEMPTED), and what is gone. A new etag or
+    fingerprint alone is no difference. A preempted VM still exists, so that up alone does not make it again: the line
+    below the table of pools says how.
     """
     config = declared(stack).config
     session = open_session(
@@ -46,14 +48,14 @@ def command(
     )
     session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
     with interruptible(stack, "refresh"), Progress(session.console, lines=False) as progress:
-        run = session.engine().refresh(progress)
+        run = without_services_own(session.engine().refresh(progress))
         seconds = progress.seconds
     for line in drift(run, seconds):
         session.say(line)
     listing = list_nodes(config, session.endpoint)
     pools = pool_states(capacity(config), listing)
     session.say(Text())
-    show(session.console, pools_table(pools))
+    show_pools(session, pools)
     code = FAILED if run.failed or listing.silent else 0
     if as_json:
         machines(run_document(run, seconds=seconds, code=code) | {"pools": [pool.to_json() for pool in pools]})

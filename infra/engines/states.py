@@ -20,6 +20,8 @@ from infra.model.schema import StackConfig
 READY = "READY"
 MISSING = "MISSING"
 """Said of a declared slice that its zone does not list; no state of the TPU API."""
+ENDED = frozenset(("PREEMPTED", "TERMINATED", "STOPPED"))
+"""States in which a node is listed, gives no capacity, and stays so until somebody acts."""
 UNKNOWN = "UNKNOWN"
 """Said of slices whose zone did not answer."""
 
@@ -29,11 +31,12 @@ NodeStates = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolState:
-    """The declared slices of one place, and how many stand in which state."""
+    """The declared slices of one place, and how many stand in which state. ended: names of those in `ENDED`."""
 
     place: Place
     slices: int
     states: Mapping[str, int]
+    ended: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> int:
@@ -75,7 +78,7 @@ class Listing:
 
 def pool_states(rows: Iterable[CapacityRow], listing: Listing) -> tuple[PoolState, ...]:
     """Each declared pool and zone, those with no slices too."""
-    return tuple(PoolState(place=_place(row), slices=row.slices, states=_states(row, listing)) for row in rows)
+    return tuple(_pool_state(row, listing) for row in rows)
 
 
 def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
@@ -108,11 +111,12 @@ def _nodes(api: Any, parent: str) -> NodeStates:
     return found
 
 
-def _states(row: CapacityRow, listing: Listing) -> dict[str, int]:
-    if row.zone not in listing.nodes:
-        return {UNKNOWN: row.slices} if row.slices else {}
-    nodes = listing.nodes[row.zone]
-    return dict(Counter(nodes.get(vm_name(row.pool, row.zone, index), MISSING) for index in range(row.slices)))
+def _pool_state(row: CapacityRow, listing: Listing) -> PoolState:
+    names = [vm_name(row.pool, row.zone, index) for index in range(row.slices)]
+    nodes = listing.nodes.get(row.zone, dict.fromkeys(names, UNKNOWN))
+    states = {name: nodes.get(name, MISSING) for name in names}
+    ended = tuple(name for name, state in states.items() if state in ENDED)
+    return PoolState(place=_place(row), slices=row.slices, states=Counter(states.values()), ended=ended)
 
 
 def _place(row: CapacityRow) -> Place:

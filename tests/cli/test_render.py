@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from infra.cli.render.outcome import drift, outcome
+from infra.cli.render.outcome import drift, outcome, without_services_own
 from infra.cli.render.plan import describe
-from infra.cli.render.pools import pools_table, registries_line
+from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.render.progress import Progress
 from infra.engines.states import PoolState
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
@@ -171,7 +171,8 @@ def test_a_refresh_tells_what_differs_and_what_is_gone() -> None:
     grant = plans.other(Op.UPDATE, plans.REPOSITORY, "grant", diff={"etag": plans.changed("a", "b")})
     label = plans.vm(Op.UPDATE, "tpu-ci", "us-west4-a", 0, diff={"labels.owner": plans.changed("ml", "x")})
     run = plans.plan(grant, label, plans.vm(Op.DELETE, "tpu-ci", "us-west4-a", 1), *plans.UNCHANGED.steps)
-    assert _printed(drift(run, 1.0)) == (
+    assert without_services_own(run).summary["same"] == 3
+    assert _printed(drift(without_services_own(run), 1.0)) == (
         "~ tpu-ci-us-west4-a-0 (tpu.V2Vm)\n"
         "    labels.owner: ml -> x\n"
         "- tpu-ci-us-west4-a-1 (tpu.V2Vm) is gone\n"
@@ -210,6 +211,23 @@ def test_the_pools_table_uses_a_wider_terminal() -> None:
 
 def test_a_stack_without_pools_has_an_empty_table() -> None:
     assert "all pools" in _printed([pools_table(())])
+
+
+def test_a_preempted_vm_is_told_with_the_commands_that_make_it_again() -> None:
+    assert str(ended_line("ci", ["tpu-ci-us-west4-a-1"])) == (
+        "tpu-ci-us-west4-a-1 gives no capacity until somebody makes it again; up alone sees nothing to do: "
+        "./tidepool destroy ci --target '**::tpu-ci-us-west4-a-1', then ./tidepool up ci"
+    )
+    many = str(ended_line("ci", [f"vm-{index}" for index in range(5)]))
+    assert many.startswith("5 VMs give no capacity until somebody makes them again")
+    assert "--target '**::vm-2' (and 2 more, one --target each), then" in many
+
+
+def test_a_state_that_changed_is_told_as_a_difference() -> None:
+    state = plans.vm(Op.UPDATE, "tpu-ci", "us-west4-a", 0, diff={"state": plans.changed("READY", "PREEMPTED")})
+    said = _printed(drift(without_services_own(plans.plan(state)), 1.0))
+    assert "state: READY -> PREEMPTED" in said
+    assert "1 differ, 0 gone" in said
 
 
 def test_the_registries_are_told_by_region() -> None:

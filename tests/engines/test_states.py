@@ -104,3 +104,9 @@ def test_missing_credentials_silence_every_zone(monkeypatch: pytest.MonkeyPatch)
     listing = list_nodes(_config(), None)
     assert listing.nodes == {}
     assert set(listing.silent) == {"us-west4-a", "europe-west4-b"}
+
+
+def test_vms_that_are_listed_and_give_no_capacity_are_named() -> None:
+    nodes = {"ci-us-west4-a-0": "PREEMPTED", "ci-us-west4-a-1": "READY", "ci-us-west4-a-2": "TERMINATED"}
+    (state,) = pool_states([_row(4)], Listing(nodes={"us-west4-a": nodes}, silent={}))
+    assert state.ended == ("ci-us-west4-a-0", "ci-us-west4-a-2")

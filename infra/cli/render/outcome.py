@@ -46,7 +46,7 @@ SERVICES_OWN = ("etag", "fingerprint", "metadataFingerprint", "effectiveLabels",
 def drift(run: Plan, seconds: float) -> Iterator[Text]:
     """The lines that end a refresh: what the cloud has otherwise than the state had, and what is gone."""
     gone = [step for step in run.steps if step.op is Op.DELETE]
-    differing = [step for step in map(_without_services_own, run.steps) if step.op is Op.UPDATE and step.diff]
+    differing = [step for step in run.steps if step.op is Op.UPDATE]
     for step in sorted((*gone, *differing), key=lambda step: (step.type, step.name)):
         what = f"{step.name} ({short_type(step.type)})"
         if step.op is Op.DELETE:
@@ -60,9 +60,16 @@ def drift(run: Plan, seconds: float) -> Iterator[Text]:
     yield from _errors(run)
 
 
-def _without_services_own(step: Step) -> Step:
+def without_services_own(run: Plan) -> Plan:
+    """A refresh in which a resource with nothing but a new etag and its like is as it was."""
+    return replace(run, steps=tuple(_own_differences(step) for step in run.steps))
+
+
+def _own_differences(step: Step) -> Step:
+    if step.op is not Op.UPDATE:
+        return step
     diff = {path: each for path, each in step.diff.items() if path.partition(".")[0] not in SERVICES_OWN}
-    return replace(step, diff=diff)
+    return replace(step, op=Op.UPDATE if diff else Op.SAME, diff=diff)
 
 
 def _errors(run: Plan) -> Iterator[Text]:
