@@ -8,6 +8,7 @@ from infra.cli import options
 from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED, Failure
+from infra.cli.judgement import findings_document, judged
 from infra.cli.preview import planned
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
@@ -19,6 +20,7 @@ from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
+from infra.rules.book import stops
 
 
 @click.command(name="up", short_help="Make the cloud as the stack file says.")
@@ -48,7 +50,8 @@ def command(
     same confirmation. One pool's failure keeps no other from being applied; the next run does only what is missing.
 
     The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
-    Exit code 0 when all is done, 1 when something failed, 2 when the stack file is invalid and nothing was changed.
+    Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
+    invalid and nothing was changed.
     """
     wanted = declared(stack)
     session = open_session(
@@ -61,10 +64,13 @@ def command(
         refresh=refresh,
     )
     plan, order = planned(session, wanted)
+    found = judged(plan, wanted, session.console)
     rows = capacity(wanted.config)
-    if plan.failed:
+    if plan.failed or stops(found):
         if as_json:
-            machines(plan_document(plan, rows, order) | {"exit": FAILED})
+            machines(plan_document(plan, rows, order) | findings_document(found) | {"exit": FAILED})
+        elif found:
+            session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
         ctx.exit(FAILED)
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
     if declared(stack) != wanted:
@@ -76,7 +82,8 @@ def command(
     after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
-        machines(run_document(run, rows, order, seconds=seconds, code=code) | after.to_json())
+        document = run_document(run, rows, order, seconds=seconds, code=code)
+        machines(document | findings_document(found) | after.to_json())
     ctx.exit(code)
 
 
