@@ -33,6 +33,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         base_siblings=siblings[0],
         head_siblings=siblings[1],
         exists_before=base is not None,
+        exists_after=head is not None,
         sections=sections,
         places=places,
         order=order,

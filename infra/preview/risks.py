@@ -30,6 +30,7 @@ class Edit:
     base_siblings: tuple[StackConfig, ...]
     head_siblings: tuple[StackConfig, ...]
     exists_before: bool
+    exists_after: bool
     sections: tuple[str, ...]
     places: tuple[PlaceChange, ...]
     order: Phases
@@ -73,7 +74,7 @@ def _vms_said(names: Sequence[str]) -> str:
 def _busy(names: Sequence[str], edit: Edit) -> str:
     busy = edit.facts.busy
     if busy is None:
-        return "; busy runners: not known"
+        return ""  # said once for all of them
     at_work = [f"{name} ({busy[name]})" for name in names if name in busy]
     return f"; busy: {', '.join(at_work)}" if at_work else "; none is busy"
 
@@ -161,11 +162,10 @@ def _protection(edit: Edit) -> Iterator[Risk]:
     """
     if not edit.exists_before:
         return
-    for what, name in _dropped(edit.base, edit.head):
-        subject = f"{what} {name}"
-        says = f"{subject} is dropped from the file; it is protected, and what it holds would be lost"
+    for subject in _dropped(edit.base, edit.head):
+        says = f"{subject} leaves the file: what it holds would be lost"
         yield Risk(kind=RiskKind.PROTECTION, subject=subject, says=says)
-        says = f"`up` refuses to delete {subject} while it is protected; put it back, or unprotect it first"
+        says = f"`up` refuses to delete {subject}, which is protected: put it back, or unprotect it first"
         yield Risk(kind=RiskKind.UNAPPLIABLE, subject=subject, says=says)
     known = set(edit.base.exceptions)
     for exception in edit.head.exceptions:
@@ -175,25 +175,35 @@ def _protection(edit: Edit) -> Iterator[Risk]:
             yield Risk(kind=RiskKind.PROTECTION, subject=f"rule {exception.rule}", says=says)
 
 
-def _dropped(base: StackConfig, head: StackConfig) -> Iterator[tuple[str, str]]:
-    if base.project != head.project:
-        yield "project", base.project
-        return
+def _dropped(base: StackConfig, head: StackConfig) -> Iterator[str]:
     if base.bucket != head.bucket:
-        yield "bucket", base.bucket.name
+        yield f"bucket {base.bucket.name}"
     for name in sorted({each.name for each in base.secrets} - {each.name for each in head.secrets}):
-        yield "secret", name
+        yield f"secret {name}"
     regions, repositories = _registries(base)
     kept_regions, kept_repositories = _registries(head)
     for region in sorted(regions - kept_regions):
-        yield "registries of region", region
+        yield f"registry region {region}"
     for repository in sorted(repositories - kept_repositories):
-        yield "repository", repository
+        yield f"repository {repository}"
 
 
 def _registries(config: StackConfig) -> tuple[set[str], set[str]]:
     own = config.registries
     return (set(own.regions), {each.name for each in own.repositories}) if own else (set(), set())
+
+
+def _moved(edit: Edit) -> Iterator[Risk]:
+    """Edits that no `up` follows: its engine knows neither another project's resources nor a stack without a file."""
+    was, becomes = edit.base.project, edit.head.project
+    if was != becomes:
+        says = f"the stack moves from project {was} to {becomes}: all of it is made anew there, and `up` refuses to "
+        says += f"delete what is protected in {was}"
+        yield Risk(kind=RiskKind.UNAPPLIABLE, subject=f"project {was}", says=says)
+    if not edit.exists_after:
+        says = f"without its file no `up` deletes what {edit.head.stack} made: `./tidepool destroy {edit.head.stack}` "
+        says += "comes first"
+        yield Risk(kind=RiskKind.UNAPPLIABLE, subject=f"stack {edit.head.stack}", says=says)
 
 
 def _never_made(edit: Edit) -> Iterator[Risk]:
@@ -213,4 +223,4 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _labels, _freezes, _trust, _protection, _never_made, _not_known)
+_JUDGES = (_vms, _labels, _freezes, _trust, _protection, _moved, _never_made, _not_known)

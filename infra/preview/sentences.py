@@ -26,6 +26,8 @@ from infra.preview.meaning import (
 )
 from infra.preview.words import ranges, vms
 
+_NAMES_SHOWN = 12
+
 
 def headline(meaning: Meaning) -> str:
     """The whole in a line: `ci: 3 of 3 pools change, 31 -> 26 VMs, 100 -> 100 chips, ...`."""
@@ -143,12 +145,17 @@ def money_notes(money: Money) -> Iterator[str]:
         said += f" (no published price: {', '.join(money.unpriced)})"
     yield said
     if money.sunk:
-        yield f"sunk, since reserved chips are paid whether used or not: {', '.join(money.sunk)}"
+        yield f"sunk, since reserved chips are paid whether used or not: {_some(money.sunk)}"
     if money.budget is not None:
         yield f"budget: {dollars(money.budget)} a month"
     yield f"list prices of {money.as_of}, {money.source}; a month has {money.hours_per_month} hours"
     if not money.windows_known:
         yield f"nightly windows: {NOT_KNOWN}, so every pool counts {money.hours_per_month} hours"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{', '.join(names[:_NAMES_SHOWN])}{more}"
 
 
 def risk_line(risk: Risk) -> str:
