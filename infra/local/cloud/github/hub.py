@@ -135,6 +135,9 @@ class Hub:
 
     def _ask(self, request: Request, user: User, ids: Mapping[str, str]) -> Ask:
         body = media.parsed_json(request.data)
+        if isinstance(body, list):
+            # GitHub takes labels as a bare array too, and its clients send them so.
+            body = {"labels": body}
         if not isinstance(body, dict | None):
             raise GitHubError(400, "Body should be a JSON object")
         repo = f"{ids['owner']}/{ids['name']}" if "owner" in ids else ""

@@ -1,0 +1,161 @@
+"""One issue a stack that tells how the cloud differs from the state, updated in place and closed when nothing differs.
+
+Owns what counts as drift in a refreshed plan, its fingerprint and the life of the issue. The issue names resources and
+the properties that differ, never their values: an issue is read by more people than a plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from github.Issue import Issue
+from pydantic import BaseModel, ValidationError
+
+from infra.github import labels
+from infra.github.client import Place, failures_told
+from infra.preview.markup import code, table
+
+LABEL = "tidepool-drift"
+_LOOK = labels.Look("5319e7", "The cloud differs from what a stack recorded")
+_TOLD, _PATHS = 100, 5
+"""Resources and, of each, properties that are named: with the longest of names the issue stays below GitHub's limit."""
+_QUIET = frozenset({"same", "read"})
+
+
+class PlanError(Exception):
+    """A plan from which nothing can be said of drift."""
+
+
+class _Step(BaseModel):
+    op: str
+    urn: str
+    type: str
+    name: str
+    diff: dict[str, Any]
+
+
+class _Plan(BaseModel):
+    stack: str
+    steps: tuple[_Step, ...]
+    exit: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Difference:
+    """One resource that is not as it was recorded. paths: its properties that differ."""
+
+    op: str
+    type: str
+    name: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """fingerprint: the same for the same differences, values included; empty for none."""
+
+    stack: str
+    differences: tuple[Difference, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of the issue; `number` is None where none was needed."""
+
+    outcome: Literal["created", "updated", "reopened", "unchanged", "closed", "clean"]
+    number: int | None
+
+
+def drift_of(stack: str, plan: Any) -> Drift:
+    """What differs, by the JSON of `preview --refresh`. Raises PlanError for a plan that is another's or failed."""
+    try:
+        document = _Plan.model_validate(plan)
+    except ValidationError as wrong:
+        raise PlanError(f"not the JSON of a preview, in {wrong.error_count()} places") from None
+    if document.stack != stack:
+        raise PlanError(f"the plan is that of {document.stack}, not of {stack}")
+    if document.exit != 0:
+        raise PlanError("the plan could not be made, so nothing is known of drift")
+    steps = [step for step in document.steps if step.op not in _QUIET]
+    found = sorted(Difference(step.op, step.type, step.name, tuple(sorted(step.diff))) for step in steps)
+    seen = sorted((step.op, step.urn, json.dumps(step.diff, sort_keys=True)) for step in steps)
+    digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16] if seen else ""
+    return Drift(stack, tuple(found), digest)
+
+
+def tell(place: Place, drift: Drift) -> Told:
+    """Let the stack's issue say this drift: created once, edited where the drift is another, reopened, closed."""
+    with failures_told(f"telling the drift of {drift.stack}"):
+        known = _ours(place, drift.stack)
+        for extra in known[1:]:
+            if extra.state == "open":
+                extra.edit(state="closed", state_reason="not_planned")
+        if not drift.differences:
+            return _close(known)
+        if not known:
+            labels.make(place, LABEL, _LOOK)
+            made = place.repository.create_issue(_title(drift), body=_body(drift), labels=[LABEL])
+            return Told("created", made.number)
+        return _update(known[0], drift)
+
+
+def _close(known: list[Issue]) -> Told:
+    if not known or known[0].state == "closed":
+        return Told("clean", known[0].number if known else None)
+    known[0].edit(state="closed", state_reason="completed")
+    return Told("closed", known[0].number)
+
+
+def _update(issue: Issue, drift: Drift) -> Told:
+    if issue.state == "open" and issue.body == _body(drift):
+        return Told("unchanged", issue.number)
+    outcome = "updated" if issue.state == "open" else "reopened"
+    issue.edit(title=_title(drift), body=_body(drift), state="open")
+    return Told(outcome, issue.number)
+
+
+def _ours(place: Place, stack: str) -> list[Issue]:
+    """Our issues of a stack: an open one first, then the newest, so that what is reopened is what people saw last."""
+    marker = _marker(stack)
+    found = [
+        issue
+        for issue in place.repository.get_issues(state="all", labels=[LABEL])
+        if issue.pull_request is None and issue.user.login == place.me and (issue.body or "").startswith(marker)
+    ]
+    return sorted(found, key=lambda issue: (issue.state != "open", -issue.number))
+
+
+def _marker(stack: str) -> str:
+    return f"<!-- tidepool:drift:{stack} "
+
+
+def _title(drift: Drift) -> str:
+    count = len(drift.differences)
+    return f"Drift in {drift.stack}: {count} {'resource differs' if count == 1 else 'resources differ'}"
+
+
+def _body(drift: Drift) -> str:
+    lines = [
+        f"{_marker(drift.stack)}{drift.fingerprint} -->",
+        f"The cloud is not as the stack {code(drift.stack)} recorded it (fingerprint {code(drift.fingerprint)}).",
+        "",
+        *table(("To get back", "Resource", "Type", "Differs in"), map(_row, drift.differences[:_TOLD])),
+    ]
+    more = len(drift.differences) - _TOLD
+    lines += ["", f"... and {more:,} more"] if more > 0 else []
+    advice = (
+        f"`./tidepool preview {drift.stack} --refresh` shows the values; `./tidepool up {drift.stack}` makes the cloud"
+        f" as declared, `./tidepool refresh {drift.stack}` takes its values over. This issue follows the drift and"
+        " closes by itself."
+    )
+    return "\n".join([*lines, "", advice])
+
+
+def _row(each: Difference) -> tuple[str, ...]:
+    paths = [code(path) for path in each.paths[:_PATHS]]
+    more = len(each.paths) - _PATHS
+    return each.op, code(each.name), code(each.type), ", ".join(paths + [f"{more} more"] * (more > 0)) or "-"

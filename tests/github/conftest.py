@@ -1,0 +1,23 @@
+"""The local GitHub with a repository in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab_repository import FORK, REPO, SHA, TOKEN, Lab
+
+from infra.github.client import WORKFLOW_LOGIN
+from infra.local.cloud.github.control import GitHubControl
+from infra.local.cloud.testing import running_cloud
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    with running_cloud() as cloud:
+        control = GitHubControl(cloud.url)
+        permissions = {"pull-requests": "write", "issues": "write"}
+        control.add_token(TOKEN, WORKFLOW_LOGIN, app=True, permissions=permissions)
+        control.add_repository(REPO)
+        control.add_repository(FORK, fork=True)
+        yield Lab(control, control.open_pull(REPO, branch="edit", sha=SHA))

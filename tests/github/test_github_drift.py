@@ -1,0 +1,136 @@
+"""One issue a stack that follows its drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lab_repository import REPO, SHA, Lab
+
+from infra.github import drift
+from infra.github.client import WORKFLOW_LOGIN, connect
+from infra.github.drift import PlanError, Told, drift_of
+
+
+def step(name: str = "tpu-ci-0", *, op: str = "update", **diff: Any) -> dict[str, Any]:
+    changes = {path: {"kind": "update", "before": 1, "after": after, "replaces": False} for path, after in diff.items()}
+    return {"op": op, "urn": f"urn:{name}", "type": "gcp:tpu/v2Vm:V2Vm", "name": name, "diff": changes}
+
+
+def plan(*steps: dict[str, Any], stack: str = "ci", code: int = 0) -> dict[str, Any]:
+    return {"stack": stack, "steps": [step("quiet", op="same"), *steps], "exit": code}
+
+
+def tell(lab: Lab, *steps: dict[str, Any], stack: str = "ci") -> Told:
+    return drift.tell(lab.place(), drift_of(stack, plan(*steps, stack=stack)))
+
+
+def issue(lab: Lab, told: Told) -> Any:
+    assert told.number is not None
+    return lab.place().repository.get_issue(told.number)
+
+
+def test_nothing_to_tell_makes_no_issue(lab: Lab) -> None:
+    assert tell(lab) == Told("clean", None)
+    assert lab.writes() == []
+
+
+def test_drift_is_told_by_resource_and_property_and_never_by_value(lab: Lab) -> None:
+    told = tell(lab, step(labels="a-value-nobody-should-see"))
+    found = issue(lab, told)
+    assert told.outcome == "created"
+    assert found.title == "Drift in ci: 1 resource differs"
+    assert "| update | `tpu-ci-0` | `gcp:tpu/v2Vm:V2Vm` | `labels` |" in found.body
+    assert "a-value" not in found.body
+    assert [label.name for label in found.labels] == [drift.LABEL]
+
+
+def test_the_same_drift_is_not_told_again(lab: Lab) -> None:
+    first = tell(lab, step(labels=2))
+    before = len(lab.writes())
+    assert tell(lab, step(labels=2)) == Told("unchanged", first.number)
+    assert len(lab.writes()) == before
+
+
+def test_another_value_is_another_fingerprint_and_edits_the_same_issue(lab: Lab) -> None:
+    first = tell(lab, step(labels=2))
+    body = issue(lab, first).body
+    assert tell(lab, step(labels=3)) == Told("updated", first.number)
+    assert issue(lab, first).body != body
+
+
+def test_the_issue_closes_when_clean_and_is_reopened(lab: Lab) -> None:
+    first = tell(lab, step(labels=2))
+    assert tell(lab) == Told("closed", first.number)
+    assert issue(lab, first).state == "closed"
+    assert tell(lab) == Told("clean", first.number)
+    assert tell(lab, step(labels=2)) == Told("reopened", first.number)
+    assert issue(lab, first).state == "open"
+
+
+def test_every_stack_has_its_own_issue(lab: Lab) -> None:
+    ci, training = tell(lab, step(labels=2)), tell(lab, step(labels=2), stack="training")
+    assert ci.number != training.number
+    assert tell(lab, stack="training").outcome == "closed"
+    assert issue(lab, ci).state == "open"
+
+
+def test_a_stack_whose_name_begins_like_anothers_is_not_mistaken_for_it(lab: Lab) -> None:
+    longer = tell(lab, step(labels=2), stack="ci-two")
+    assert tell(lab, stack="ci") == Told("clean", None)
+    assert issue(lab, longer).state == "open"
+
+
+def test_it_is_found_past_the_first_pages(lab: Lab) -> None:
+    first = tell(lab, step(labels=2))
+    for index in range(120):
+        lab.control.open_pull(REPO, branch=f"b{index}", sha=SHA, labels=[drift.LABEL])
+    assert tell(lab, step(labels=3)) == Told("updated", first.number)
+
+
+def test_a_strangers_issue_with_our_marker_is_left_alone(lab: Lab) -> None:
+    lab.control.add_token("eve", "eve")
+    eve = connect(api=lab.control.api, repository=REPO, token="eve")
+    forged = drift.tell(eve, drift_of("ci", plan(step(labels=2))))
+    assert tell(lab, step(labels=2)).number != forged.number
+    tell(lab)
+    assert issue(lab, forged).state == "open"
+
+
+def test_of_two_open_issues_of_ours_one_stays(lab: Lab) -> None:
+    first = tell(lab, step(labels=2))
+    twin = lab.place().repository.create_issue("Drift", body=issue(lab, first).body, labels=[drift.LABEL])
+    told = tell(lab, step(labels=2))
+    assert told == Told("unchanged", twin.number)
+    assert issue(lab, first).state == "closed"
+    assert {each.user.login for each in lab.place().repository.get_issues()} >= {WORKFLOW_LOGIN}
+
+
+def test_ten_thousand_differences_fit_in_one_issue(lab: Lab) -> None:
+    paths: dict[str, Any] = {f"{'path' * 15}{number}": 2 for number in range(9)}
+    steps = [
+        step(f"{'long-name-' * 6}{index:05d}") | step(**paths) | {"urn": f"urn:{index}"} for index in range(10_000)
+    ]
+    steps = [each | {"name": f"{'long-name-' * 6}{index:05d}"} for index, each in enumerate(steps)]
+    found = issue(lab, tell(lab, *steps))
+    assert len(found.body) <= 65_536
+    assert "9,900 more" in found.body
+
+
+def test_equal_plans_have_equal_fingerprints_whatever_their_order() -> None:
+    one, two = step("a", labels=2), step("b", labels=2)
+    assert drift_of("ci", plan(one, two)) == drift_of("ci", plan(two, one))
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (plan(stack="other"), "not of ci"),
+        (plan(code=1), "could not be made"),
+        ({"stack": "ci"}, "not the JSON"),
+        ([], "not the JSON"),
+    ],
+)
+def test_a_plan_that_proves_nothing_closes_nothing(document: Any, said: str) -> None:
+    with pytest.raises(PlanError, match=said):
+        drift_of("ci", document)

@@ -1,0 +1,73 @@
+"""The labels that say what an edit does to capacity."""
+
+from __future__ import annotations
+
+import pytest
+from lab_repository import REPO, Lab
+from meanings import LARGE, SMALL, meaning, stack
+
+from infra.github import labels
+
+
+def put(lab: Lab, *wanted: labels.Label) -> None:
+    place = lab.place()
+    labels.put(place, lab.pull_request(place), frozenset(wanted))
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (stack(one=(SMALL, 3)), {"capacity-up"}),
+        (stack(one=(SMALL, 1)), {"capacity-down"}),
+        (stack(one=(SMALL, 1), two=(SMALL, 3)), {"capacity-up", "capacity-down"}),
+        (stack(one=(LARGE, 1)), {"replaces-vms"}),
+        (stack().replace("owner: lab", "owner: other"), set()),
+        (stack(), {"no-change"}),
+    ],
+)
+def test_the_labels_say_which_way_each_pool_goes(head: str, expected: set[str]) -> None:
+    assert labels.wanted([meaning(head)]) == expected
+
+
+def test_no_change_is_told_only_where_no_stack_changes() -> None:
+    same, more = meaning(stack()), meaning(stack(one=(SMALL, 3)))
+    assert labels.wanted([same, same]) == {"no-change"}
+    assert labels.wanted([same, more]) == {"capacity-up"}
+
+
+def test_ours_are_exactly_those_and_others_stay(lab: Lab) -> None:
+    place = lab.place()
+    lab.pull_request(place).add_to_labels("bug", "no-change", "capacity-down")
+    put(lab, "capacity-up", "capacity-down")
+    assert lab.labels() == ["bug", "capacity-down", "capacity-up"]
+    put(lab)
+    assert lab.labels() == ["bug"]
+
+
+def test_the_second_time_nothing_is_written(lab: Lab) -> None:
+    put(lab, "capacity-up")
+    before = len(lab.writes())
+    put(lab, "capacity-up")
+    assert len(lab.writes()) == before
+
+
+def test_a_label_that_people_painted_keeps_its_colour(lab: Lab) -> None:
+    place = lab.place()
+    place.repository.create_label("capacity-up", "123456")
+    put(lab, "capacity-up", "replaces-vms")
+    assert place.repository.get_label("capacity-up").color == "123456"
+    assert place.repository.get_label("replaces-vms").description == "VMs are deleted and made again"
+
+
+def test_a_label_that_somebody_takes_off_at_the_same_time_is_no_failure(lab: Lab) -> None:
+    place = lab.place()
+    pull = lab.pull_request(place)
+    pull.add_to_labels("no-change")
+    lab.control.fail("error", method="github.remove_issue_label", code=404, count=1)
+    labels.put(place, pull, frozenset())
+
+
+def test_labels_are_set_through_gateway_errors(lab: Lab) -> None:
+    lab.control.fail("error", method="github.*label*", project=REPO, code=502, count=3)
+    put(lab, "capacity-up")
+    assert lab.labels() == ["capacity-up"]

@@ -1,0 +1,191 @@
+"""One comment on a pull request, whatever goes on around it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from lab_repository import REPO, SHA, TOKEN, Lab
+
+from infra.github import pulls, sticky
+from infra.github.client import WORKFLOW_LOGIN, Pace, PostError, connect
+from infra.github.sticky import MARKER, Posted
+
+IMPATIENT = Pace(between_requests=0, between_writes=0, backoff=0, retries=2)
+
+
+def post(lab: Lab, text: str) -> Posted:
+    place = lab.place()
+    return sticky.post(place, lab.pull_request(place), text)
+
+
+def ours(lab: Lab) -> list[str]:
+    return [body for author, body in lab.comments() if author == WORKFLOW_LOGIN]
+
+
+def test_the_first_post_creates_and_the_next_edits_in_place(lab: Lab) -> None:
+    first = post(lab, "one")
+    second = post(lab, "two")
+    assert (first.outcome, second.outcome) == ("created", "edited")
+    assert second.comment == first.comment
+    assert ours(lab) == [f"{MARKER}\ntwo"]
+
+
+def test_the_same_text_is_not_written_again(lab: Lab) -> None:
+    post(lab, "one")
+    before = len(lab.writes())
+    assert post(lab, "one").outcome == "unchanged"
+    assert len(lab.writes()) == before
+
+
+def test_it_is_found_past_the_first_pages(lab: Lab) -> None:
+    lab.chatter(150)
+    first = post(lab, "one")
+    lab.chatter(150)
+    assert post(lab, "two").comment == first.comment
+    assert len(ours(lab)) == 1
+
+
+def test_a_strangers_comment_with_our_marker_is_neither_taken_nor_touched(lab: Lab) -> None:
+    forged = f"{MARKER}\nall is well"
+    lab.control.add_comments(REPO, lab.pull, "eve", [forged])
+    assert post(lab, "one").outcome == "created"
+    assert ("eve", forged) in lab.comments()
+
+
+def test_our_other_comments_are_not_touched(lab: Lab) -> None:
+    lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, ["tests passed", f"I quote: {MARKER}"])
+    post(lab, "one")
+    assert len(ours(lab)) == 3
+
+
+def test_of_several_of_ours_the_oldest_stays(lab: Lab) -> None:
+    ids = lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, [f"{MARKER}\nold"] * 3)
+    assert post(lab, "new") == Posted("edited", ids[0], removed=2)
+    assert ours(lab) == [f"{MARKER}\nnew"]
+
+
+def test_two_jobs_at_once_leave_one_comment(lab: Lab) -> None:
+    ready, failures = threading.Barrier(2), []
+
+    def job(text: str) -> None:
+        place = lab.place()
+        pull = lab.pull_request(place)
+        ready.wait()
+        try:
+            sticky.post(place, pull, text)
+        except Exception as failure:  # noqa: BLE001 - told by the assertion below
+            failures.append(failure)
+
+    jobs = [threading.Thread(target=job, args=[text]) for text in ("one", "two")]
+    for each in jobs:
+        each.start()
+    for each in jobs:
+        each.join()
+    assert failures == []
+    assert len(ours(lab)) == 1
+
+
+def test_a_job_that_was_overtaken_between_looking_and_creating_leaves_one_comment(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = lab.place()
+    pull = lab.pull_request(place)
+    create = pull.create_issue_comment
+
+    def overtaken(body: str) -> Any:
+        lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, [f"{MARKER}\nfrom the other job"])
+        return create(body)
+
+    monkeypatch.setattr(pull, "create_issue_comment", overtaken)
+    assert sticky.post(place, pull, "mine").removed == 1
+    assert ours(lab) == [f"{MARKER}\nmine"]
+
+
+def test_an_answer_lost_after_the_comment_was_made_is_said_and_the_next_run_makes_no_second(lab: Lab) -> None:
+    lab.control.fail("lost", method="github.create_comment", count=1)
+    with pytest.raises(PostError, match="run the same command again"):
+        post(lab, "one")
+    assert post(lab, "one").outcome == "unchanged"
+    assert ours(lab) == [f"{MARKER}\none"]
+
+
+@pytest.mark.parametrize("code", [502, 503, 403, 429])
+def test_gateway_errors_and_rate_limits_are_waited_out(lab: Lab, code: int) -> None:
+    for method in ("list_comments", "create_comment"):
+        lab.control.fail("error", method=f"github.{method}", code=code, count=2)
+    assert post(lab, "one").outcome == "created"
+    lab.control.fail("error", method="github.edit_comment", code=code, count=2)
+    assert post(lab, "two").outcome == "edited"
+    assert ours(lab) == [f"{MARKER}\ntwo"]
+
+
+def test_a_used_up_rate_that_lasts_too_long_is_said(lab: Lab) -> None:
+    place = lab.place()
+    pull = lab.pull_request(place)
+    # The client counts in real time, the cloud's clock stands in 2026; a century covers the difference.
+    lab.control.leave(TOKEN, 0, reset_in=100 * 365 * 86400.0)
+    with pytest.raises(PostError, match="rate limit"):
+        sticky.post(place, pull, "one")
+
+
+def test_a_gateway_that_stays_broken_is_said_in_one_sentence(lab: Lab) -> None:
+    place = connect(api=lab.control.api, repository=REPO, token=TOKEN, pace=IMPATIENT)
+    pull = lab.pull_request(place)
+    lab.control.fail("error", method="github.list_comments", code=502)
+    with pytest.raises(PostError, match=f"writing the comment of pull request {lab.pull}: "):
+        sticky.post(place, pull, "one")
+
+
+def test_a_comment_too_long_for_github_is_not_sent(lab: Lab) -> None:
+    with pytest.raises(ValueError, match="65,536"):
+        post(lab, "x" * 65_536)
+    assert lab.writes() == []
+
+
+def test_a_person_posts_under_their_own_name(lab: Lab) -> None:
+    lab.control.add_token("person", "octo")
+    place = connect(api=lab.control.api, repository=REPO, token="person")
+    assert place.me == "octo"
+
+
+def test_a_token_is_never_sent_in_clear_to_another_machine() -> None:
+    with pytest.raises(PostError, match="https"):
+        connect(api="http://github.example", repository=REPO, token=TOKEN)
+
+
+def test_a_wrong_token_is_said(lab: Lab) -> None:
+    with pytest.raises(PostError, match="GITHUB_TOKEN is not valid"):
+        connect(api=lab.control.api, repository=REPO, token="guess")
+
+
+def test_a_missing_permission_is_said(lab: Lab) -> None:
+    lab.control.add_token("reader", WORKFLOW_LOGIN, app=True, permissions={})
+    place = connect(api=lab.control.api, repository=REPO, token="reader")
+    with pytest.raises(PostError, match="lacks a permission"):
+        sticky.post(place, lab.pull_request(place), "one")
+
+
+def test_the_pull_request_of_a_branch_is_found_by_its_head(lab: Lab) -> None:
+    assert [pull.number for pull in pulls.of_head(lab.place(), SHA)] == [lab.pull]
+
+
+def test_the_pull_request_of_a_fork_is_found_by_its_head(lab: Lab) -> None:
+    for index in range(120):
+        lab.control.open_pull(REPO, branch=f"other-{index}", sha=f"{index:040x}")
+    fork = lab.control.open_pull(REPO, branch="edit", sha="e" * 40, head_repository="eve/monorepo")
+    assert [pull.number for pull in pulls.of_head(lab.place(), "e" * 40)] == [fork]
+
+
+def test_a_pull_request_into_another_branch_has_no_part_in_it(lab: Lab) -> None:
+    lab.control.open_pull(REPO, branch="edit", sha=SHA, base="release")
+    assert [pull.number for pull in pulls.of_head(lab.place(), SHA)] == [lab.pull]
+
+
+def test_a_head_that_has_moved_on_or_a_closed_pull_request_is_not_found(lab: Lab) -> None:
+    lab.control.push(REPO, lab.pull, "b" * 40)
+    place = lab.place()
+    assert pulls.of_head(place, SHA) == ()
+    lab.pull_request(place).as_issue().edit(state="closed")
+    assert pulls.of_head(place, "b" * 40) == ()
