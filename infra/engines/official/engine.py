@@ -27,6 +27,7 @@ from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.model.protected import kept
 from infra.model.stack import load_stack
 
 Operation = Callable[..., object]
@@ -108,9 +109,9 @@ class OfficialEngine:
         """Where anything protected would go, refuse it and touch nothing: the CLI would delete all else first."""
         request = self._request
         protected = () if request.exclude_protected else protected_steps(work.exported(request.stack), request.targets)
-        for step in protected:
-            recorder.refuse(step)
-        if not protected:
+        if protected:
+            recorder.refuse(protected, kept(protected))
+        else:
             options = {
                 **self._options,
                 "continue_on_error": request.continue_on_error,

@@ -7,13 +7,13 @@ resource to `steps`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pulumi.automation import events
 
-from infra.engines.official.steps import NOISE, SEVERITIES, step_of_event, without_traceback
+from infra.engines.official.steps import NOISE, SEVERITIES, step_of_event, without_traceback, without_unprotecting
 from infra.engines.protocol import Listener
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 
@@ -68,11 +68,12 @@ class Recorder:
             self._said[said] = None
             self._tell(said)
 
-    def refuse(self, step: Step) -> None:
-        """Record a step that was not even tried."""
-        self._errors[step.urn] = step.error or ""
-        self._ended[step.urn] = step
-        self._tell(StepEnded(step=step))
+    def refuse(self, steps: Sequence[Step], message: str) -> None:
+        """Record steps that were not even tried; one message tells of all of them."""
+        for step in steps:
+            self._errors[step.urn] = step.error or ""
+            self._ended[step.urn] = step
+        self.say(Diagnostic(severity="error", message=message))
 
     @property
     def began(self) -> bool:
@@ -151,7 +152,7 @@ class Recorder:
             self._tell(StepEnded(step=step))
 
     def _say(self, event: events.DiagnosticEvent) -> None:
-        message = without_traceback(event.message).strip()
+        message = without_unprotecting(without_traceback(event.message)).strip()
         if event.severity == "info#err":
             self._program_output.append(event.message)
             return

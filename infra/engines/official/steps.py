@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from pulumi.automation import events
@@ -15,6 +16,7 @@ from pulumi.automation import events
 from infra.engines.official import values
 from infra.engines.protocol import EngineError, EngineName
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
+from infra.model.protected import refused
 
 OPS: Final[Mapping[str, Op]] = {
     "same": Op.SAME,
@@ -84,6 +86,16 @@ def without_traceback(message: str) -> str:
             within = False
             kept.append(line)
     return "\n".join(kept)
+
+
+def without_unprotecting(message: str) -> str:
+    """The CLI's refusal to lose a protected resource, with this project's advice in place of lifting the protection."""
+    what, advice, _ = message.partition("To unprotect the resource")
+    if not advice:
+        return message
+    return (
+        f"{what.strip()} Take back the edit of the stack file that leads there: docs/never.md says what would be lost."
+    )
 
 
 def step_of_event(metadata: events.StepEventMetadata) -> Step | None:
@@ -159,11 +171,7 @@ def _make(
 
 def _refused(resource: Mapping[str, Any]) -> Step:
     kind, name = type_and_name(resource["urn"])
-    why = (
-        f"{resource['urn']} is protected and cannot be deleted: set protect=False on it in the program and run up, "
-        f"or run `pulumi state unprotect '{resource['urn']}'`"
-    )
-    return Step(
+    step = Step(
         op=Op.DELETE,
         urn=resource["urn"],
         type=kind,
@@ -171,8 +179,8 @@ def _refused(resource: Mapping[str, Any]) -> Step:
         old_inputs=values.inputs(resource.get("inputs")),
         status=Status.FAILED,
         seconds=0.0,
-        error=why,
     )
+    return replace(step, error=refused(step))
 
 
 def type_and_name(urn: str) -> tuple[str, str]:
@@ -184,6 +192,6 @@ def type_and_name(urn: str) -> tuple[str, str]:
 def _diagnostics_of_json(items: Iterable[Mapping[str, Any]]) -> Iterable[Diagnostic]:
     for item in items:
         severity = item.get("severity", "")
-        message = without_traceback(item.get("message", "")).strip().removeprefix(f"{severity}: ")
+        message = without_unprotecting(without_traceback(item.get("message", ""))).strip().removeprefix(f"{severity}: ")
         if severity in SEVERITIES and message and message not in NOISE:
             yield Diagnostic(severity=SEVERITIES[severity], message=message, urn=item.get("urn", ""))

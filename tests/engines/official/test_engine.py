@@ -202,7 +202,10 @@ def test_a_protected_resource_keeps_all_of_the_stack(request_: Request) -> None:
     cli = ScriptedCli(script(stack_export=protected("runners")))
     run = engine(request_, cli).destroy()
     assert [(step.name, step.op, step.status) for step in run.steps] == [("runners", Op.DELETE, Status.FAILED)]
-    assert "is protected" in (run.steps[0].error or "")
+    assert run.steps[0].error == "runners (Network) is protected"
+    assert [said.message for said in run.diagnostics if said.severity == "error"] == [
+        "runners (Network) is protected, so nothing is deleted (docs/never.md says what would be lost)"
+    ]
     assert run.failed
 
 

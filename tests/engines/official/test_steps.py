@@ -172,6 +172,8 @@ def test_a_protected_resource_is_a_failed_delete() -> None:
     failed = steps("destroy-protected")["runners"]
     assert (failed.op, failed.status) == (Op.DELETE, Status.FAILED)
     assert "protected" in (failed.error or "")
+    assert "unprotect" not in (failed.error or "")
+    assert "docs/never.md" in (failed.error or "")
 
 
 def test_a_refresh_says_what_is_gone_and_what_is_as_it_was() -> None:
