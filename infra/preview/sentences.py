@@ -103,7 +103,7 @@ def arrow(before: Decimal, after: Decimal) -> str:
 
 def money_line(line: MoneyLine, money: Money) -> str:
     """`tpu-ci us-west4-a: $3.84 -> $5.76 an hour, $2,803.20 -> $4,204.80 a month`."""
-    hours = f" ({line.hours:f} hours a month)" if line.hours != money.hours_per_month else ""
+    hours = f" ({line.hours.normalize():f} hours a month)" if line.hours != money.hours_per_month else ""
     return f"{line.pool} {line.zone}{hours}: {bills(line)}"
 
 

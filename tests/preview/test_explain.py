@@ -1,0 +1,391 @@
+"""What an edit means beyond its numbers: money, risks, findings, and files with mistakes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given as given_that
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from infra.preview import markdown, text
+from infra.preview.explain import explain
+from infra.preview.meaning import Facts, Meaning, Risk, RiskKind
+from tests.model.given import ROOT, parse, pool, sibling, stack_text
+from tests.preview.given import meaning, reading
+
+CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
+SECRETS = "- {name: app-key, readers: [broker]}\n"
+REGISTRIES = "regions: [us-west4, us-east1]\nrepositories:\n  - name: images\n  - name: tools\n"
+FREEZE = '- {name: winter, time_zone: Europe/Berlin, from: "2026-11-20", to: "2026-11-30"}\n'
+
+
+def edited(before: str, after: str, text_of: str = CI) -> str:
+    assert before in text_of, f"{before!r} is not in the stack file"
+    return text_of.replace(before, after)
+
+
+def of_kind(edit: Meaning, kind: RiskKind) -> list[Risk]:
+    return [risk for risk in edit.risks if risk.kind is kind]
+
+
+def said(edit: Meaning) -> str:
+    return "\n".join(risk.says for risk in edit.risks)
+
+
+# What differs
+
+
+def test_nothing_changed_is_one_line_in_every_form() -> None:
+    same = meaning(CI, CI)
+    assert text.render(same) == "ci: nothing changed"
+    assert markdown.render(same) == "**ci: nothing changed**"
+    assert not same.changed
+
+
+def test_a_comment_and_another_order_of_zones_change_nothing() -> None:
+    zones = "us-west4-a: 2\n        us-east1-c: 2"
+    assert not meaning(CI, edited(zones, "us-east1-c: 2\n        us-west4-a: 2 # two")).changed
+
+
+def test_one_more_vm_is_told_in_vms_chips_and_dollars() -> None:
+    edit = meaning(CI, edited("us-west4-a: 2", "us-west4-a: 3"))
+    printed = text.render(edit)
+    assert "tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips (+4)" in printed
+    assert "$3.84 -> $5.76 an hour, $2,803.20 -> $4,204.80 a month" in printed
+    assert "v5litepod-4 is 4 chips on 1 host" in printed
+    assert "us-west4-a v5e all pools: 8 -> 12 chips" in printed
+    assert "list prices of 2026-08, https://cloud.google.com/skus" in printed
+    assert "estimated 4 pools, 0 not" in printed
+
+
+def test_a_new_stack_and_a_removed_one_are_told_whole() -> None:
+    made, gone = meaning(None, CI), meaning(CI, None)
+    assert text.render(made).startswith("ci: new stack, 4 of 4 pools change, 0 -> 9 VMs")
+    assert text.render(gone).startswith("ci: stack removed, 4 of 4 pools change, 9 -> 0 VMs")
+    assert len([name for risk in of_kind(gone, RiskKind.DELETE) for name in risk.names]) == 9
+    assert "`./tidepool destroy ci` comes first" in said(gone)
+
+
+def test_a_stack_that_never_was_has_no_meaning() -> None:
+    with pytest.raises(ValueError, match="neither before nor after"):
+        meaning(None, None)
+
+
+def test_an_edit_without_capacity_says_which_keys_differ() -> None:
+    edit = meaning(CI, edited("Cluster and training images", "Images"))
+    assert text.render(edit).startswith("ci: no capacity changes; different: registries")
+
+
+# VMs
+
+
+def test_a_change_of_accelerator_replaces_the_vms_by_name() -> None:
+    (risk,) = of_kind(meaning(CI, edited("v6e-8", "v6e-4")), RiskKind.REPLACE)
+    assert risk.names == ("tpu-v6e-europe-west4-a-0",)
+    assert risk.forced_by == ("accelerator",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "forced"),
+    [
+        ("capacity: preemptible\n      trust: member\n      labels: [tpu, self-hosted]\n      serves", "", "capacity"),
+        ("version: tpu-ubuntu2204-base", "version: another-runtime", "runtime"),
+        ("trust: member", "trust: fork", "network (external IP)"),
+        ("name: hai-gcp-models-tidepool-ci", "name: another-tidepool-ci", ""),
+        ("tpu-ci-component: runner", "tpu-ci-component: other", ""),
+    ],
+)
+def test_what_forces_a_replacement_is_named_and_the_rest_is_changed_in_place(
+    before: str, after: str, forced: str
+) -> None:
+    edit = meaning(CI, edited(before, after or before.replace("preemptible", "spot")))
+    assert {each for risk in of_kind(edit, RiskKind.REPLACE) for each in risk.forced_by} == (
+        {forced} if forced else set()
+    )
+
+
+def test_a_smaller_count_deletes_the_highest_indexes() -> None:
+    (risk,) = of_kind(meaning(CI, edited("us-east1-c: 2", "us-east1-c: 1")), RiskKind.DELETE)
+    assert risk.names == ("tpu-ci-us-east1-c-1",)
+
+
+def test_busy_runners_are_named_with_their_job_where_that_is_known() -> None:
+    after = edited("us-east1-c: 2", "us-east1-c: 0")
+    known = meaning(CI, after, busy={"tpu-ci-us-east1-c-1": "tests / tpu (run 7)"})
+    assert "busy: tpu-ci-us-east1-c-1 (tests / tpu (run 7))" in said(known)
+    assert "none is busy" in said(meaning(CI, after, busy={}))
+    assert "busy: not known" in said(meaning(CI, after))
+
+
+# Labels
+
+
+def test_a_label_that_loses_its_last_pool_is_told_with_its_workflows() -> None:
+    after = edited("- name: tpu-v4\n", "- name: tpu-four\n")
+    assert "label tpu-v4 loses its last pool (tpu-v4); workflows that use it: not known" in said(meaning(CI, after))
+    used = meaning(CI, after, labels_used={"tpu-v4": ("nightly.yaml",)})
+    assert "workflows that use it: nightly.yaml" in said(used)
+
+
+def test_a_label_that_another_stack_serves_is_not_lost() -> None:
+    given = pool(labels="[shared]")
+    other = sibling(pools=pool(name="theirs", labels="[shared]"))
+    facts = Facts(today=datetime(2026, 11, 21, tzinfo=UTC))
+    before, after = stack_text(pools=given), stack_text(pools=given.replace("[shared]", "[]"))
+    alone = explain(reading(before), reading(after), facts)
+    beside = explain(reading(before, siblings=(other,)), reading(after, siblings=(other,)), facts)
+    assert "label shared loses its last pool" in said(alone)
+    assert "label shared" not in said(beside)
+
+
+def test_a_label_that_workflows_use_and_no_pool_has_is_told() -> None:
+    after = edited("us-west4-a: 2", "us-west4-a: 3")
+    used = {"tpu-v9": ("ci.yaml",), "ubuntu-latest": ("ci.yaml",), "TPU": ("ci.yaml",)}
+    labels = of_kind(meaning(CI, after, labels_used=used), RiskKind.LABELS)
+    assert [risk.subject for risk in labels] == ["tpu-v9"]
+
+
+def test_a_pool_scaled_to_nothing_leaves_its_label_without_a_vm() -> None:
+    edit = meaning(CI, edited("us-central2-b: 1", "us-central2-b: 0"))
+    assert "label tpu-v4 keeps no standing VM" in said(edit)
+
+
+# Calendar, trust, protection
+
+
+def test_a_change_inside_a_freeze_stops_and_an_override_lets_it_pass() -> None:
+    before, after = stack_text(freezes=FREEZE), stack_text(pools=pool(), freezes=FREEZE)
+    edit = meaning(before, after)
+    assert "freeze winter stands until 2026-12-01 00:00 Europe/Berlin" in said(edit)
+    assert edit.stops
+    override = FREEZE.replace("}", ', override: {until: "2026-11-22", reason: a deadline}}')
+    passing = meaning(before, stack_text(pools=pool(), freezes=override))
+    assert "overridden until 2026-11-22: a deadline" in said(passing)
+    assert not passing.stops
+
+
+def test_an_edit_cannot_lift_the_freeze_that_it_is_made_in() -> None:
+    edit = meaning(stack_text(freezes=FREEZE), stack_text(pools=pool()))
+    assert "this edit removes it" in said(edit)
+    assert edit.stops
+
+
+def test_a_freeze_that_is_over_says_nothing() -> None:
+    before, after = stack_text(freezes=FREEZE), stack_text(pools=pool(), freezes=FREEZE)
+    later = meaning(before, after, today=datetime(2026, 11, 30, 23, tzinfo=UTC))
+    assert not of_kind(later, RiskKind.FREEZE)
+    assert not later.stops
+
+
+def test_declaring_a_freeze_is_no_change_of_the_fleet() -> None:
+    assert not meaning(stack_text(), stack_text(freezes=FREEZE)).stops
+
+
+def test_trust_that_opens_is_told_and_trust_that_closes_is_not() -> None:
+    opened = meaning(stack_text(pools=pool()), stack_text(pools=pool(trust="fork")))
+    assert "pool other opens from member to fork: any pull request will run there" in said(opened)
+    closed = meaning(stack_text(pools=pool()), stack_text(pools=pool(trust="protected")))
+    assert not of_kind(closed, RiskKind.TRUST)
+
+
+def test_more_repositories_and_more_readers_widen_trust() -> None:
+    before = stack_text(pools=pool(serves="[lab/one]"), secrets=SECRETS)
+    after = stack_text(pools=pool(serves="[lab/one, lab/two]"), secrets=SECRETS.replace("broker", "broker, pool/other"))
+    assert [risk.names for risk in of_kind(meaning(before, after), RiskKind.TRUST)] == [("pool/other",), ("lab/two",)]
+
+
+@pytest.mark.parametrize(
+    ("sections", "subject"),
+    [
+        ({"registries": REGISTRIES}, "secret app-key"),
+        ({"registries": REGISTRIES, "secrets": SECRETS.replace("app-key", "other-key")}, "secret app-key"),
+        ({"registries": REGISTRIES.replace(", us-east1", ""), "secrets": SECRETS}, "registry region us-east1"),
+        ({"registries": REGISTRIES.replace("  - name: tools\n", ""), "secrets": SECRETS}, "repository tools"),
+    ],
+)
+def test_what_is_protected_and_leaves_the_file_makes_the_stack_unappliable(
+    sections: dict[str, str], subject: str
+) -> None:
+    edit = meaning(stack_text(registries=REGISTRIES, secrets=SECRETS), stack_text(**sections))
+    assert [risk.subject for risk in of_kind(edit, RiskKind.PROTECTION)] == [subject]
+    (risk,) = of_kind(edit, RiskKind.UNAPPLIABLE)
+    assert "refuses to delete" in risk.says
+
+
+def test_an_index_that_a_quota_can_never_create_is_told_by_name() -> None:
+    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 8, kind: preemptible}\n"
+    before, after = (
+        stack_text(pools=pool(), quotas=quota),
+        stack_text(pools=pool(zones="{us-west4-a: 3}"), quotas=quota),
+    )
+    edit = meaning(before, after)
+    (risk,) = of_kind(edit, RiskKind.UNAPPLIABLE)
+    assert risk.names == ("other-us-west4-a-2",)
+    assert edit.stops
+
+
+def test_a_quota_has_its_line_and_what_remains() -> None:
+    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n"
+    before, after = (
+        stack_text(pools=pool(), quotas=quota),
+        stack_text(pools=pool(zones="{us-west4-a: 3}"), quotas=quota),
+    )
+    line = next(line for line in meaning(before, after).ledger if line.limited)
+    assert str(line) == "us-west4-a v5e preemptible quota: 4 -> 12 of 16 chips"
+    assert line.remaining == 4
+
+
+def test_chips_of_a_sibling_stack_count_on_the_same_quota() -> None:
+    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n"
+    theirs = (sibling(pools=pool(name="theirs")),)
+    before, after = (
+        stack_text(pools=pool(), quotas=quota),
+        stack_text(pools=pool(zones="{us-west4-a: 2}"), quotas=quota),
+    )
+    facts = Facts(today=datetime(2026, 11, 21, tzinfo=UTC))
+    edit = explain(reading(before, siblings=theirs), reading(after, siblings=theirs), facts)
+    assert str(edit.ledger[0]) == "us-west4-a v5e preemptible quota: 8 -> 12 of 16 chips"
+
+
+# Money
+
+
+def test_a_window_counts_its_hours_and_not_the_whole_month() -> None:
+    before, after = stack_text(pools=pool(zones="{us-west4-a: 0}")), stack_text(pools=pool())
+    money = meaning(before, after, window_hours={"other": 60}).money
+    assert (float(money.total.after.hour), float(money.total.after.month)) == (1.92, 115.2)
+    assert "(60 hours a month)" in text.render(meaning(before, after, window_hours={"other": 60.0}))
+
+
+def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
+    unpriced = pool(name="new", accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
+    edit = meaning(stack_text(pools=pool()), stack_text(pools=pool() + unpriced))
+    assert edit.money.unpriced == ("new",)
+    assert edit.money.total.after == edit.money.total.before
+    printed = text.render(edit)
+    assert "estimated 1 pool, 1 not (no published price: new)" in printed
+    assert "unpriced (on-demand)" in printed
+
+
+def test_totals_stand_by_kind_of_capacity() -> None:
+    edit = meaning(stack_text(pools=pool()), stack_text(pools=pool(capacity="on-demand")))
+    kinds = {kind: (float(each.before.hour), float(each.after.hour)) for kind, each in edit.money.by_kind.items()}
+    assert kinds == {"spot": (1.92, 0.0), "on-demand": (0.0, 4.8)}
+
+
+def test_a_reserved_pool_that_leaves_its_reservation_begins_to_cost() -> None:
+    held = "- {name: lab, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"
+    v4 = pool(accelerator="v4-8", zones="{us-central2-b: 1}", capacity="{reserved: lab}")
+    before = stack_text(pools=v4, reservations=held)
+    edit = meaning(before, before.replace("{reserved: lab}", "on-demand"))
+    assert "sunk (reserved) -> $12.88 an hour" in text.render(edit)
+
+
+# Findings and files with mistakes
+
+
+def test_a_budget_that_is_passed_stops() -> None:
+    before = stack_text(pools=pool(), budget="usd_per_month: 2000\n")
+    edit = meaning(before, before.replace("us-west4-a: 1", "us-west4-a: 9"))
+    assert [finding.rule for finding in edit.findings if finding.stops] == ["within-budget"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("us-west4-a: 2", "us-west4-a: two"),
+        ("accelerator: v6e-8", "accelerator: v6e-9"),
+        ("- name: tpu-v4\n", "- name: TPU_v4\n"),
+        ("capacity: preemptible", "capacity: cheap"),
+        ("  tidepool:pools:\n", "  tidepool:pools: 3\n  tidepool:pool:\n"),
+        ("gcp:project: hai-gcp-models", "gcp:project: X"),
+        ("- europe-west4\n", "- europe-west9\n"),
+        ("name: tidepool-github-app-key", "name: tidepool github app key"),
+    ],
+)
+def test_a_mistake_is_a_finding_and_does_not_look_like_the_loss_of_anything(before: str, after: str) -> None:
+    edit = meaning(CI, edited(before, after))
+    assert edit.stops
+    assert all(finding.rule == "stack-file" for finding in edit.findings if finding.stops)
+    assert not [risk for risk in edit.risks if risk.kind in (RiskKind.DELETE, RiskKind.REPLACE, RiskKind.PROTECTION)]
+
+
+def test_the_right_edit_beside_a_mistake_is_still_told() -> None:
+    both = edited("us-west4-a: 2", "us-west4-a: 3", edited("accelerator: v6e-8", "accelerator: v6e-9"))
+    assert "tpu-ci us-west4-a: 2 -> 3 VMs" in text.render(meaning(CI, both))
+
+
+def test_a_new_stack_full_of_mistakes_is_told_as_far_as_it_goes() -> None:
+    broken = edited("  gcp:project: hai-gcp-models\n", "", edited("tidepool:owner: marin", "tidepool:owner: 3"))
+    edit = meaning(None, edited("trust: member", "trust: everybody", broken))
+    assert edit.stops
+    assert text.render(edit)
+
+
+def test_mistakes_that_are_mended_are_no_findings() -> None:
+    edit = meaning(edited("us-west4-a: 2", "us-west4-a: two"), CI)
+    assert not edit.findings
+
+
+# Forms
+
+
+def test_lines_of_text_fit_eighty_columns() -> None:
+    edit = meaning(None, CI)
+    assert max(map(len, text.render(edit).splitlines())) <= 80
+
+
+def test_what_a_stack_file_says_does_nothing_in_markdown() -> None:
+    hostile = '- {name: winter, time_zone: UTC, from: "2026-11-20", to: "2026-11-30", override: {until: "2026-11-29", '
+    hostile += 'reason: "@everyone <img src=x> [a](https://evil.example) | #1\\n# big"}}\n'
+    made = markdown.render(meaning(stack_text(), stack_text(pools=pool(), freezes=hostile)))
+    assert "@everyone" not in made
+    assert "<img" not in made
+    assert "[a](" not in made
+    assert "https://evil.example" not in made
+    assert "\n# big" not in made
+
+
+def test_the_json_has_the_promised_keys() -> None:
+    body = meaning(CI, edited("us-west4-a: 2", "us-west4-a: 3")).to_json()
+    assert {"pools", "ledger", "money", "risks", "order", "stale", "findings"} <= body.keys()
+    assert body["stale"] is None
+    assert json.loads(json.dumps(body)) == body
+
+
+def test_stale_files_are_listed_where_they_are_known() -> None:
+    after = edited("us-west4-a: 2", "us-west4-a: 3")
+    assert "not known" in text.render(meaning(CI, after)).partition("Stale\n")[2]
+    known = meaning(CI, after, stale=(".github/workflows/tests.yaml",))
+    assert ".github/workflows/tests.yaml" in text.render(known).partition("Stale\n")[2]
+
+
+ZONES = st.dictionaries(st.sampled_from(["us-west4-a", "us-central1-a", "us-south1-a"]), st.integers(0, 4), min_size=1)
+POOLS = st.dictionaries(st.sampled_from(["one", "two", "three"]), ZONES)
+
+
+def _of(pools: dict[str, dict[str, int]]) -> str:
+    items = (
+        pool(name=name, zones="{" + ", ".join(f"{zone}: {count}" for zone, count in zones.items()) + "}")
+        for name, zones in pools.items()
+    )
+    return stack_text(pools="".join(items) or "[]\n")
+
+
+@settings(max_examples=40, deadline=None)
+@given_that(POOLS, POOLS)
+def test_the_numbers_of_an_edit_add_up_and_reverse(
+    one: dict[str, dict[str, int]], other: dict[str, dict[str, int]]
+) -> None:
+    there, back = meaning(_of(one), _of(other)), meaning(_of(other), _of(one))
+    for edit, config in ((there, parse(_of(other))), (back, parse(_of(one)))):
+        assert sum(pool.slices.after for pool in edit.pools) == sum(pool.slices for pool in config.pools)
+        assert sum(line.chips.after for line in edit.ledger) == sum(pool.chips.after for pool in edit.pools)
+        goes = sum(len(risk.names) for risk in edit.risks if risk.kind is RiskKind.DELETE)
+        assert goes == sum(max(-pool.slices.delta, 0) for pool in edit.pools)
+    assert sum(pool.chips.delta for pool in there.pools) == -sum(pool.chips.delta for pool in back.pools)
+    assert there.money.total.before == back.money.total.after
+    assert text.render(there) == text.render(meaning(_of(one), _of(other)))
