@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from infra.cli import options
+from infra.cli.commented import print_comment, telling_failures
 from infra.cli.documents import plan_document
 from infra.cli.failures import FAILED, Failure
+from infra.cli.judgement import findings_document, judged
 from infra.cli.options import Form
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.phases import describe_phases
@@ -19,11 +19,11 @@ from infra.cli.render.plan import describe
 from infra.cli.session import Declared, Session, declared, open_session
 from infra.engines.phased import phases_of
 from infra.engines.protocol import CloudName, EngineError, EngineName
-from infra.model.errors import ConfigError
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
-from infra.preview.comment import Preview, comment
+from infra.preview.comment import Preview
+from infra.rules.book import stops
 
 
 @click.command(name="preview", short_help="Say what up would change, and change nothing.")
@@ -34,6 +34,12 @@ from infra.preview.comment import Preview, comment
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Ask no engine: read what `pulumi preview --json --show-sames` has printed.",
+)
+@click.option("--base", metavar="REF|FILE", help="With markdown: the stack file's version before.  [default: HEAD]")
+@click.option(
+    "--facts",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With markdown: a JSON file of what other rooms know, as for explain.",
 )
 @options.place_options
 @options.refresh_option
@@ -46,6 +52,8 @@ def command(
     *,
     stack: str,
     source: Path | None,
+    base: str | None,
+    facts: Path | None,
     engine: EngineName | None,
     cloud: CloudName | None,
     refresh: bool,
@@ -56,10 +64,11 @@ def command(
 ) -> None:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed.
 
-    Exit code 0 when the plan could be made, 1 when it could not, 2 when the stack file is invalid.
+    Exit code 0 when the plan could be made, 1 when it could not or a rule would stop it (docs/rules.md), 2 when the
+    stack file is invalid.
     """
     console = people(as_json=form is not Form.TEXT)
-    with _commented(stack, form):
+    with telling_failures(stack, form, base, facts) as meaning:
         wanted = declared(stack)
         if source:
             plan, order = told(_recorded(source, stack), wanted, console, whole=not targets)
@@ -76,11 +85,12 @@ def command(
             if refresh:
                 session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
             plan, order = planned(session, wanted)
-    code = FAILED if plan.failed else 0
+    found = judged(plan, wanted, console)
+    code = FAILED if plan.failed or stops(found) else 0
     if form is Form.JSON:
-        machines(plan_document(plan, capacity(wanted.config), order) | {"exit": code})
+        machines(plan_document(plan, capacity(wanted.config), order) | findings_document(found) | {"exit": code})
     elif form is Form.MARKDOWN:
-        click.echo(comment(Preview(stack=stack, plan=plan)))
+        print_comment(Preview(stack=stack, plan=plan, meaning=meaning, findings=found))
     ctx.exit(code)
 
 
@@ -112,14 +122,3 @@ def _recorded(source: Path, stack: str) -> Plan:
         return plan_from_preview_json(text, stack=stack, cloud=CloudName.GOOGLE.value)
     except EngineError as error:
         raise Failure(f"{source}: {error}") from None
-
-
-@contextmanager
-def _commented(stack: str, form: Form) -> Generator[None]:
-    """A pull request hears too why there is no plan."""
-    try:
-        yield
-    except (ConfigError, EngineError) as error:
-        if form is Form.MARKDOWN:
-            click.echo(comment(Preview(stack=stack, failure=str(error))))
-        raise

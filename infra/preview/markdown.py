@@ -5,7 +5,7 @@ Owns which pieces a meaning has in a comment. Does not own the sentences, escapi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from infra.preview import sentences
 from infra.preview.blocks import Block, Rank
@@ -25,10 +25,9 @@ def render(meaning: Meaning) -> str:
 
 def blocks(meaning: Meaning) -> Iterator[Block]:
     """The pieces that have something to say, in reading order; only findings that stop where nothing changed."""
-    findings = [each for each in meaning.findings if meaning.changed or each.stops]
-    made = [_piece("Findings", map(_finding, findings), what="findings")]
+    yield from findings_blocks([each for each in meaning.findings if meaning.changed or each.stops])
     if meaning.changed:
-        made += [
+        made = [
             _piece("Risk", map(_risk, meaning.risks), what="risks"),
             _capacity(meaning),
             _ledger(meaning),
@@ -39,7 +38,13 @@ def blocks(meaning: Meaning) -> Iterator[Block]:
             _piece("", map(_bullet, _price_notes(meaning)), what="notes on prices"),
             _piece("Stale", map(_bullet, sentences.stale_lines(meaning)), what="stale files"),
         ]
-    return (block for block in made if block.lines)
+        yield from (block for block in made if block.lines)
+
+
+def findings_blocks(findings: Sequence[Finding]) -> Iterator[Block]:
+    """A list of findings; nothing where there are none."""
+    if findings:
+        yield _piece("Findings", map(_finding, findings), what="findings")
 
 
 def _piece(title: str, lines: Iterable[str], *, what: str) -> Block:

@@ -7,7 +7,7 @@ capacity, trouble) nor the markdown of a meaning (`infra.preview.markdown`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -16,6 +16,7 @@ from infra.preview import markdown
 from infra.preview.blocks import LIMIT, Block, fit
 from infra.preview.comment import capacity, headline, losses, resources, trouble
 from infra.preview.meaning import Meaning
+from infra.rules.finding import Finding
 
 ROOM: Final = LIMIT - 1_024
 """What a comment may take; the rest is for the mark by which its poster finds it again."""
@@ -27,12 +28,14 @@ class Preview:
 
     plan: None where no engine was asked, as for a stranger's pull request, or none could answer.
     meaning: None where there is no earlier version to compare with.
+    findings: what the rules say of the plan, beside the findings of the meaning.
     failure: why there is no plan, in the words of the engine or the stack file's reader.
     """
 
     stack: str
     plan: Plan | None = None
     meaning: Meaning | None = None
+    findings: tuple[Finding, ...] = ()
     failure: str = ""
 
 
@@ -47,16 +50,19 @@ def comment(*previews: Preview, limit: int = ROOM) -> str:
 
 def _blocks(preview: Preview) -> Iterator[Block]:
     plan, meaning = preview.plan, preview.meaning
-    yield headline.block(preview.stack, plan, meaning, refused=bool(preview.failure))
-    yield from trouble.blocks(preview.failure, plan)
+    findings = sorted({*preview.findings, *(meaning.findings if meaning else ())})
     made = plan if plan is not None and not plan.failed else None
+    yield headline.block(preview.stack, plan, meaning, planless=bool(preview.failure))
+    yield from trouble.blocks(preview.failure, plan)
+    yield from trouble.held(findings)
     if made:
         yield from losses.blocks(made)
         yield from trouble.unexpected(made, meaning)
     if meaning:
-        yield from markdown.blocks(meaning)
-    elif made:
-        yield from capacity.blocks(made)
+        yield from markdown.blocks(replace(meaning, findings=tuple(findings)))
+    else:
+        yield from markdown.findings_blocks(findings)
+        yield from capacity.blocks(made) if made else ()
     if made:
         yield from resources.blocks(made)
         yield from trouble.warnings(made)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from infra.model.plan import Op, Plan
+from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import capacity
 from infra.preview.blocks import Block, Rank
 from infra.preview.markup import clipped, prose
@@ -45,11 +45,11 @@ class Moved:
         return ", ".join([" ".join(vms) or "no VM more or less", chips])
 
 
-def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, refused: bool) -> Block:
-    """The heading of a stack."""
+def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> Block:
+    """The heading of a stack. planless: a plan was asked for and could not be made."""
     return Block(
         rank=Rank.SUMMARY,
-        lines=[f"## {prose(clipped(stack, 80))}: {_said(plan, meaning, refused=refused)}"],
+        lines=[f"## {prose(clipped(stack, 80))}: {_said(plan, meaning, planless=planless)}"],
         what="stacks",
     )
 
@@ -69,10 +69,18 @@ def meant_by(meaning: Meaning) -> Moved:
     return Moved.of((pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
 
 
-def _said(plan: Plan | None, meaning: Meaning | None, *, refused: bool) -> str:
+def refused(plan: Plan) -> tuple[Step, ...]:
+    """Deletions and replacements that a preview refuses, as of what is protected, by name."""
+    lost = (step for step in plan.steps if step.status is Status.FAILED and step.op in (Op.DELETE, Op.REPLACE))
+    return tuple(sorted(lost, key=lambda step: (step.name, step.urn)))
+
+
+def _said(plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> str:
     means = _means(plan, meaning)
-    if refused or (plan is not None and plan.failed):
-        return f"no plan could be made ({means})" if means else "no plan could be made"
+    if plan is not None and plan.failed and (steps := refused(plan)):
+        return f"refused, {plural(len(steps), 'protected resource')} would go"
+    if planless or (plan is not None and plan.failed):
+        return f"the preview failed ({means} by the stack file)" if means else "the preview failed"
     if means:
         return means
     if plan is None:

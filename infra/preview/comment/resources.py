@@ -34,7 +34,7 @@ def blocks(plan: Plan) -> Iterator[Block]:
     for op, (title, rank, what) in _TITLES.items():
         steps = of(plan, op)
         if steps:
-            lines = [f"- {line}" for line in _listed(steps)]
+            lines = [f"- {line}" for line in listed(steps)]
             yield Block(rank=rank, opening=f"**{title}**\n", lines=lines, what=f"lines of {what}")
     yield from _properties(plan)
 
@@ -51,17 +51,18 @@ def runs(steps: Sequence[Step]) -> Iterator[str]:
         yield ", ".join(map(name, names[start : start + NAMES_A_LINE]))
 
 
+def listed(steps: Sequence[Step]) -> Iterator[str]:
+    """`3 tpu.V2Vm: names` for each type; more names than a line holds go on in further ones."""
+    for token, group in _grouped(steps, lambda step: step.type):
+        for index, names in enumerate(runs(group)):
+            yield f"{len(group):,} {name(short_type(token))}: {names}" if index == 0 else names
+
+
 def _counts(plan: Plan) -> str:
     counts = plan.summary
     parts = [f"{counts[op.value]:,} to {op.value}" for op in (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE)]
     told = [part for part in parts if not part.startswith("0 ")]
     return f"### Resources: {', '.join([*told, f'{counts[Op.SAME.value]:,} unchanged'])}"
-
-
-def _listed(steps: Sequence[Step]) -> Iterator[str]:
-    for token, group in _grouped(steps, lambda step: step.type):
-        for index, names in enumerate(runs(group)):
-            yield f"{len(group):,} {name(short_type(token))}: {names}" if index == 0 else names
 
 
 def _properties(plan: Plan) -> Iterator[Block]:

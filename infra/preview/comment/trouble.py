@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.model import protected
+from infra.model.plan import Diagnostic, Plan
 from infra.preview.blocks import Block, Rank
-from infra.preview.comment.headline import meant_by, moved_by
+from infra.preview.comment.headline import meant_by, moved_by, refused
+from infra.preview.comment.resources import listed
 from infra.preview.markup import clipped, fenced, name, prose
 from infra.preview.masking import masked
 from infra.preview.meaning import Meaning
-from infra.preview.words import short_type
+from infra.preview.sentences import plural
+from infra.rules.finding import Finding
 
 MAX_LINES: Final = 60
 MAX_LINE: Final = 400
+_RULES_NAMED: Final = 8
 _OF_THE_MACHINE: Final = ("using pulumi-resource-", "A new version of Pulumi is available")
 """Remarks of the pulumi CLI about the machine it runs on."""
 
@@ -22,20 +26,34 @@ _OF_THE_MACHINE: Final = ("using pulumi-resource-", "A new version of Pulumi is 
 def blocks(failure: str, plan: Plan | None) -> Iterator[Block]:
     """A box that says no plan was made, with everything that was said about it."""
     if plan is not None and plan.failed:
-        refused = [step for step in plan.steps if step.status is Status.FAILED]
-        said = [each.message for each in _errors(plan)] + [step.error or "" for step in refused]
-        yield _box("Nothing was changed, and nothing will be until this is mended.")
-        if refused:
-            yield Block(
-                rank=Rank.LOSSES,
-                opening="**Refused**\n",
-                lines=[f"- {_WORDS[step.op]} {name(short_type(step.type))} {name(step.name)}" for step in refused],
-                what="refused resources",
-            )
-        yield _quoted("\n".join(dict.fromkeys(filter(None, said))))
-    if failure:
-        yield _box("Nothing was changed, and nothing will be until this is mended.")
+        yield from _failed(plan)
+    elif failure:
+        yield _box("There is no plan, and nothing was changed.")
         yield _quoted(failure)
+
+
+def held(findings: Collection[Finding]) -> Iterator[Block]:
+    """A box that counts the findings that hold an apply; nothing where none does."""
+    stopping = [each for each in findings if each.stops]
+    if stopping:
+        rules = ", ".join(sorted({name(each.rule) for each in stopping})[:_RULES_NAMED])
+        yield _box(f"Held: {plural(len(stopping), 'finding')} to mend before anything is applied ({rules}).")
+
+
+def _failed(plan: Plan) -> Iterator[Block]:
+    """Refusals by name, and what was said, each thing once."""
+    lost = refused(plan)
+    said = [each.message for each in plan.diagnostics if each.severity == "error"]
+    said += [step.error for step in plan.steps if step.error and step.error != protected.refused(step)]
+    yield _box("There is no plan, and nothing was changed.")
+    if lost:
+        yield Block(
+            rank=Rank.LOSSES,
+            opening="**Protected, so not deleted and not replaced**\n",
+            lines=[f"- {line}" for line in listed(lost)],
+            what="lines of protected resources",
+        )
+    yield _quoted("\n".join(sorted(set(said))))
 
 
 def unexpected(plan: Plan, meaning: Meaning | None) -> Iterator[Block]:
@@ -57,13 +75,6 @@ def warnings(plan: Plan) -> Iterator[Block]:
         yield Block(
             rank=Rank.MEANING, opening="**Warnings of the engine**\n", lines=lines, what="warnings of the engine"
         )
-
-
-_WORDS: Final = {op: f"{op.value} of" for op in Op}
-
-
-def _errors(plan: Plan) -> Iterator[Diagnostic]:
-    return (each for each in plan.diagnostics if each.severity == "error")
 
 
 def _machine(said: Diagnostic) -> bool:

@@ -1,0 +1,56 @@
+"""`preview --format markdown`: the comment of a pull request around a plan, or around what kept it from being made.
+
+Owns where the meaning on top comes from. Does not own what a comment says (`infra.preview.comment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from infra.cli.facts import read_facts
+from infra.cli.failures import Refusal
+from infra.cli.options import Form
+from infra.cli.versions import version
+from infra.cli.workspace import workspace
+from infra.engines.protocol import EngineError
+from infra.model.errors import ConfigError
+from infra.preview.comment import Preview, comment
+from infra.preview.explain import explain
+from infra.preview.meaning import Meaning
+
+
+def print_comment(preview: Preview) -> None:
+    """The comment on stdout."""
+    click.echo(comment(preview))
+
+
+@contextmanager
+def telling_failures(stack: str, form: Form, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
+    """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
+    meaning = None
+    try:
+        meaning = _meaning(stack, base, facts) if form is Form.MARKDOWN else None
+        yield meaning
+    except (ConfigError, EngineError) as error:
+        if form is Form.MARKDOWN:
+            # A mistake in the stack file is one of the meaning's findings.
+            known = meaning is not None and isinstance(error, ConfigError)
+            print_comment(Preview(stack=stack, meaning=meaning, failure="" if known else str(error)))
+        raise
+
+
+def _meaning(stack: str, base: str | None, facts: Path | None) -> Meaning | None:
+    """What the working tree's edit of `base` means; of HEAD where no base is given, and None where there is no HEAD."""
+    root = workspace().root
+    try:
+        before = version(root, stack, base or "HEAD").reading(stack)
+    except Refusal:
+        if base is not None:
+            raise
+        return None
+    after = version(root, stack, None).reading(stack)
+    return explain(before, after, read_facts(facts)) if before or after else None
