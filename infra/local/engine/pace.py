@@ -30,35 +30,39 @@ class Pace(RPCManager):
         super().__init__()
         self._free = PORTION
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._pacer: asyncio.Task[None] | None = None
 
     def do_rpc(self, name: str, rpc_function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         """The SDK's own, after a wait where it registers a resource."""
         if name != "register resource":
             return super().do_rpc(name, rpc_function)
+        turn = self._turn()
 
         async def in_turn(*args: Any, **kwargs: Any) -> Any:
-            await self._turn()
+            if turn is not None:
+                await turn
             return await rpc_function(*args, **kwargs)
 
         return super().do_rpc(name, in_turn)
 
-    async def _turn(self) -> None:
+    def _turn(self) -> asyncio.Future[None] | None:
+        """What the next registration waits for; None where it may begin."""
         if self._free:
             self._free -= 1
-            return
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(mine)
+            return None
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
         if len(self._waiting) == 1:
-            self._pacer = asyncio.ensure_future(self._pace())
-        await mine
+            # Among the SDK's calls, so that it waits for this one before it waits for any of all outputs: each time
+            # it does so costs as much as the program has outputs.
+            self.rpcs.append(asyncio.ensure_future(self._pace()))
+        return turn
 
     async def _pace(self) -> None:
         while self._waiting:
             for _ in range(TURNS):
                 await asyncio.sleep(0)
             for _ in range(min(PORTION, len(self._waiting))):
-                one = self._waiting.popleft()
-                if not one.done():
-                    one.set_result(None)
+                turn = self._waiting.popleft()
+                if not turn.done():
+                    turn.set_result(None)
         self._free = PORTION
