@@ -41,7 +41,7 @@ class Options:
     parallel: int = DEFAULT_PARALLEL
     targets: tuple[str, ...] = ()
     target_dependents: bool = False
-    continue_on_error: bool = True
+    continue_on_error: bool = False
     refresh: bool = False
     exclude_protected: bool = False
     previewed: bool = False

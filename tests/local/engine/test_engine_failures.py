@@ -24,7 +24,7 @@ def test_others_go_on_and_dependents_are_skipped(world: World) -> None:
 
     world.cloud.failing["create vm/bad"] = "no more capacity"
     world.program = program
-    plan = world.up()
+    plan = world.up(continue_on_error=True)
     assert plan.failed
     assert step(plan, "bad").error == "no more capacity"
     assert step(plan, "hangs-on-bad").status is Status.SKIPPED
@@ -39,7 +39,7 @@ def test_deletes_go_through_after_a_failed_create(world: World) -> None:
     world.run(lambda: (Vm("old"), Vm("stays")))
     world.cloud.failing["create vm/new"] = "no more capacity"
     world.program = lambda: (Vm("new"), Vm("stays"))
-    assert world.up().failed
+    assert world.up(continue_on_error=True).failed
     assert set(world.cloud.things) == {"vm/stays"}
 
 
@@ -52,7 +52,7 @@ def test_without_continue_on_error_nothing_new_begins(world: World) -> None:
         Vm("next", opts=ResourceOptions(depends_on=[bad]))
 
     world.program = program
-    plan = world.up(continue_on_error=False)
+    plan = world.up()
     assert problems(plan)[0] == "no more capacity"
     assert set(world.cloud.things) == {"vm/old"}
 
@@ -82,7 +82,7 @@ def test_what_a_failed_delete_still_needs_stays(world: World) -> None:
 
     world.run(program)
     world.cloud.failing["delete vm/a"] = "busy"
-    plan = world.destroy()
+    plan = world.destroy(continue_on_error=True)
     assert step(plan, "a").error == "busy"
     assert step(plan, "net").status is Status.SKIPPED
     assert set(world.cloud.things) == {"net/n", "vm/a"}
