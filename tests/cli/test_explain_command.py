@@ -1,0 +1,201 @@
+"""`./tidepool explain`: versions from git and from files, forms, exit codes, and nothing run of either version."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from tests.model.given import ROOT
+
+CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
+MORE = CI.replace("us-west4-a: 2", "us-west4-a: 3")
+FILE = "stacks/Pulumi.ci.yaml"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git checkout whose one commit, tagged `first`, has the committed stacks."""
+    root = tmp_path / "checkout"
+    shutil.copytree(ROOT / "stacks", root / "stacks")
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    git(root, "init", "--quiet")
+    commit(root, "first")
+    return root
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", root, *identity, *arguments], check=True, capture_output=True)
+
+
+def commit(root: Path, tag: str) -> None:
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", tag)
+    git(root, "tag", tag)
+
+
+def explain(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["explain", *arguments])
+
+
+def test_the_working_tree_is_compared_with_the_last_commit(checkout: Path) -> None:
+    assert explain("ci").output == "ci: nothing changed\n"
+    (checkout / FILE).write_text(MORE)
+    result = explain("ci")
+    assert result.exit_code == 0
+    assert "tpu-ci us-west4-a: 2 -> 3 VMs, 8 -> 12 chips (+4)" in result.output
+
+
+def test_versions_are_named_by_reference_or_by_file_and_say_the_same(checkout: Path, tmp_path: Path) -> None:
+    (checkout / FILE).write_text(MORE)
+    commit(checkout, "second")
+    (tmp_path / "old.yaml").write_text(CI)
+    (tmp_path / "new.yaml").write_text(MORE)
+    by_reference = explain("ci", "--base", "first", "--head", "second", "--json").output
+    by_file = explain("ci", "--base", str(tmp_path / "old.yaml"), "--head", str(tmp_path / "new.yaml"), "--json").output
+    assert by_reference == by_file
+
+
+def test_a_reference_is_read_and_not_checked_out(checkout: Path) -> None:
+    (checkout / FILE).write_text(MORE)
+    (checkout / "infra").mkdir()
+    (checkout / "infra" / "__init__.py").write_text("raise SystemExit('ran the code of the head')\n")
+    commit(checkout, "second")
+    git(checkout, "checkout", "--quiet", "first")
+    result = explain("ci", "--base", "first", "--head", "second")
+    assert result.exit_code == 0
+    assert (checkout / FILE).read_text() == CI
+    assert not (checkout / "infra").exists()
+
+
+def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
+    quota = "  tidepool:quotas:\n    - {project: hai-gcp-models, zone: us-central2-b, generation: v4, chips: 64, "
+    (checkout / FILE).write_text(f"{CI}\n{quota}kind: preemptible}}\n")
+    commit(checkout, "second")
+    training = checkout / "stacks" / "Pulumi.training.yaml"
+    training.write_text(training.read_text().replace("us-central2-b: 0", "us-central2-b: 2"))
+    commit(checkout, "third")
+    (checkout / FILE).write_text((checkout / FILE).read_text().replace("us-central2-b: 1", "us-central2-b: 3"))
+    result = explain("ci", "--base", "second")
+    assert "us-central2-b v4 preemptible quota: 4 -> 44 of 64 chips" in result.output
+
+
+def test_a_new_stack_and_a_removed_one_are_told(checkout: Path) -> None:
+    (checkout / "stacks" / "Pulumi.lab.yaml").write_text(
+        CI.replace("tidepool-ci", "tidepool-lab").replace("name: tpu-", "name: lab-")
+    )
+    assert "lab: new stack" in explain("lab", "--base", "first").output
+    (checkout / FILE).unlink()
+    assert "ci: stack removed" in explain("ci", "--base", "first").output
+
+
+def test_a_limit_that_is_passed_is_a_finding_and_everything_else_is_told_all_the_same(checkout: Path) -> None:
+    quota = "  tidepool:quotas:\n    - {project: hai-gcp-models, zone: us-west4-a, generation: v5e, chips: 8, "
+    (checkout / FILE).write_text(f"{MORE}\n{quota}kind: preemptible}}\n")
+    result = explain("ci", "--json")
+    body = json.loads(result.output)
+    assert (result.exit_code, body["exit"]) == (1, 1)
+    assert body["findings"]
+    assert body["money"]["total"]["delta"]["usdPerMonth"] > 0
+    assert {"pools", "ledger", "money", "risks", "order", "stale", "findings"} <= body.keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nosuch"], "there is no stack named nosuch"),
+        (["ci", "--base", "nosuch"], "neither a file nor a git reference"),
+        (["ci", "--base", "--help"], "neither a file nor a git reference"),
+        (["ci", "--base", "./nosuch.yaml"], "cannot be read"),
+        (["../ci"], "no name of a stack"),
+    ],
+)
+def test_a_version_that_is_not_there_ends_with_two(checkout: Path, arguments: list[str], said: str) -> None:
+    result = explain(*arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize("content", [b"config: [", b"\xff\xfe", b"", b"just text\n", b"config:\n\ta: 1\n"])
+def test_a_file_of_which_nothing_can_be_read_ends_with_two(checkout: Path, content: bytes) -> None:
+    (checkout / FILE).write_bytes(content)
+    result = explain("ci", "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["problems"]
+
+
+def test_a_version_before_that_has_mistakes_is_no_hindrance(checkout: Path) -> None:
+    (checkout / FILE).write_text(CI.replace("us-west4-a: 2", "us-west4-a: two"))
+    commit(checkout, "second")
+    (checkout / FILE).write_text(CI)
+    assert explain("ci").exit_code == 0
+
+
+def test_facts_of_other_rooms_are_handed_in_as_a_file(checkout: Path, tmp_path: Path) -> None:
+    (checkout / FILE).write_text(CI.replace("us-east1-c: 2", "us-east1-c: 1"))
+    facts = {
+        "today": "2026-11-21T12:00:00Z",
+        "busy": {"tpu-ci-us-east1-c-1": "tests / tpu"},
+        "stale": [".github/workflows/tests.yaml"],
+        "labelsUsed": {"tpu": ["tests.yaml"]},
+        "windowHours": {"tpu-ci": 60},
+    }
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    result = explain("ci", "--facts", str(tmp_path / "facts.json"))
+    assert "busy: tpu-ci-us-east1-c-1 (tests / tpu)" in result.output
+    assert ".github/workflows/tests.yaml" in result.output
+    assert "(60 hours a month)" in result.output
+    assert "not known" not in result.output
+
+
+def test_facts_that_are_none_are_refused(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "facts.json").write_text('{"busy": 3, "weather": "fine"}')
+    result = explain("ci", "--facts", str(tmp_path / "facts.json"))
+    assert result.exit_code == 2
+    assert "busy" in result.output
+    assert "weather" in result.output
+
+
+@pytest.mark.parametrize("shape", ["text", "markdown", "json"])
+def test_equal_inputs_give_equal_bytes_whatever_the_process(checkout: Path, tmp_path: Path, shape: str) -> None:
+    (checkout / FILE).write_text(MORE.replace("accelerator: v6e-8", "accelerator: v6e-4").replace("tpu-v4", "tpu-four"))
+    (tmp_path / "facts.json").write_text('{"today": "2026-11-21T12:00:00Z"}')
+    arguments = ["explain", "ci", "--format", shape, "--facts", str(tmp_path / "facts.json")]
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-m", "infra.cli", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "COLUMNS": columns},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed, columns in (("1", "40"), ("2", "200"))
+    }
+    assert len(outputs) == 1
+
+
+def test_explaining_loads_no_engine_no_cloud_and_no_pulumi(checkout: Path) -> None:
+    heavy = "('pulumi', 'pulumi_gcp', 'grpc', 'googleapiclient', 'github', 'infra.local', 'infra.components')"
+    program = (
+        "import sys\nfrom infra.cli.app import cli\n"
+        "cli(['explain', 'ci', '--format', 'markdown'], standalone_mode=False)\n"
+        f"assert not [each for each in {heavy} if each in sys.modules], sorted(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_git_is_not_needed_for_files(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old.yaml").write_text(CI)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = explain("ci", "--base", str(tmp_path / "old.yaml"))
+    assert result.output == "ci: nothing changed\n"
+    assert "git is not installed" in explain("ci", "--base", "first").output
