@@ -15,12 +15,14 @@ import click
 from infra.cli import options
 from infra.cli.failures import Failure, Refusal
 from infra.cli.render.console import machines
+from infra.cli.render.pools import ended_line
 from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control, ControlError
 from infra.local.cloud.faults import Kind, Rule
 from infra.model.stack import pulumi_values, stack_names
 
+STACK_LABEL = "tidepool-stack"
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -80,7 +82,8 @@ def preempt(*, vm: str, as_json: bool) -> None:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
     with _running() as control:
         node = control.preempt(vm)
-    _answer(as_json, node, f"{vm} is {node['state']}")
+    stack = node.get("labels", {}).get(STACK_LABEL)
+    _answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
 
 
 @command.command()

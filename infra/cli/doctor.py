@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.options import json_option
-from infra.cli.render.console import show
+from infra.cli.render.console import say, show
 from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import Choice, Machine, choose, observe
 
@@ -128,7 +128,7 @@ def report(findings: Sequence[Finding], choice: Choice) -> None:
         found = f"{shorten(finding.found)}: " if finding.found else ""
         table.add_row(mark, finding.name, Text(f"{found}{finding.meaning}"))
     show(console, table)
-    console.print(Text(f"\nWith this, commands use {choice}."), soft_wrap=True)
+    say(console, Text(f"\nWith this, commands use {choice}."))
 
 
 def shorten(found: str) -> str:

@@ -141,7 +141,8 @@ def test_a_failing_zone_costs_the_others_nothing_and_the_manifest_is_published(f
 
 
 def test_a_preempted_vm_is_no_change_but_shows(fleet: Checkout) -> None:
-    fleet.ok("cloud", "preempt", "tpu-ci-us-east1-c-0")
+    said = fleet.ok("cloud", "preempt", "tpu-ci-us-east1-c-0").stdout
+    assert "./tidepool destroy ci --target '**::tpu-ci-us-east1-c-0', then ./tidepool up ci" in said
     assert fleet.json("cloud", "status")["nodes"] == {"PREEMPTED": 1, "READY": 8}
     result = fleet.ok("refresh", "ci")
     assert "1 READY, 1 PREEMPTED" in " ".join(result.stdout.split())
@@ -149,6 +150,15 @@ def test_a_preempted_vm_is_no_change_but_shows(fleet: Checkout) -> None:
     assert _changes(document) == []
     (pool,) = (pool for pool in document["pools"] if pool["zone"] == "us-east1-c")
     assert pool["states"] == {"PREEMPTED": 1, "READY": 1}
+
+
+def test_the_advised_commands_make_a_preempted_vm_again(fleet: Checkout) -> None:
+    vm = "tpu-ci-us-east1-c-0"
+    if fleet.json("cloud", "status")["nodes"] == {"READY": 9}:
+        fleet.ok("cloud", "preempt", vm)
+    assert _changes(fleet.json("destroy", "ci", "--yes", "--target", f"**::{vm}")) == [("delete", vm)]
+    assert _changes(fleet.json("up", "ci")) == [("create", vm)]
+    assert fleet.json("cloud", "status")["nodes"] == {"READY": 9}
 
 
 def test_the_manifest_can_be_read_and_published_again(fleet: Checkout) -> None:
@@ -194,7 +204,7 @@ def test_a_terminal_gets_live_rows_and_colour(fleet: Checkout) -> None:
 def test_destroy_keeps_everything_while_something_is_protected(fleet: Checkout) -> None:
     result = fleet.run("destroy", "ci", "--yes")
     assert result.exit_code == 1
-    assert "is protected" in result.stdout
+    assert "resources are protected, so nothing is deleted" in result.stdout
     assert fleet.json("preview", "ci")["summary"]["create"] == 0
 
 

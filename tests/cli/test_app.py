@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -124,3 +125,11 @@ def test_a_missing_pulumi_cli_is_told_with_the_way_to_get_it(checkout: Checkout)
     result = checkout.run("preview", "ci", "--engine", "pulumi")
     assert result.exit_code == 2
     assert "https://www.pulumi.com/docs/install/" in result.stderr
+
+
+def test_doctor_folds_its_lines_at_words(checkout: Checkout) -> None:
+    code, drawn = checkout.at_terminal("doctor")
+    assert code == 0
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in drawn.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert "With this, commands use" in " ".join(lines)
