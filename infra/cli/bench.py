@@ -1,4 +1,4 @@
-"""`./tidepool bench`: what a preview and an apply cost, at several sizes of fleet, in figures and ratios.
+"""`./tidepool bench`: what explanations, previews and applies cost at several sizes of fleet, in figures and ratios.
 
 Owns the measured cases and how figures are told. Every case is a whole process, as a person starts it, with a state
 folder and a local cloud of its own. Nothing here judges: a benchmark prints, a test asserts.
@@ -54,6 +54,8 @@ config:
       trust: member
 """
 
+POOLS, VMS_A_POOL = 500, 20
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -74,15 +76,15 @@ class Figure:
 
 @click.command(name="bench", short_help="Measure previews and applies at several sizes of fleet.")
 @click.option("--size", "sizes", type=int, multiple=True, default=SIZES, show_default=True, help="VMs in the fleet.")
-@click.option("--runs", default=3, show_default=True, help="Runs of the cold preview of ci; the median counts.")
+@click.option("--runs", default=3, show_default=True, help="Runs of the cold cases; the median counts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
-    """Print what previews and applies cost: seconds, CPU seconds, peak memory, cost per VM, and ratios.
+    """Print what explanations, previews and applies cost: seconds, CPU seconds, peak memory, cost per VM, and ratios.
 
     Where the pulumi CLI is on PATH it runs side by side; else its published figures stand in for it.
     """
     engines = ["local", *(["pulumi"] if shutil.which("pulumi") else [])]
-    figures = [cold_preview_of_ci(runs)]
+    figures = [cold_preview_of_ci(runs), *explanations(runs)]
     for engine in engines:
         for size in sorted(sizes):
             figures.extend(fleet_of(size, engine))
@@ -97,6 +99,28 @@ def cold_preview_of_ci(runs: int) -> Figure:
     with workspace(None) as (root, home):
         taken = [measure("preview ci, cold", 9, "local", root, home, "preview", "ci") for _ in range(runs)]
     return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def explanations(runs: int) -> Iterator[Figure]:
+    """Explain from a cold start: the committed ci stack, and 500 pools of 20 VMs each of which gets one more."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        before, after = Path(folder, "before.yaml"), Path(folder, "after.yaml")
+        before.write_text(pools_text(POOLS, VMS_A_POOL))
+        after.write_text(pools_text(POOLS, VMS_A_POOL + 1))
+        ci = str(ROOT / "stacks" / "Pulumi.ci.yaml")
+        for case, vms, base, head in (
+            ("explain ci, cold", 9, ci, ci),
+            (f"explain {POOLS} pools", POOLS * VMS_A_POOL, str(before), str(after)),
+        ):
+            arguments = ("explain", "ci", "--base", base, "--head", head, "--format", "markdown")
+            taken = [timed(case, vms, "none", ROOT, Path(folder), *arguments) for _ in range(runs)]
+            yield sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def pools_text(pools: int, vms: int) -> str:
+    """A stack file of that many pools, each with that many VMs."""
+    head, name, pool = STACK.format(count=vms).partition("    - name: bench")
+    return head + "".join(f"{name}-{number}{pool}" for number in range(pools))
 
 
 def fleet_of(size: int, engine: str) -> Iterator[Figure]:
@@ -132,12 +156,18 @@ def tidepool(root: Path, home: Path, *arguments: str, check: bool) -> None:
 
 
 def measure(case: str, vms: int, engine: str, root: Path, home: Path, verb: str, stack: str) -> Figure:
-    environment = {**os.environ, "TIDEPOOL_ROOT": str(root), "TIDEPOOL_HOME": str(home)}
-    arguments = [str(ROOT / "tidepool"), verb, stack, "--engine", engine, "--cloud", "local", "--yes", "--json"]
+    arguments = [verb, stack, "--engine", engine, "--cloud", "local", "--yes", "--json"]
     if verb == "preview":
         arguments.remove("--yes")
+    return timed(case, vms, engine, root, home, *arguments)
+
+
+def timed(case: str, vms: int, engine: str, root: Path, home: Path, *arguments: str) -> Figure:
+    """One command as a process of its own; it must end with exit code 0."""
+    environment = {**os.environ, "TIDEPOOL_ROOT": str(root), "TIDEPOOL_HOME": str(home)}
     started = time.perf_counter()
-    process = subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    command_line = [ROOT / "tidepool", *arguments]
+    process = subprocess.Popen(command_line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     said = process.stderr.read() if process.stderr else b""
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
