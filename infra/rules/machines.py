@@ -89,7 +89,8 @@ def _declared_address(view: ResourceView, around: Surroundings) -> Iterator[Brok
             yield Broken(view.subject, "it reserves an external address, and no stack file says so")
     elif has_external_ip(view):
         pool = view.text("labels", POOL_LABEL)
-        if pool not in around.addressed:
+        # Of a fork pool's VM the rule of forks speaks, and one finding is enough.
+        if pool not in around.addressed and pool not in around.fork_accounts.values():
             of_pool = f"pool {pool}" if pool else "no pool"
             yield Broken(view.subject, f"it has an external IP; it is of {of_pool}, which the stack gives none")
 
