@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from infra.model.fleet import CapacityRow
-from infra.model.outcome import outcomes
 from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.model.planned_capacity import capacity
@@ -34,6 +33,5 @@ def plan_document(plan: Plan, declared: Iterable[CapacityRow] = (), phases: Phas
 def run_document(
     run: Plan, declared: Iterable[CapacityRow] = (), phases: Phases | None = None, *, seconds: float, code: int
 ) -> dict[str, Any]:
-    """A run that has ended: wall seconds of the whole, what has become of each pool, and the command's exit code."""
-    ended = {"outcomes": [outcome.to_json() for outcome in outcomes(run)], "seconds": round(seconds, 3), "exit": code}
-    return plan_document(run, declared, phases) | ended
+    """A run that has ended: wall seconds of the whole, and the command's exit code."""
+    return plan_document(run, declared, phases) | {"seconds": round(seconds, 3), "exit": code}

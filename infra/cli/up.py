@@ -18,6 +18,7 @@ from infra.cli.session import Declared, Session, declared, interruptible, open_s
 from infra.engines.phased import apply
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
+from infra.model.outcome import outcomes
 from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.rules.book import stops
@@ -82,8 +83,8 @@ def command(
     after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
-        document = run_document(run, rows, order, seconds=seconds, code=code)
-        machines(document | findings_document(found) | after.to_json())
+        document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)
+        machines(document | {"outcomes": [each.to_json() for each in outcomes(run)]} | after.to_json())
     ctx.exit(code)
 
 
