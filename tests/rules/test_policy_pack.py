@@ -1,0 +1,194 @@
+"""The policy pack as the pulumi CLI runs it: a process of its own, asked over the analyzer protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+import yaml
+from google.protobuf import empty_pb2 as _empty_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
+from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
+
+from infra.engines.official.workspace import ENDPOINTS
+from infra.fleet.google import Api, clients, execute
+from infra.fleet.publish import publish
+from infra.model.stack import pulumi_values
+from infra.rules.book import EDIT_RULES, RESOURCE_RULES
+from infra.rules.finding import Level
+from infra.rules.view import ResourceView
+from tests.model.given import pool, stack_text
+from tests.program.stacks import ROOT, committed, text_of
+from tests.rules.given import BUCKET, LABELS, POOLS, resource, vm
+from tests.rules.test_edit_rules import BUDGET, DEFAULT, RESERVATION, exception, reserved, swapped
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+empty_pb2: Any = _empty_pb2
+struct_pb2: Any = _struct_pb2
+
+PACK = ROOT / "infra" / "rules" / "pack"
+STACK = "pulumi:pulumi:Stack"
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET = {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "value": "hunter2hunter2"}
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """The CLI's side of the protocol."""
+
+    stub: Any
+
+    def analyze(self, view: ResourceView) -> list[Any]:
+        """What is said of a resource that is about to be made."""
+        properties = struct_pb2.Struct()
+        properties.update(json.loads(json.dumps(dict(view.inputs))))
+        request = analyzer_pb2.AnalyzeRequest(
+            type=view.type,
+            name=view.name,
+            urn=view.urn,
+            properties=properties,
+            options=analyzer_pb2.AnalyzerResourceOptions(protect=view.protect),
+        )
+        return list(self.stub.Analyze(request).diagnostics)
+
+    def stack(self) -> list[Any]:
+        """What is said of the stack as a whole, the first of all resources."""
+        return self.analyze(resource(STACK, {}, name="tidepool-ci"))
+
+    def end(self) -> list[Any]:
+        """What is said at the end."""
+        return list(self.stub.AnalyzeStack(analyzer_pb2.AnalyzeStackRequest()).diagnostics)
+
+
+@contextmanager
+def pack(settings: Mapping[str, str], *, stack: str = "ci") -> Generator[Cli]:
+    """The pack's process, started as the CLI starts it, with the stack in its environment."""
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "PYTHON", "GOOGLE_"))},
+        "PULUMI_PROJECT": "tidepool",
+        "PULUMI_STACK": stack,
+        "PULUMI_DRY_RUN": "true",
+        "PULUMI_CONFIG": json.dumps(dict(settings)),
+    }
+    command = [sys.executable, "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(PACK)]
+    with subprocess.Popen(command, env=environment, cwd=PACK, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
+                yield Cli(analyzer_pb2_grpc.AnalyzerStub(channel))
+        finally:
+            process.kill()
+
+
+def settings_of(text: str) -> dict[str, str]:
+    return pulumi_values(text)
+
+
+def names_of(diagnostics: list[Any]) -> list[str]:
+    return [diagnostic.policyName for diagnostic in diagnostics]
+
+
+@pytest.fixture(scope="module")
+def cli() -> Generator[Cli]:
+    """The pack over a stack with a member pool, a fork pool, a budget that is too small, and three exceptions."""
+    accepted = exception() + exception("protected", "gone (storage.Bucket)") + exception("freeze", "x", "2026-01-01")
+    with pack(settings_of(stack_text(pools=POOLS, budget=BUDGET, exceptions=accepted))) as started:
+        yield started
+
+
+def test_the_stack_comes_first_and_is_judged_as_a_whole(cli: Cli) -> None:
+    found = cli.stack()
+    assert names_of(found) == ["exception-expired", "within-budget"]
+    assert all(each.enforcementLevel == analyzer_pb2.MANDATORY for each in found)
+    assert "over the $100 allowed" in found[1].message
+    assert "fix: " in found[1].message
+
+
+def test_a_resource_that_breaks_a_rule_is_refused(cli: Cli) -> None:
+    (found,) = cli.analyze(resource(BUCKET, {"name": "my-lab-ci", "labels": LABELS}))
+    assert (found.policyName, found.policyPackName) == ("protected", "tidepool")
+    assert found.enforcementLevel == analyzer_pb2.MANDATORY
+
+
+def test_protection_arrives_with_the_resource(cli: Cli) -> None:
+    assert cli.analyze(resource(BUCKET, {"name": "my-lab-ci", "labels": LABELS}, protect=True)) == []
+
+
+def test_a_secret_among_metadata_is_told_and_not_shown(cli: Cli) -> None:
+    (found,) = cli.analyze(vm(metadata={"key": SECRET}))
+    assert found.policyName == "no-secret-in-metadata"
+    assert "hunter2" not in str(found)
+
+
+def test_what_only_an_apply_can_know_is_not_judged(cli: Cli) -> None:
+    assert cli.analyze(vm(account=UNKNOWN)) == []
+
+
+def test_an_excepted_resource_passes_and_an_exception_that_met_nothing_is_told_at_the_end(cli: Cli) -> None:
+    assert cli.analyze(DEFAULT) == []
+    (unused,) = cli.end()
+    assert (unused.policyName, unused.enforcementLevel) == ("exception-unused", analyzer_pb2.ADVISORY)
+    assert "gone (storage.Bucket)" in unused.message
+
+
+def test_the_pack_names_every_rule_with_its_level(cli: Cli) -> None:
+    info = cli.stub.GetAnalyzerInfo(empty_pb2.Empty())
+    levels = {policy.name: policy.enforcementLevel for policy in info.policies}
+    for rule in (*EDIT_RULES, *RESOURCE_RULES):
+        expected = analyzer_pb2.MANDATORY if rule.level is Level.STOP else analyzer_pb2.ADVISORY
+        assert levels[rule.id] == expected
+    described = yaml.safe_load((PACK / "PulumiPolicy.yaml").read_text(encoding="utf-8"))
+    assert (info.name, info.version) == (described["name"], described["version"])
+    assert cli.stub.GetPluginInfo(empty_pb2.Empty()).version == described["version"]
+
+
+def test_the_whole_ci_stack_passes() -> None:
+    with pack(settings_of(text_of("ci"))) as cli:
+        assert cli.stack() == []
+        assert [found for each in committed("ci").resources.values() for found in cli.analyze(_view(each))] == []
+        assert cli.end() == []
+
+
+def test_a_stack_file_with_mistakes_is_left_to_the_program_to_refuse() -> None:
+    with pack(settings_of(stack_text(pools=pool(trust="everyone")))) as cli:
+        assert cli.stack() == cli.end() == []
+
+
+def test_a_swap_in_a_full_reservation_is_warned_of_by_what_the_manifest_says_stands(cloud: TestCloud) -> None:
+    before = swapped(4, 0)
+    pools = reserved("tpu-a", 2) + reserved("tpu-b", 2)
+    storage = f"{cloud.url}/{ENDPOINTS['storageCustomEndpoint']}"
+    settings = settings_of(stack_text(pools=pools, reservations=RESERVATION)) | {"gcp:storageCustomEndpoint": storage}
+    with pack(settings) as cli:
+        (found,) = cli.stack()
+        assert "not known" in found.message
+    with clients(before.project, cloud.url) as google:
+        body = {"name": before.bucket.name, "location": before.bucket.location}
+        execute(google.api(Api.STORAGE).buckets().insert(project=before.project, body=body), "making the bucket")
+    publish(before, cloud.url)
+    with pack(settings) as cli:
+        (found,) = cli.stack()
+    assert (found.policyName, found.enforcementLevel) == ("phases-needed", analyzer_pb2.ADVISORY)
+    assert "us-east5-a v5p reservation lab: 16 -> 16 of 16 chips" in found.message
+    assert "./tidepool up ci" in found.message
+
+
+def _view(registered: Any) -> ResourceView:
+    return ResourceView(
+        type=registered.type,
+        name=registered.name,
+        urn=registered.urn,
+        inputs=registered.inputs,
+        protect=registered.protect,
+    )
