@@ -34,6 +34,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "output": Entry("infra.cli.output", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),
     },
+    "The pull request": {
+        "comment": Entry("infra.cli.comment", "Write and post the comment of a pull request."),
+        "drift": Entry("infra.cli.drift", "Tell drift in an issue."),
+    },
     "The clouds": {
         "cloud": Entry("infra.cli.cloud", "Drive the local Google Cloud: start, stop, preempt, fail, ..."),
         "bootstrap": Entry("infra.cli.bootstrap", "Prepare a Google Cloud project for its first deploy."),

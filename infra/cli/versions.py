@@ -54,6 +54,12 @@ def version(root: Path, stack: str, where: str | None) -> Version:
     raise Refusal(f"{where!r} is neither a file nor a git reference of {root}; a clone of depth 1 lacks other commits")
 
 
+def stacks_of(root: Path, *references: str | None) -> tuple[str, ...]:
+    """The stacks of which any of these git references, or (None) the working tree, has a file, by name."""
+    anyone = "all"
+    return tuple(sorted(set().union(*(version(root, anyone, reference).files for reference in references))))
+
+
 def _path(stack: str) -> str:
     return f"{_FOLDER}/{_PREFIX}{stack}{_SUFFIX}"
 

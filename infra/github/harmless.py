@@ -1,9 +1,10 @@
 """Markdown that somebody else wrote, made fit to be posted in our name: it can say anything and do nothing.
 
 Owns what could act on GitHub: HTML, mentions, links and images, references to issues, characters that hide or turn
-text, blocks that are drawn. What `infra.preview` writes has none of that and comes back byte for byte; everything else
-keeps its words, broken by a zero-width space, which nobody sees, or with its `<` and `&` shown as such. The rules look
-at characters and not at context, so that no context can be forged to get around them.
+text, blocks that are drawn. What `infra.preview` writes has none of that and comes back byte for byte (but for an
+address in code font); everything else keeps its words, broken by a zero-width space, which nobody sees, or with its `<`
+and `&` shown as such. The rules look at characters and not at context, so that no context can be forged to get around
+them.
 """
 
 from __future__ import annotations

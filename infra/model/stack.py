@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from infra.model import rules, yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.names import PULUMI_PROJECT
+from infra.model.names import PULUMI_PROJECT, is_resource_name
 from infra.model.partial import partial_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
@@ -99,7 +99,9 @@ def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[St
 
 
 def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
-    """Another stack, for the rules that span stacks: what is right in it, or None where it cannot be read."""
+    """Another stack, for the rules that span stacks: what is right in it; None where its name or all of it is not."""
+    if not is_resource_name(stack):
+        return None
     try:
         given = _from_text(_decoded(content, _source(stack)), stack=stack, source=_source(stack))
     except ConfigError:

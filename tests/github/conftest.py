@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from lab_repository import FORK, REPO, SHA, TOKEN, Lab
 
 from infra.github.client import WORKFLOW_LOGIN
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import running_cloud
+from tests.github.lab_repository import FORK, REPO, SHA, TOKEN, Lab
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meanings import LARGE, SMALL, meaning, stack
 
 from infra.github import artifact
 from infra.github.artifact import MOST_BYTES, Artifact, UntrustedError
 from infra.github.harmless import cut, harmless
 from infra.preview.comment import Preview, comment
+from tests.github.meanings import LARGE, SMALL, meaning, stack
 
 GOOD: dict[str, Any] = {"version": 1, "labels": ["capacity-up"], "markdown": "## ci: +1 VM"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lab_repository import REPO, SHA, Lab
 
 from infra.github import drift
 from infra.github.client import WORKFLOW_LOGIN, connect
 from infra.github.drift import PlanError, Told, drift_of
+from tests.github.lab_repository import REPO, SHA, Lab
 
 
 def step(name: str = "tpu-ci-0", *, op: str = "update", **diff: Any) -> dict[str, Any]:

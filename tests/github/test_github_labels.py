@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from lab_repository import REPO, Lab
-from meanings import LARGE, SMALL, meaning, stack
 
 from infra.github import labels
+from tests.github.lab_repository import REPO, Lab
+from tests.github.meanings import LARGE, SMALL, meaning, stack
 
 
 def put(lab: Lab, *wanted: labels.Label) -> None:

@@ -6,11 +6,11 @@ import threading
 from typing import Any
 
 import pytest
-from lab_repository import REPO, SHA, TOKEN, Lab
 
 from infra.github import pulls, sticky
 from infra.github.client import WORKFLOW_LOGIN, Pace, PostError, connect
 from infra.github.sticky import MARKER, Posted
+from tests.github.lab_repository import REPO, SHA, TOKEN, Lab
 
 IMPATIENT = Pace(between_requests=0, between_writes=0, backoff=0, retries=2)
 

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from infra.model import catalogue
 from infra.model.errors import ConfigError
-from infra.model.stack import load_stack, parse_stack, pulumi_values, siblings, stack_from_pulumi, stack_names
+from infra.model.stack import (
+    load_stack,
+    parse_stack,
+    pulumi_values,
+    read_sibling,
+    siblings,
+    stack_from_pulumi,
+    stack_names,
+)
 from tests.model.given import ROOT, SOURCE, pool, stack_text
 
 EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
@@ -145,3 +153,9 @@ def test_a_stack_is_frozen() -> None:
         config.owner = "someone-else"  # ty: ignore[invalid-assignment]
     with pytest.raises(ValueError, match="frozen"):
         config.pools[0].name = "other"  # ty: ignore[invalid-assignment]
+
+
+def test_a_file_whose_name_is_no_stacks_is_nobodys_sibling() -> None:
+    content = (ROOT / "stacks" / "Pulumi.ci.yaml").read_bytes()
+    assert read_sibling(content, stack="ci") is not None
+    assert read_sibling(content, stack="No Name") is None

@@ -1,0 +1,126 @@
+"""`./tidepool comment write` and `post`: from two versions of the stack files to the comment of a pull request.
+
+Two commands, because two jobs run them: `write` reads what a stranger wrote and has no token, `post` has a token and
+reads only what `write` left behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from infra.cli import options
+from infra.cli.facts import read_facts
+from infra.cli.failures import FAILED, Refusal
+from infra.cli.posting import full_commit, place_options, placed, posting, read_artifact
+from infra.cli.render.console import machines
+from infra.cli.versions import stacks_of, version
+from infra.cli.workspace import workspace
+from infra.github import artifact, labels, pulls, sticky
+from infra.github.artifact import Artifact
+from infra.github.harmless import cut, harmless
+from infra.model.errors import ConfigError
+from infra.preview.comment import Preview, comment
+from infra.preview.explain import explain
+from infra.preview.meaning import Facts
+
+
+@click.group(name="comment", short_help="Write and post the comment of a pull request.")
+def command() -> None:
+    """Write and post the comment of a pull request: in two steps, so that the one that reads a stranger's files has no
+    token, and the one that has a token reads no stranger's files.
+    """
+
+
+@command.command()
+@click.argument("stacks", metavar="[STACK]...", nargs=-1)
+@click.option("--base", metavar="REF", required=True, help="The commit that the pull request is made against.")
+@click.option("--head", metavar="REF", help="Its newest commit; the working tree where not given.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Where the artifact goes.")
+@click.option(
+    "--facts",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A JSON file of what other rooms know, as for explain.",
+)
+@options.json_option
+@click.pass_context
+def write(
+    ctx: click.Context,
+    *,
+    stacks: tuple[str, ...],
+    base: str,
+    head: str | None,
+    out: Path,
+    facts: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what the edit from BASE to HEAD means to every STACK (all, where none is named), for `post` to show.
+
+    Reads stack files and nothing else of either version, needs no credentials and talks to nobody.
+
+    Exit code 0 when nothing holds the edit, 1 when a finding does or a stack file cannot be read; OUT is written in
+    both cases. 2 when a version cannot be found.
+    """
+    root = workspace().root
+    known = read_facts(facts)
+    there = stacks_of(root, base, head)
+    if absent := sorted(set(stacks) - set(there)):
+        raise Refusal(f"neither version has a stack {', '.join(absent)}; there is {', '.join(there) or 'none'}")
+    previews = [_preview(root, stack, base, head, known) for stack in stacks or there]
+    meanings = [each.meaning for each in previews if each.meaning is not None]
+    told = () if len(meanings) < len(previews) else tuple(sorted(labels.wanted(meanings)))
+    made = Artifact(labels=told, markdown=comment(*previews) if previews else "There is no stack.")
+    artifact.write(out, made)
+    code = FAILED if any(each.meaning is None or each.meaning.stops for each in previews) else 0
+    if as_json:
+        names = [each.stack for each in previews]
+        machines({"file": str(out), "stacks": names, "labels": list(made.labels), "exit": code})
+    else:
+        click.echo(made.markdown)
+    ctx.exit(code)
+
+
+@command.command()
+@click.option(
+    "--artifact",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="What `comment write` left behind; not believed.",
+)
+@click.option("--head", metavar="SHA", required=True, callback=full_commit, help="The commit it was made for, in full.")
+@place_options
+@options.json_option
+def post(*, path: Path, head: str, repository: str, api: str, as_json: bool) -> None:
+    """Let the pull request of a commit have the comment and the labels of an artifact; edits what is there.
+
+    The pull request is looked up by its head commit, which is to come from GitHub's own event and never from the
+    artifact. A pull request that has moved on is left alone: a newer run speaks for it. The token is GITHUB_TOKEN.
+    """
+    made = read_artifact(path)
+    text = cut(f"{harmless(made.markdown)}\n\n<sub>For {head[:12]}.</sub>", sticky.LONGEST - len(sticky.MARKER) - 1)
+    with posting():
+        place = placed(repository=repository, api=api)
+        posts = []
+        for pull in pulls.of_head(place, head):
+            posted = sticky.post(place, pull, text)
+            labels.put(place, pull, frozenset(made.labels))
+            posts.append({"pullRequest": pull.number, **asdict(posted), "labels": list(made.labels)})
+    if as_json:
+        machines({"posts": posts, "exit": 0})
+        return
+    for each in posts:
+        click.echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
+    if not posts:
+        click.echo(f"no open pull request has {head} as its newest commit; nothing was posted")
+
+
+def _preview(root: Path, stack: str, base: str, head: str | None, known: Facts) -> Preview:
+    """What the edit means to one stack, or why nobody can say."""
+    try:
+        before, after = (version(root, stack, where).reading(stack) for where in (base, head))
+    except (ConfigError, Refusal) as unreadable:
+        return Preview(stack=stack, failure=str(unreadable))
+    return Preview(stack=stack, meaning=explain(before, after, known))

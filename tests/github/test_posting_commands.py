@@ -1,0 +1,200 @@
+"""`comment write`, `comment post` and `drift report` as a workflow calls them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.github.harmless import harmless
+from tests.github.lab_repository import REPO, SHA, TOKEN, Lab
+from tests.github.meanings import SMALL, stack
+from tests.github.workflow_sandbox import git
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A git repository with one stack in two versions, and the commands run there."""
+
+    root: Path
+    api: str
+
+    def run(self, *arguments: str, **environ: str) -> Result:
+        surroundings = {
+            "TIDEPOOL_ROOT": str(self.root),
+            "TIDEPOOL_HOME": str(self.root / ".tidepool"),
+            "GITHUB_TOKEN": TOKEN,
+            "GITHUB_API_URL": self.api,
+            "GITHUB_REPOSITORY": REPO,
+        }
+        return CliRunner().invoke(cli, arguments, env=surroundings | environ, prog_name="tidepool")
+
+    def json(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        result = self.run(*arguments, "--json")
+        assert result.exit_code == code, result.output
+        return json.loads(result.stdout)
+
+    def commit(self, text: str, name: str = "ci") -> None:
+        (self.root / "stacks").mkdir(exist_ok=True)
+        (self.root / "stacks" / f"Pulumi.{name}.yaml").write_text(text)
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-q", "--allow-empty", "-m", "edit")
+
+    def write(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        return self.json(
+            "comment", "write", "--base", "HEAD^", "--head", "HEAD", "--out", self.out, *arguments, code=code
+        )
+
+    @property
+    def out(self) -> str:
+        return str(self.root / "preview.json")
+
+    def file(self, content: Any) -> str:
+        path = self.root / "plan.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return str(path)
+
+
+@pytest.fixture
+def desk(lab: Lab, tmp_path: Path) -> Desk:
+    git(tmp_path, "init", "-q")
+    made = Desk(tmp_path, lab.control.api)
+    made.commit(stack())
+    return made
+
+
+def test_an_edit_is_written_and_posted_with_its_labels(desk: Desk, lab: Lab) -> None:
+    desk.commit(stack(one=(SMALL, 3)))
+    assert desk.write() == {"file": desk.out, "stacks": ["ci"], "labels": ["capacity-up"], "exit": 0}
+    [posted] = desk.json("comment", "post", "--artifact", desk.out, "--head", SHA)["posts"]
+    assert posted == {
+        "pullRequest": lab.pull,
+        "outcome": "created",
+        "comment": posted["comment"],
+        "removed": 0,
+        "labels": ["capacity-up"],
+    }
+    [(_, body)] = lab.comments()
+    assert "## ci: +1 VM, +4 chips" in body
+    assert SHA[:12] in body
+    assert lab.labels() == ["capacity-up"]
+
+
+def test_every_stack_of_either_version_is_in_one_comment(desk: Desk) -> None:
+    desk.commit(stack(), name="nightly")
+    desk.commit(stack(one=(SMALL, 3)))
+    git(desk.root, "rm", "-q", "stacks/Pulumi.nightly.yaml")
+    git(desk.root, "commit", "-qm", "gone")
+    assert desk.write()["stacks"] == ["ci", "nightly"]
+    assert desk.write("ci")["stacks"] == ["ci"]
+
+
+def test_equal_edits_give_equal_bytes(desk: Desk) -> None:
+    desk.commit(stack(one=(SMALL, 3)))
+    desk.write()
+    first = Path(desk.out).read_bytes()
+    desk.write()
+    assert Path(desk.out).read_bytes() == first
+
+
+def test_a_stack_file_that_cannot_be_read_is_told_in_the_comment(desk: Desk) -> None:
+    desk.commit("config: [")
+    assert desk.write(code=1)["labels"] == []
+    assert "one valid YAML document" in json.loads(Path(desk.out).read_text())["markdown"]
+
+
+def test_a_mistake_holds_the_edit_and_the_comment_is_written_all_the_same(desk: Desk) -> None:
+    desk.commit(stack(one=(SMALL, -1)))
+    desk.write(code=1)
+    assert "count" in json.loads(Path(desk.out).read_text())["markdown"].lower()
+
+
+def test_a_name_that_is_no_stacks_is_told_and_does_nothing(desk: Desk) -> None:
+    desk.commit(stack(), name="@octo <b> `x`")
+    desk.write(code=1)
+    said = harmless(json.loads(Path(desk.out).read_text())["markdown"])
+    assert "is no name of a stack" in said
+    assert "@octo" not in said
+    assert "<b>" not in said
+
+
+def test_an_unknown_commit_or_stack_is_refused(desk: Desk) -> None:
+    where = ("--out", desk.out)
+    assert desk.run("comment", "write", "--base", "no-such-branch", *where).exit_code == 2
+    assert desk.run("comment", "write", "--base", "--output=x", *where).exit_code == 2
+    assert desk.run("comment", "write", "other", "--base", "HEAD", *where).exit_code == 2
+
+
+def test_a_pull_request_that_has_moved_on_is_left_alone(desk: Desk, lab: Lab) -> None:
+    desk.commit(stack(one=(SMALL, 3)))
+    desk.write()
+    lab.control.push(REPO, lab.pull, "b" * 40)
+    assert desk.json("comment", "post", "--artifact", desk.out, "--head", SHA)["posts"] == []
+    assert lab.comments() == []
+
+
+def test_a_forged_artifact_is_posted_as_words_that_do_nothing(desk: Desk, lab: Lab) -> None:
+    forged = {"version": 1, "labels": [], "markdown": "@octo see [this](https://evil.example) <script>x</script> #1"}
+    path = desk.file(forged)
+    assert desk.run("comment", "post", "--artifact", path, "--head", SHA).exit_code == 0
+    [(_, body)] = lab.comments()
+    assert not any(each in body for each in ("@octo", "](", "://", "<script", "#1"))
+
+
+def test_an_artifact_without_the_shape_posts_nothing(desk: Desk, lab: Lab) -> None:
+    for content in ("", "[]", {"version": 1, "labels": [], "markdown": "x", "pullRequest": 7}):
+        result = desk.run("comment", "post", "--artifact", desk.file(content), "--head", SHA)
+        assert result.exit_code == 1
+        assert "nothing was posted" in result.stderr
+    assert lab.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"GITHUB_TOKEN": ""}, "GITHUB_TOKEN is not set"),
+        ({"GITHUB_REPOSITORY": "lab"}, "OWNER/NAME"),
+        ({"GITHUB_API_URL": "http://github.example"}, "not https"),
+        ({"GITHUB_TOKEN": "wrong-token"}, "is not valid"),
+    ],
+)
+def test_what_is_wrong_with_the_surroundings_is_said(desk: Desk, environ: dict[str, str], said: str) -> None:
+    desk.commit(stack())
+    desk.write()
+    result = desk.run("comment", "post", "--artifact", desk.out, "--head", SHA, **environ)
+    assert result.exit_code in (1, 2)
+    assert said in result.output
+    assert "wrong-token" not in result.output
+
+
+def test_a_head_that_is_no_whole_commit_is_refused(desk: Desk) -> None:
+    for head in ("main", SHA[:12], f"{SHA}\n"):
+        assert desk.run("comment", "post", "--artifact", desk.out, "--head", head).exit_code == 2
+
+
+def test_drift_is_reported_and_closed(desk: Desk) -> None:
+    changed = {"op": "update", "urn": "urn:a", "type": "gcp:tpu/v2Vm:V2Vm", "name": "a", "diff": {"labels": {}}}
+    path = desk.file({"stack": "ci", "steps": [changed], "exit": 0})
+    told = desk.json("drift", "report", "ci", "--plan", path)
+    assert (told["outcome"], told["differences"]) == ("created", 1)
+    assert desk.json("drift", "report", "ci", "--plan", path)["outcome"] == "unchanged"
+    path = desk.file({"stack": "ci", "steps": [], "exit": 0})
+    assert desk.json("drift", "report", "ci", "--plan", path) == {
+        "outcome": "closed",
+        "issue": told["issue"],
+        "differences": 0,
+        "fingerprint": None,
+        "exit": 0,
+    }
+
+
+def test_a_plan_that_failed_or_is_none_leaves_the_issue(desk: Desk, lab: Lab) -> None:
+    failed = desk.run("drift", "report", "ci", "--plan", desk.file({"stack": "ci", "steps": [], "exit": 1}))
+    garbled = desk.run("drift", "report", "ci", "--plan", desk.file("not json"))
+    assert (failed.exit_code, garbled.exit_code) == (1, 2)
+    assert lab.writes() == []
