@@ -284,6 +284,7 @@ class RiskKind(StrEnum):
     REPLACE = "replace"
     DELETE = "delete"
     LABELS = "labels"
+    IN_PLACE = "in-place"
     NOT_KNOWN = "not-known"
 
 

@@ -65,6 +65,10 @@ def _vms(edit: Edit) -> Iterator[Risk]:
         if place.deleted:
             says = f"{_vms_said(place.deleted)} of {where} deleted{_busy(place.deleted, edit)}"
             yield Risk(kind=RiskKind.DELETE, subject=where, says=says, names=place.deleted)
+        if place.in_place and place.kept and not place.forced_by:
+            changed = ", ".join(place.in_place).replace("_", " ")
+            says = f"{_vms_said(place.kept)} of {where} changed in place ({changed}), none replaced"
+            yield Risk(kind=RiskKind.IN_PLACE, subject=where, says=says, names=place.kept)
 
 
 def _vms_said(names: Sequence[str]) -> str:

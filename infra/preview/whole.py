@@ -59,9 +59,19 @@ def _items(given: Sequence[M], earlier: Sequence[M]) -> Iterator[M]:
     """The items that are whole, and for each other one what it was: the one of its name, or else of its place."""
     for index, item in enumerate(given):
         if has(item, *type(item).model_fields):
-            yield item
+            yield _without_gaps(item)
         elif (before := _earlier(item, index, given, earlier)) is not None:
             yield before
+
+
+def _without_gaps(item: M) -> M:
+    """The item without what could not be read in its lists."""
+    gaps = {
+        name: tuple(each for each in value if each is not None)
+        for name, value in item.__dict__.items()
+        if isinstance(value, tuple) and None in value
+    }
+    return item.model_copy(update=gaps) if gaps else item
 
 
 def _earlier(item: BaseModel, index: int, given: Sequence[BaseModel], earlier: Sequence[M]) -> M | None:
@@ -110,12 +120,10 @@ def _pool(pool: Pool, earlier: Pool | None, wrong_counts: set[str | int]) -> Poo
             return None
         else:
             values[name] = field.get_default(call_default_factory=True, validated_data=values)
-    for name in ("labels", "serves", "data_disks"):
-        values[name] = tuple(item for item in values[name] if item is not None)
     was = earlier.zones if earlier else {}
     zones = values["zones"].items()
     values["zones"] = {zone: was.get(zone, 0) if zone in wrong_counts else count for zone, count in zones}
-    return Pool.model_construct(**values)
+    return _without_gaps(Pool.model_construct(**values))
 
 
 def gone(config: StackConfig) -> StackConfig:
