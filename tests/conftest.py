@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-goldens", action="store_true", help="Write golden files anew where they differ.")
+
+
+@pytest.fixture
+def update_goldens(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be written instead of only compared."""
+    return bool(request.config.getoption("--update-goldens"))
+
+
 @pytest.fixture
 def cloud() -> Iterator[TestCloud]:
     """A local Google Cloud of its own on loopback: `url`, `control`, `wall` (its clock stands still until moved)."""

@@ -6,10 +6,11 @@ Owns which pieces a meaning has in a comment. Does not own the sentences, escapi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from infra.preview import sentences
 from infra.preview.blocks import Block, Rank
-from infra.preview.markup import code, prose, table
+from infra.preview.markup import code, prose, spoken, table
 from infra.preview.meaning import Meaning, Risk, RiskKind
 from infra.rules.finding import Finding
 
@@ -34,9 +35,11 @@ def blocks(meaning: Meaning) -> Iterator[Block]:
             _piece(
                 "Order", map(_bullet, sentences.order_lines(meaning.order, meaning.stack)), what="lines on the order"
             ),
-            _prices(meaning),
-            _piece("", map(_bullet, _price_notes(meaning)), what="notes on prices"),
-            _piece("Stale", map(_bullet, sentences.stale_lines(meaning)), what="stale files"),
+            _piece("Stale", map(_bullet, meaning.stale or ()), what="stale files"),
+            _folded(_prices(meaning), "Money, pool by pool"),
+            _folded(
+                _piece("", map(_bullet, _notes(meaning)), what="notes"), "Where prices come from, and what is not known"
+            ),
         ]
         yield from (block for block in made if block.lines)
 
@@ -54,17 +57,17 @@ def _piece(title: str, lines: Iterable[str], *, what: str) -> Block:
 
 
 def _bullet(line: str) -> str:
-    return f"- {prose(line)}"
+    return f"- {spoken(line)}"
 
 
 def _finding(finding: Finding) -> str:
     what = f"**{prose(finding.level.value)}** {code(finding.rule)} {code(finding.subject)}"
-    return f"- {what}: {prose(finding.reason)}. Write: {prose(finding.fix)}"
+    return f"- {what}: {spoken(finding.reason)}. Write: {spoken(finding.fix)}"
 
 
 def _risk(risk: Risk) -> str:
     loud = f"**{risk.kind.value}** " if risk.kind in _LOUD else ""
-    return f"- {loud}{prose(sentences.risk_line(risk))}"
+    return f"- {loud}{spoken(sentences.risk_line(risk))}"
 
 
 def _capacity(meaning: Meaning) -> Block:
@@ -99,11 +102,19 @@ def _prices(meaning: Meaning) -> Block:
     money = meaning.money
     rows = [(code(f"{line.pool} {line.zone}"), prose(sentences.bills(line))) for line in sentences.told_money(meaning)]
     rows += [(f"**{prose(name)}**", prose(sentences.total_said(each))) for name, each in sentences.totals(money)]
-    return _table("Money", ("Pool, kind of capacity, total", "US dollars"), rows, what="prices")
+    return _table("", ("Pool, kind of capacity, total", "US dollars"), rows, what="prices")
 
 
-def _price_notes(meaning: Meaning) -> Iterator[str]:
-    return sentences.money_notes(meaning.money) if sentences.has_vms(meaning) else iter(())
+def _notes(meaning: Meaning) -> Iterator[str]:
+    if sentences.has_vms(meaning):
+        yield from sentences.money_notes(meaning.money)
+    if meaning.stale is None:
+        yield from (f"stale files: {line}" for line in sentences.stale_lines(meaning))
+
+
+def _folded(block: Block, summary: str) -> Block:
+    opening = "\n".join([f"<details><summary>{summary}</summary>\n", *filter(None, [block.opening])])
+    return replace(block, opening=opening, closing="\n</details>")
 
 
 def _table(
@@ -115,4 +126,5 @@ def _table(
     numbers: frozenset[int] = frozenset(),
 ) -> Block:
     first, rule, *lines = table(head, rows, numbers=numbers)
-    return Block(rank=Rank.MEANING, opening=f"### {title}\n\n{first}\n{rule}", lines=lines, what=what)
+    heading = f"### {title}\n\n" if title else ""
+    return Block(rank=Rank.MEANING, opening=f"{heading}{first}\n{rule}", lines=lines, what=what)

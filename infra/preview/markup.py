@@ -29,7 +29,7 @@ _SEAMS: Final = (
     re.compile(r"(?<=\bwww)(?=\.)", re.IGNORECASE),
     re.compile(r"(?<=:)(?=[\w+-]+:)"),
 )
-_LEADING: Final = re.compile(r"^(?=[#+=>-])|^(\d{1,9})(?=[.)])")
+_LEADING: Final = re.compile(r"^(|\d{1,9}(?=[.)]))(?=[#+=>.)-])")
 _HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
 _LONGEST_NAME: Final = 120
@@ -38,11 +38,16 @@ _TICKS: Final = re.compile(r"`+")
 
 def prose(text: str) -> str:
     """The text on one line, within a paragraph, a list item or a table cell."""
-    line = _MARKUP.sub(r"\\\g<0>", one_line(text)).translate(_ENTITIES)
-    line = _LEADING.sub(lambda found: f"{found[1] or ''}\\", line)
-    for seam in _SEAMS:
-        line = seam.sub(SEAM, line)
-    return line
+    return _LEADING.sub(r"\1\\", _escaped(one_line(text)))
+
+
+def spoken(text: str) -> str:
+    """A sentence as prose, in which what stands between two backticks is in code font."""
+    parts = one_line(text).split("`")
+    if len(parts) % 2 == 0 or not all(map(str.strip, parts[1::2])):
+        return prose(text)
+    made = [code(part) if index % 2 else _escaped(part) for index, part in enumerate(parts)]
+    return _LEADING.sub(r"\1\\", "".join(made))
 
 
 def code(text: str) -> str:
@@ -99,6 +104,13 @@ def clipped(text: str, characters: int) -> str:
 def size(text: str) -> int:
     """What a text takes of a comment's limit: its bytes, never fewer than the characters that GitHub counts."""
     return len(text.encode("utf-8", errors="replace"))
+
+
+def _escaped(line: str) -> str:
+    line = _MARKUP.sub(r"\\\g<0>", line).translate(_ENTITIES)
+    for seam in _SEAMS:
+        line = seam.sub(SEAM, line)
+    return line
 
 
 def _visible(line: str) -> str:

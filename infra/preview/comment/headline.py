@@ -42,7 +42,7 @@ class Moved:
             return ""
         vms = [f"{sign}{plural(count, 'VM')}" for sign, count in (("+", self.come), ("-", self.go)) if count]
         chips = f"{self.chips:+,} {'chip' if abs(self.chips) == 1 else 'chips'}" if self.chips else "chips unchanged"
-        return ", ".join([" ".join(vms) or "no VM more or less", chips])
+        return ", ".join(part for part in (" ".join(vms), chips) if part)
 
 
 def block(stack: str, plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> Block:
@@ -69,6 +69,11 @@ def meant_by(meaning: Meaning) -> Moved:
     return Moved.of((pool.slices.delta, pool.chips.delta) for pool in meaning.pools)
 
 
+def touched(plan: Plan) -> int:
+    """How many resources a plan changes."""
+    return sum(count for op, count in plan.summary.items() if op != Op.SAME.value)
+
+
 def refused(plan: Plan) -> tuple[Step, ...]:
     """Deletions and replacements that a preview refuses, as of what is protected, by name."""
     lost = (step for step in plan.steps if step.status is Status.FAILED and step.op in (Op.DELETE, Op.REPLACE))
@@ -85,25 +90,26 @@ def _said(plan: Plan | None, meaning: Meaning | None, *, planless: bool) -> str:
         return means
     if plan is None:
         return "no change of capacity" if meaning and meaning.changed else "no change"
-    counts = plan.summary
-    touched = sum(count for op, count in counts.items() if op != Op.SAME.value)
-    return f"no VM comes or goes, {plural(touched, 'resource')} changed" if touched else "no change"
+    count = touched(plan)
+    if count:
+        return f"no VM comes or goes, {plural(count, 'resource')} changed"
+    return f"no change ({plural(plan.summary[Op.SAME.value], 'resource')} as declared)"
 
 
 def _means(plan: Plan | None, meaning: Meaning | None) -> str:
     if meaning:
         moved = str(meant_by(meaning))
         money = _money(meaning)
-        return ", ".join(part for part in (moved, money) if part)
+        phases = f"in {len(meaning.order.order)} phases" if meaning.order.needed else ""
+        return ", ".join(part for part in (moved, money, phases) if part)
     return str(moved_by(plan)) if plan and not plan.failed else ""
 
 
 def _money(meaning: Meaning) -> str:
     """`+$420 a month`; what has no price is said and never counted as nothing."""
-    changed = [line for line in meaning.money.lines if line.changed]
-    kinds = {bill.priced for line in changed for bill in (line.before, line.after)} - {Priced.NONE}
-    if not changed:
-        return ""
+    moved = {(pool.pool, pool.zone) for pool in meaning.pools if pool.changed}
+    lines = [line for line in meaning.money.lines if line.changed or (line.pool, line.zone) in moved]
+    kinds = {bill.priced for line in lines for bill in (line.before, line.after)} - {Priced.NONE}
     total = meaning.money.total.after.month - meaning.money.total.before.month
     parts = [f"{_dollars(total)} a month"] if Priced.LISTED in kinds else []
     if Priced.UNPRICED in kinds:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from infra.model.plan import Op, Plan, PropertyChange, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.preview.blocks import Block, Rank
+from infra.preview.comment.headline import touched
 from infra.preview.markup import code, html, name
 from infra.preview.masking import masked_value
 from infra.preview.sentences import plural
@@ -29,8 +30,9 @@ _TITLES: Final = {
 
 
 def blocks(plan: Plan) -> Iterator[Block]:
-    """Counts, a list for each thing that happens, the folded properties; one line where nothing does."""
-    yield Block(rank=Rank.SUMMARY, lines=[_counts(plan)], what="counts")
+    """Counts, a list for each thing that happens, the folded properties; none of it where nothing does."""
+    if touched(plan):
+        yield Block(rank=Rank.SUMMARY, lines=[_counts(plan)], what="counts")
     for op, (title, rank, what) in _TITLES.items():
         steps = of(plan, op)
         if steps:

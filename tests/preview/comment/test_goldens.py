@@ -1,0 +1,112 @@
+"""Comments as people read them: golden files, made from real edits by the real engine, and shown in docs/preview.md.
+
+`./tidepool test --fast -- tests/preview/comment --update-goldens` writes the files and the page anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from infra.engines.protocol import EngineError
+from infra.preview.comment import Preview, comment
+from tests.preview import given
+from tests.preview.comment import edits
+from tests.preview.comment.edits import Edit
+from tests.preview.comment.fleets import Fleets
+
+GOLDEN = Path(__file__).parent / "golden"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "preview.md"
+MARK = "<!-- What follows is written by tests/preview/comment/test_goldens.py. -->\n"
+
+
+def _planned(edit: Edit, fleets: Fleets) -> str:
+    plan = fleets.preview(edit.before, edit.after)
+    return comment(Preview(stack="ci", plan=plan, meaning=given.meaning(edit.before, edit.after)))
+
+
+def _only_meant(edit: Edit, _: Fleets) -> str:
+    return comment(Preview(stack="ci", meaning=given.meaning(edit.before, edit.after)))
+
+
+def _failed(edit: Edit, fleets: Fleets) -> str:
+    fleets.preview(edit.before, edit.before)
+    with pytest.raises(EngineError) as failure:
+        fleets.preview(edit.before, edit.after, {"PULUMI_CONFIG_PASSPHRASE": "another horse"})
+    meaning = given.meaning(edit.before, edit.after)
+    return comment(Preview(stack="ci", meaning=meaning, failure=str(failure.value)))
+
+
+def _behind(edit: Edit, fleets: Fleets) -> str:
+    """What stands is older than the version that the edit is compared with."""
+    plan = fleets.preview(edits.FLEET, edit.after)
+    return comment(Preview(stack="ci", plan=plan, meaning=given.meaning(edit.before, edit.after)))
+
+
+def _two(edit: Edit, fleets: Fleets) -> str:
+    small, swapped = edit, edits.SWAP
+    return comment(
+        Preview(
+            stack="ci",
+            plan=fleets.preview(small.before, small.after),
+            meaning=given.meaning(small.before, small.after),
+        ),
+        Preview(stack="nightly", meaning=given.meaning(swapped.before, swapped.before)),
+    )
+
+
+CASES: tuple[tuple[Edit, Callable[[Edit, Fleets], str]], ...] = (
+    (edits.NO_CHANGE, _planned),
+    (edits.ONE_VM, _planned),
+    (edits.TO_ZERO, _planned),
+    (edits.SWAP, _planned),
+    (edits.TOO_MANY, _only_meant),
+    (edits.REPLACE, _planned),
+    (edits.REGISTRY_GONE, _planned),
+    (edits.HUNDRED, _planned),
+    (edits.FAILED, _failed),
+    (edits.BEHIND, _behind),
+    (edits.TWO_STACKS, _two),
+)
+
+
+@pytest.mark.parametrize(("edit", "made"), CASES, ids=[edit.name for edit, _ in CASES])
+def test_a_comment_is_its_golden_file(
+    edit: Edit, made: Callable[[Edit, Fleets], str], fleets: Fleets, update_goldens: bool
+) -> None:
+    text = made(edit, fleets) + "\n"
+    file = GOLDEN / f"{edit.name}.md"
+    if update_goldens:
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
+
+
+def test_the_page_on_previews_shows_every_golden(update_goldens: bool) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    written, mark, shown = page.partition(MARK)
+    assert mark, "docs/preview.md has lost the line below which goldens are shown"
+    wanted = "".join(_shown(edit) for edit, _ in CASES)
+    if update_goldens:
+        PAGE.write_text(f"{written}{MARK}{wanted}", encoding="utf-8")
+        shown = wanted
+    assert shown == wanted, "renew with --update-goldens"
+
+
+def test_no_golden_is_left_over() -> None:
+    assert {file.stem for file in GOLDEN.iterdir()} == {edit.name for edit, _ in CASES}
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.iterdir()), ids=lambda file: file.stem)
+def test_a_golden_says_in_its_first_line_what_the_edit_means(file: Path) -> None:
+    first = file.read_text(encoding="utf-8").partition("\n")[0]
+    assert first.startswith("## ci: ")
+    assert len(first) <= 80, "ten seconds begin with one line"
+
+
+def _shown(edit: Edit) -> str:
+    """A golden behind a bar, so that one sees where the comment begins and ends."""
+    lines = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8").splitlines()
+    quoted = "\n".join(f"> {line}".rstrip() if line.strip() else ">" for line in lines)
+    return f"\n## {edit.title}\n\n{edit.when}\n\n{quoted}\n"

@@ -1,0 +1,101 @@
+"""Whatever anybody writes appears as it is and does nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from infra.preview.markup import code, fenced, html, name, prose, spoken, table
+
+RENDERER = MarkdownIt("gfm-like", {"linkify": False, "html": True})
+HARMLESS = re.compile(r"</?(?:p|code|ul|li|table|thead|tbody|tr|th|td)(?: style=\"text-align:\w+\")?>|<!-- -->")
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</details><h1>approved</h1>",
+    "<!-- tidepool -->",
+    "-->",
+    "![x](https://example.org/x.png)",
+    "[merge](https://example.org)",
+    "**bold** _it_ ~~gone~~",
+    "# heading",
+    "- item",
+    "1. item",
+    "> quote",
+    "```\nfence",
+    "a | b | c",
+    "`code`` x",
+    "\\` \\| \\",
+    "&lt;b&gt; &amp;",
+    "$x^2$",
+]
+ANYTHING = st.text(alphabet=st.characters(exclude_categories=()), max_size=60) | st.sampled_from(HOSTILE)
+
+
+def _rendered(markdown: str) -> str:
+    return RENDERER.render(markdown)
+
+
+def _is_harmless(rendered: str) -> bool:
+    return not re.search(r"<[^>]*>", HARMLESS.sub("", rendered))
+
+
+@pytest.mark.parametrize("writing", [prose, code, spoken, name])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markup_in_a_text_is_shown_and_not_obeyed(writing, text: str) -> None:
+    assert _is_harmless(_rendered(f"- x {writing(text)}\n- y"))
+    assert _is_harmless(_rendered(f"- {writing(text)}"))
+
+
+@settings(deadline=None)
+@given(ANYTHING)
+def test_no_text_at_all_makes_an_element(text: str) -> None:
+    for writing in (prose, code, spoken):
+        assert _is_harmless(_rendered(f"- {writing(text)}")), writing.__name__
+    shown = _rendered(fenced(text))
+    assert shown.count("<pre>") == shown.count("<code") == 1
+    assert not re.search(r"</?(?!pre|code)[a-z]", shown)
+    assert "<" not in html(text).replace("<!-- -->", "")
+
+
+@settings(deadline=None)
+@given(ANYTHING, ANYTHING)
+def test_a_cell_stays_one_cell(left: str, right: str) -> None:
+    made = _rendered("\n".join(table(("a", "b"), [(prose(left), code(right))])))
+    assert made.count("<td>") == 2
+    assert made.count("<tr>") == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["@octocat", "lab@team", "see #12", "GH-7", "lab/code#3", "https://x.org", "www.x.org"]
+)
+def test_a_mention_or_a_link_is_broken_by_an_invisible_seam(text: str) -> None:
+    for writing in (prose, html):
+        assert "<!-- -->" in writing(text)
+        assert writing(text).replace("<!-- -->", "") == text
+
+
+def test_an_emoji_is_spelled_out() -> None:
+    assert prose("a :tada: b") == "a :<!-- -->tada: b"
+
+
+def test_characters_that_hide_or_turn_text_are_shown_by_number() -> None:
+    assert prose("a\u202eb") == "a\\\\u202eb"
+    assert code("a\u200bb\x1b[31m") == "`a\\u200bb\\u001b[31m`"
+    assert "\\u0000" in fenced("x\x00y")
+
+
+def test_a_sentence_may_have_code_between_backticks() -> None:
+    assert spoken("run `./tidepool up ci`, then *wait*") == "run `./tidepool up ci`, then \\*wait\\*"
+    assert spoken("one ` alone") == "one \\` alone"
+
+
+def test_a_fence_is_longer_than_any_within() -> None:
+    assert fenced("````\nx").startswith("`````text\n")
+
+
+def test_a_name_that_no_cloud_would_take_is_cut() -> None:
+    assert name("x" * 500) == f"`{'x' * 120}… (500 characters)`"
