@@ -1,0 +1,102 @@
+"""What `preview` and `up` do where a rule is broken: they say all of it, end with 1, and change nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from infra.cli.judgement import describe_findings, judged
+from infra.cli.session import Declared
+from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.rules.finding import Finding, Level
+from tests.cli.conftest import Checkout
+from tests.cli.plans import REPOSITORY, other
+from tests.rules.given import LABELS, config
+
+OWNER = "  tidepool:owner: marin\n"
+BUDGET = OWNER + "  tidepool:budget: {usd_per_month: 1}\n"
+EXCEPTED = """\
+  tidepool:exceptions:
+    - rule: within-budget
+      subject: budget
+      reason: The price list is old, and the bill is looked at by hand.
+      expires: 2999-12-31
+"""
+WANTED = Declared(config=config(), registry=None, bounds=())
+
+
+@pytest.fixture
+def dear(clouded: Checkout) -> Checkout:
+    """The checkout with a budget of one dollar for the ci stack."""
+    text = clouded.text("ci")
+    clouded.path("ci").write_text(text.replace(OWNER, BUDGET))
+    return clouded
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(checkout: Checkout) -> Iterator[None]:
+    good = checkout.text("ci")
+    yield
+    checkout.path("ci").write_text(good)
+
+
+def plan(*steps: Step, diagnostics: tuple[Diagnostic, ...] = ()) -> Plan:
+    return Plan(stack="ci", engine="local", cloud="local", steps=steps, diagnostics=diagnostics)
+
+
+def said(plan: Plan) -> tuple[tuple[Finding, ...], str]:
+    console = Console(file=StringIO(), width=200)
+    found = judged(plan, WANTED, console)
+    assert isinstance(console.file, StringIO)
+    return found, console.file.getvalue()
+
+
+def test_up_ends_before_anything_is_changed(dear: Checkout) -> None:
+    result = dear.run("up", "ci")
+    assert result.exit_code == 1
+    assert "stop: budget: list prices come to $" in result.stdout
+    assert "[within-budget]" in result.stdout
+    assert "nothing was changed" in result.stdout
+    assert dear.json("cloud", "status")["nodes"] == {}
+
+
+def test_preview_says_the_same_and_has_it_in_json(dear: Checkout) -> None:
+    result = dear.run("preview", "ci", "--json")
+    body = json.loads(result.stdout)
+    assert result.exit_code == body["exit"] == 1
+    (found,) = body["findings"]
+    assert found == {"rule": "within-budget", "level": "stop", "subject": "budget"} | {
+        key: found[key] for key in ("reason", "fix")
+    }
+
+
+def test_an_exception_in_the_stack_file_lets_it_pass(dear: Checkout) -> None:
+    dear.edit("ci", BUDGET, BUDGET + EXCEPTED)
+    assert dear.json("preview", "ci")["findings"] == []
+
+
+def test_the_resources_of_a_plan_are_judged() -> None:
+    step = other(Op.CREATE, REPOSITORY, "marin", new_inputs={"repositoryId": "marin", "labels": LABELS})
+    found, text = said(plan(step))
+    assert [finding.rule for finding in found] == ["protected"]
+    assert text.startswith("stop: marin (artifactregistry.Repository): it is not protected")
+
+
+def test_what_a_plan_deletes_is_not_judged() -> None:
+    assert said(plan(other(Op.DELETE, REPOSITORY, "marin", old_inputs={"repositoryId": "marin"}))) == ((), "")
+
+
+def test_a_plan_that_could_not_be_made_is_not_judged() -> None:
+    step = other(Op.CREATE, REPOSITORY, "marin", new_inputs={"repositoryId": "marin"})
+    assert said(plan(step, diagnostics=(Diagnostic(severity="error", message="boom"),))) == ((), "")
+
+
+def test_what_stops_is_told_first() -> None:
+    warning = Finding("a", Level.WARN, "x", "y", "z")
+    stop = Finding("b", Level.STOP, "x", "y", "z")
+    lines = [str(line) for line in describe_findings([warning, stop])]
+    assert lines == ["stop: x: y  [b]", "    fix: z", "warn: x: y  [a]", "    fix: z"]
