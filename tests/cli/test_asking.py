@@ -95,7 +95,8 @@ def test_a_killed_run_is_settled_by_the_next_which_says_so(clouded: Checkout) ->
     code, _, _ = _up_until_vms_are_being_made(clouded, signal.SIGKILL)
     assert code == -signal.SIGKILL
     said = clouded.ok("up", "ci").stdout
-    remarks = re.findall(r"^(\S+) \(gcp:tpu/v2Vm:V2Vm\) was being created when the last run ended", said, re.MULTILINE)
+    in_flight = r"^warning: (\S+) \(gcp:tpu/v2Vm:V2Vm\) was being created when the last run ended"
+    remarks = re.findall(in_flight, said, re.MULTILINE)
     assert remarks
     assert len(remarks) == len(set(remarks)), "each is told once, by the plan or by the run"
     assert clouded.json("cloud", "status")["nodes"] == {"READY": 11}
