@@ -54,13 +54,15 @@ class Reading:
     """What one version of a stack file says, mistakes included, for those who must speak of it all the same.
 
     config: what is right in it; what is not is missing (see partial). problems: every mistake. refused: where the
-    values stand that are wrong by themselves, as paths of fields. siblings: the other stacks at that time.
+    values stand that are wrong by themselves, as paths of fields. siblings: the other stacks at that time. foreign: the
+    settings of Pulumi and its provider by key; a difference there may change every resource.
     """
 
     config: StackConfig
     problems: tuple[Problem, ...]
     refused: frozenset[YamlPath]
     siblings: tuple[StackConfig, ...] = ()
+    foreign: Mapping[str, str] = field(default_factory=dict)
 
 
 def stack_names(root: Path) -> tuple[str, ...]:
@@ -279,4 +281,14 @@ def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
     # A value that could not be read as it is written is wrong for that alone.
     unread = {problem.subject for problem in given.problems}
     found = [*given.problems, *(problem for problem in found if problem.subject not in unread)]
-    return Reading(config=config, problems=ConfigError(found).problems, refused=refused, siblings=tuple(siblings))
+    return Reading(
+        config=config,
+        problems=ConfigError(found).problems,
+        refused=refused,
+        siblings=tuple(siblings),
+        foreign={key: text for key, text in given.values.items() if _is_foreign(key)},
+    )
+
+
+def _is_foreign(key: str) -> bool:
+    return key != "gcp:project" and key.partition(":")[0] in _FOREIGN_NAMESPACES

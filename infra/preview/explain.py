@@ -26,7 +26,7 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
     siblings = (base.siblings if base else one.siblings, head.siblings if head else one.siblings)
     places = changes(before, after)
     order = phases(fleet(before), fleet(after), limits(after if head else before, siblings[1]))
-    sections = _sections(before, after) if base and head else ("stack",)
+    sections = (*_sections(before, after), *_foreign(base, head)) if base and head else ("stack",)
     edit = Edit(
         base=before,
         head=after,
@@ -58,3 +58,9 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
 def _sections(before: StackConfig, after: StackConfig) -> tuple[str, ...]:
     """The keys whose content differs, as a stack file calls them."""
     return tuple(name for name in StackConfig.model_fields if getattr(before, name) != getattr(after, name))
+
+
+def _foreign(base: Reading, head: Reading) -> tuple[str, ...]:
+    """Settings of Pulumi and its provider that differ, by their full keys; their values are nobody's to show."""
+    keys = base.foreign.keys() | head.foreign.keys()
+    return tuple(sorted(key for key in keys if base.foreign.get(key) != head.foreign.get(key)))

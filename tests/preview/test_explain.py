@@ -82,6 +82,12 @@ def test_an_edit_without_capacity_says_which_keys_differ() -> None:
     assert text.render(edit).startswith("ci: no capacity changes; different: registries")
 
 
+def test_a_setting_of_the_provider_that_differs_is_a_change() -> None:
+    edit = meaning(CI, edited('gcp:addPulumiAttributionLabel: "false"', 'gcp:addPulumiAttributionLabel: "true"'))
+    assert edit.sections == ("gcp:addPulumiAttributionLabel",)
+    assert "different: gcp:addPulumiAttributionLabel" in text.render(edit)
+
+
 # VMs
 
 
