@@ -75,6 +75,8 @@ class Sandbox:
     requests: list[tuple[str, str]] = field(default_factory=list)
     refuse: int = 0
     """So many storage requests are answered with 403 first, as before the first publish."""
+    hesitate: dict[str, int] = field(default_factory=dict)
+    """By path below `instance/`, how many requests the metadata server answers with 503 first."""
 
     @property
     def root(self) -> Path:
@@ -218,6 +220,10 @@ class _Handler(BaseHTTPRequestHandler):
                 {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
             ),
         }
+        if self.vm.hesitate.get(path, 0) > 0:
+            self.vm.hesitate[path] -= 1
+            self._send(503, b"")
+            return
         known = path in values and self.headers.get("Metadata-Flavor") == "Google"
         self._send(200 if known else 404, values.get(path, "").encode())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -187,6 +188,37 @@ def test_a_download_that_fails_is_tried_again_with_growing_waits_and_then_fails_
     boot = vm.boot()
     assert boot.status == 1
     assert [call for call in boot.calls if call.startswith("sleep")] == [f"sleep {n}" for n in (2, 4, 8, 16, 32)]
+
+
+@pytest.mark.parametrize("path", SHELL_FILES)
+def test_no_request_may_hang(path: str) -> None:
+    calls = [
+        line
+        for line in Path(path).read_text().splitlines()
+        if re.search(r"\b(curl -|git clone|docker (login|pull))", line)
+    ]
+    endless = [line for line in calls if not re.search(r"-fsSm \d|--max-time|--speed-time|timeout \d", line)]
+    assert not endless, "a peer that accepts and never answers would hold the boot for ever"
+
+
+@pytest.mark.parametrize("path", ["attributes/tidepool-region", "attributes/tidepool-pool"])
+def test_a_metadata_server_that_refuses_at_first_is_asked_again(vm: Sandbox, path: str) -> None:
+    vm.publish(images={"us-west4": IMAGE})
+    vm.hesitate[path] = 2
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert "docker pull" in "\n".join(boot.calls)
+    assert "the cache was warmed for marin-community/marin" in boot.log
+
+
+def test_a_refused_token_is_asked_for_again_before_docker_logs_in(vm: Sandbox) -> None:
+    vm.publish(images={"us-west4": IMAGE})
+    vm.boot()
+    (vm.path / "images").write_text("")
+    vm.hesitate["service-accounts/default/token"] = 3
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert "docker pull" in "\n".join(boot.calls)
 
 
 def test_a_vm_that_boots_before_the_first_publish_waits_for_it(vm: Sandbox) -> None:

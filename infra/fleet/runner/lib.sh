@@ -7,7 +7,8 @@ root=${TIDEPOOL_ROOT-}
 # shellcheck disable=SC2034 # read by those who source this
 state=$root/var/lib/tidepool runner_user=1000
 
-log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*"; }
+# To standard error: functions that say a value to their caller log too.
+log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*" >&2; }
 
 # retry ATTEMPTS COMMAND...: again after 2, 4, 8 ... at most 60 seconds.
 retry() {
@@ -28,7 +29,7 @@ retry() {
 # download URL SHA256 FILE: FILE appears only once its checksum is right.
 download() {
   local url=$1 sha256=$2 file=$3
-  retry 6 curl -fsSL --connect-timeout 20 -o "$file.part" "$url" || return 1
+  retry 6 curl -fsSL --connect-timeout 20 --speed-limit 1000 --speed-time 60 -o "$file.part" "$url" || return 1
   if ! sha256sum -c --quiet <<<"$sha256  $file.part"; then
     rm -f "$file.part"
     log "refused $url: its SHA-256 is not $sha256"
@@ -37,9 +38,9 @@ download() {
   mv "$file.part" "$file"
 }
 
-# metadata PATH: a value of the VM's metadata server.
+# metadata PATH: a value of the VM's metadata server, which may be slow or not be there yet while a VM boots.
 metadata() {
-  curl -fsS -H 'Metadata-Flavor: Google' \
+  retry 5 curl -fsS --max-time 20 -H 'Metadata-Flavor: Google' \
     "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"
 }
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Fetches the bundle that runner/current.json names, checks it and runs it. Waits for as long as there is none.
 set -euo pipefail
-meta() { curl -fsS -H 'Metadata-Flavor: Google' "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"; }
+meta() { curl -fsSm 20 -H 'Metadata-Flavor: Google' "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"; }
 get() {
-  curl -fsS -o "$2" "${TIDEPOOL_STORAGE:-https://storage.googleapis.com}/storage/v1/b/$(meta attributes/tidepool-bucket)/o/runner%2F$1?alt=media" \
+  curl -fsSm 120 -o "$2" "${TIDEPOOL_STORAGE:-https://storage.googleapis.com}/storage/v1/b/$(meta attributes/tidepool-bucket)/o/runner%2F$1?alt=media" \
     -H @<(meta service-accounts/default/token | sed 's/.*"access_token": *"\([^"]*\).*/Authorization: Bearer \1/')
 }
 fetch() {

@@ -26,7 +26,7 @@ trap 'rm -rf "$DOCKER_CONFIG"' EXIT
 
 pull() {
   metadata service-accounts/default/token | jq -r .access_token |
-    docker login -u oauth2accesstoken --password-stdin "https://${image%%/*}" >/dev/null 2>&1 &&
-    docker pull -q "$image"
+    timeout 60 docker login -u oauth2accesstoken --password-stdin "https://${image%%/*}" >/dev/null &&
+    timeout 1800 docker pull -q "$image"
 }
 retry 6 pull

@@ -30,7 +30,7 @@ as_runner() {
 # shellcheck disable=SC2329 # called by retry
 clone() {
   rm -rf "$2/checkout"
-  as_runner "$2" git clone -q --depth 1 "https://github.com/$1" "$2/checkout"
+  as_runner "$2" timeout 300 git clone -q --depth 1 "https://github.com/$1" "$2/checkout"
 }
 
 # Called in a condition, where errexit is off: every command is chained.
