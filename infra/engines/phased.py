@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from infra.engines.care import next_pass, safe_to_continue
 from infra.engines.protocol import Engine, EngineError, Listener
-from infra.model.catalogue import CapacityKind
+from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, place
@@ -44,16 +44,20 @@ def apply(plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener) 
 
 
 def _fleets(plan: Plan) -> tuple[Fleet, Fleet]:
-    """The VMs before and after a plan, by name."""
+    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file."""
     before: dict[str, Vm] = {}
     after: dict[str, Vm] = {}
     for step in plan.steps:
         if step.type == VM_TYPE:
-            if step.old_inputs is not None:
+            if _is_known(step.old_inputs):
                 before[step.name] = _vm(step.old_inputs)
-            if step.new_inputs is not None:
+            if _is_known(step.new_inputs):
                 after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
     return before, after
+
+
+def _is_known(inputs: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
+    return inputs is not None and inputs.get("acceleratorType") in accelerator_types()
 
 
 def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
@@ -199,7 +203,9 @@ class _Course:
         """Every step of the plan that was come to or should have been, and what an engine did besides."""
         for urn, planned in self._planned.items():
             if urn in self._ended:
-                yield self._ended[urn]
+                ended = self._ended[urn]
+                unsaid = ended.status is Status.SKIPPED and ended.error is None
+                yield replace(ended, error=self._why_not(planned)) if unsaid else ended
             elif urn in self._todo:
                 yield replace(planned, status=Status.SKIPPED, error=self._why_not(planned))
             else:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from infra.engines.phased import phases_of
 from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
-from infra.model.plan import Op, Status
+from infra.model.plan import Op, Plan, Status, Step
+from infra.model.planned_capacity import VM_TYPE
 from tests.engines.phase_world import (
     Pool,
     Stack,
@@ -163,3 +165,9 @@ def test_an_edit_with_room_for_both_is_one_pass(stack: Stack) -> None:
     run = stack.up(SWAPPED, wide)
     assert stack.passes == [()]
     assert all(step.status is Status.DONE for step in vm_steps(run))
+
+
+def test_a_vm_of_a_type_that_the_catalogue_does_not_know_draws_on_no_limit() -> None:
+    old = {"acceleratorType": "v2-8", "zone": "us-west4-a", "project": "my-lab", "labels": {"tidepool-pool": "old"}}
+    gone = Step(op=Op.DELETE, urn="urn:old", type=VM_TYPE, name="old", old_inputs=old)
+    assert phases_of(Plan(stack="fleet", engine="local", cloud="local", steps=(gone,)), [FULL]).order == ()
