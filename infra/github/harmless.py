@@ -1,10 +1,10 @@
 """Markdown that somebody else wrote, made fit to be posted in our name: it can say anything and do nothing.
 
-Owns what could act on GitHub: HTML, mentions, links and images, references to issues, characters that hide or turn
-text, blocks that are drawn. What `infra.preview` writes has none of that and comes back byte for byte (but for an
-address in code font); everything else keeps its words, broken by a zero-width space, which nobody sees, or with its `<`
-and `&` shown as such. The rules look at characters and not at context, so that no context can be forged to get around
-them.
+Owns what could act on GitHub: HTML, mentions, links and images, references to issues, commands for bots, characters
+that hide or turn text, blocks that are drawn. What `infra.preview` writes has none of that and comes back byte for byte
+(but for an address in code font). Everything else keeps its words, broken by a zero-width space, which nobody sees, or
+with its `<` and `&` shown as such. The rules look at characters and not at context, so that no context can be forged
+to get around them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ _FOREIGN_ENTITY: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|#x27|#36|#124);)")
 _ACTING: Final = (
     re.compile(r"(?<=@)(?=[\w&\\])"),
     re.compile(r"(?<=(?<!&)#)(?=[\d&\\])"),
-    re.compile(r"(?<=\bGH)(?=-)", re.IGNORECASE),
+    re.compile(r"(?<=\bGH)(?=[-\\&])", re.IGNORECASE),
     re.compile(r"(?<=:)(?=[/\\&])"),
     re.compile(r"(?<=www)(?=[.\\&])", re.IGNORECASE),
     re.compile(r"(?<=\])(?=[(\[:])"),
     re.compile(r"(?<=!)(?=\[)"),
+    # Commands that bots obey: /approve.
+    re.compile(r"^(?=[ \t]*/)", re.MULTILINE),
     # ```mermaid and the like; a block of plain text is what the preview writes.
     re.compile(r"(?<=```|~~~)(?=[^\s`~])(?!text$)", re.MULTILINE),
 )

@@ -15,6 +15,7 @@ from infra.github.artifact import MOST_BYTES, Artifact, UntrustedError
 from infra.github.harmless import cut, harmless
 from infra.preview.comment import Preview, comment
 from tests.github.meanings import LARGE, SMALL, meaning, stack
+from tests.github.workflow_sandbox import ROOT
 
 GOOD: dict[str, Any] = {"version": 1, "labels": ["capacity-up"], "markdown": "## ci: +1 VM"}
 
@@ -96,6 +97,8 @@ def test_a_refusal_repeats_nothing_of_the_file(tmp_path: Path) -> None:
         ("www.evil.example", "www."),
         ("closes #12 and lab/other#3", "#1"),
         ("GH-12", "GH-1"),
+        ("GH\\-12", "GH\\-"),
+        ("fine\n  /approve", "\n  /approve"),
         ("```mermaid\ngraph TD\n```", "```mermaid"),
         ("safe\u202egnp.exe", "\u202e"),
         ("a\x00b\x1b[31mc\x07", "\x1b"),
@@ -120,6 +123,13 @@ def test_every_word_of_it_stays_readable() -> None:
 def test_the_previews_own_words_come_back_as_they_are(head: str) -> None:
     made = comment(Preview(stack="ci", meaning=meaning(head)))
     assert harmless(made) == made
+
+
+@pytest.mark.parametrize(
+    "golden", sorted((ROOT / "tests" / "preview" / "comment" / "golden").glob("*.md")), ids=lambda path: path.stem
+)
+def test_every_golden_comment_comes_back_as_it_is(golden: Path) -> None:
+    assert harmless(golden.read_text()) == golden.read_text()
 
 
 @settings(deadline=None, max_examples=300)

@@ -7,6 +7,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -198,3 +199,21 @@ def test_a_seed_that_lacks_something_is_refused_with_its_name(hub: GitHubControl
 def test_no_token_reaches_the_log(hub: GitHubControl) -> None:
     ask(hub, f"/repos/{REPO}", token="person")
     assert "person" not in json.dumps(hub.log())
+
+
+def test_it_outlives_a_restart(tmp_path: Path) -> None:
+    with running_cloud(tmp_path / "cloud.sqlite") as cloud:
+        control = GitHubControl(cloud.url)
+        control.add_token("person", "octo")
+        control.add_repository(REPO)
+        client(control).create_issue("drift")
+    with running_cloud(tmp_path / "cloud.sqlite") as cloud:
+        assert [issue.title for issue in client(GitHubControl(cloud.url)).get_issues()] == ["drift"]
+
+
+def test_no_token_is_kept_in_clear(tmp_path: Path) -> None:
+    with running_cloud(tmp_path / "cloud.sqlite") as cloud:
+        GitHubControl(cloud.url).add_token("a-token-to-look-for", "octo")
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"octo" in kept
+    assert b"a-token-to-look-for" not in kept
