@@ -101,14 +101,16 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """All or nothing; whatever is raised inside undoes everything done inside."""
+        """All or nothing; whatever is raised inside, or by the commit itself, undoes everything done inside."""
         self.connection.execute("BEGIN")
         try:
             yield
+            self.connection.execute("COMMIT")
         except BaseException:
-            self.connection.execute("ROLLBACK")
+            # SQLite ends the transaction by itself after some errors, such as a full disk.
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
             raise
-        self.connection.execute("COMMIT")
 
     @contextmanager
     def attempt(self) -> Generator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,6 +94,23 @@ def test_a_page_that_cannot_be_is_refused(store: Store, params: dict[str, object
     with pytest.raises(ApiError) as refused:
         store.page("thing", "", params)
     assert refused.value.code == 400
+
+
+def test_a_commit_that_fails_undoes_all_and_the_next_transaction_begins(store: Store) -> None:
+    store.connection.executescript(
+        "PRAGMA foreign_keys = ON; CREATE TABLE parent (id INTEGER PRIMARY KEY);"
+        "CREATE TABLE child (id INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED);"
+    )
+
+    def refused_at_its_end() -> None:
+        with store.transaction():
+            store.insert("thing", "a", {}, now=5.0)
+            store.connection.execute("INSERT INTO child VALUES (1)")
+
+    with pytest.raises(sqlite3.IntegrityError):
+        refused_at_its_end()
+    with store.transaction():
+        assert store.find("thing", "a") is None
 
 
 def test_a_second_process_cannot_open_the_same_file(tmp_path: Path) -> None:
