@@ -63,10 +63,13 @@ def running(home: Path) -> Handle | None:
 def stop(home: Path) -> bool:
     """End the cloud of a home and wait for it; whether there was one. Its state stays. Raises DaemonError."""
     home = home.resolve()
-    found = running(home)
-    if found is None:
+    if running(home) is None:
         return False
     with _lock(home):
+        # Whoever had the lock before may have stopped it, and its process id may be another's by now.
+        found = running(home)
+        if found is None:
+            return False
         os.kill(found.pid, signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
         # The record goes when nothing is served any more; the process itself may wait for its parent to notice.

@@ -54,6 +54,12 @@ def test_starting_twice_is_starting_once(home: Path) -> None:
     assert daemon.ensure_running(home) in handles
 
 
+def test_stopping_twice_at_once_is_stopping_once(home: Path) -> None:
+    daemon.ensure_running(home)
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(lambda _: daemon.stop(home), range(4))) == [False, False, False, True]
+
+
 def test_status_says_where_it_is_and_what_nodes_there_are(home: Path) -> None:
     assert daemon.status(home) == {"running": False, "url": None, "pid": None, "nodes": {}}
     handle = daemon.ensure_running(home)
