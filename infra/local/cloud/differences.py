@@ -33,6 +33,10 @@ NULL_REMOVES = frozenset({"storage"})
 # program wrote and compares the two as durations.
 DURATIONS_WITH_UNITS = frozenset({"artifactregistry"})
 
+# Services whose bodies carry payloads and plaintexts. Google's refusals show the value refused; here a refusal is
+# logged, so theirs name the field alone.
+SECRETIVE = frozenset({"secretmanager", "cloudkms"})
+
 # Path prefixes that mean the same as the path without them: uploads and downloads of Cloud Storage.
 MEDIA_PREFIXES = ("upload/", "download/", "resumable/upload/")
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local.cloud.differences import DURATIONS_WITH_UNITS, IGNORED_FIELDS, NULL_REMOVES, camel
+from infra.local.cloud.differences import DURATIONS_WITH_UNITS, IGNORED_FIELDS, NULL_REMOVES, SECRETIVE, camel
 from infra.local.cloud.discovery import Api, Method, Schema
 from infra.local.cloud.errors import ApiError, JsonObject
 
@@ -198,6 +198,9 @@ class _Checker:
         return value
 
     def _refuse(self, where: str, kind: str, value: Any) -> Any:
-        shown = f'"{value}"' if isinstance(value, str) else str(value)
-        self._wrong.append((where, f"Invalid value at '{where}' ({_KINDS.get(kind, kind)}), {shown[:200]}"))
+        text = f"Invalid value at '{where}' ({_KINDS.get(kind, kind)})"
+        if self._api.service not in SECRETIVE:
+            shown = f'"{value}"' if isinstance(value, str) else str(value)
+            text = f"{text}, {shown[:200]}"
+        self._wrong.append((where, text))
         return _ABSENT

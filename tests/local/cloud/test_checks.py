@@ -69,6 +69,27 @@ def test_every_offender_is_named_at_once(cloud: TestCloud) -> None:
     assert named == {"node.wrong", "node.labels.a", "node.networkConfig.wronger"}
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/projects/lab/secrets/s:addVersion", {"payload": {"data": "hunter2!"}}, "payload.data"),
+        ("/v1/projects/lab/secrets/s:addVersion", {"payload": "hunter2!"}, "payload"),
+        (
+            "/v1/projects/lab/locations/us/keyRings/r/cryptoKeys/k:encrypt",
+            {"plaintext": "hunter2!"},
+            "encryptRequest.plaintext",
+        ),
+    ],
+)
+def test_a_refused_secret_is_in_neither_the_answer_nor_the_log(
+    cloud: TestCloud, path: str, body: dict[str, Any], field: str
+) -> None:
+    status, answer = ask(cloud.url, "POST", path, body)
+    assert status == 400
+    assert field in answer["error"]["message"]
+    assert "hunter2" not in f"{answer}{cloud.control.log()}"
+
+
 @pytest.mark.parametrize("query", ["colour=red", "pageSize=ten", "parent=x", "alt=xml", "prettyPrint=perhaps"])
 def test_a_query_that_the_method_does_not_have_is_refused_by_name(cloud: TestCloud, query: str) -> None:
     status, answer = ask(cloud.url, "GET", f"{NODES}?{query}")
