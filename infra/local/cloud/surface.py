@@ -24,6 +24,8 @@ from infra.local.cloud.wire import Reply, Request, refused, sent
 
 _SERVICE = "_tidepool"
 _LOG_LINES = 200
+# A time that no calendar has would be kept, and every later request would fail by it.
+_LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +124,11 @@ class Surface:
     # Doing
 
     def _advance(self, ask: _Ask) -> JsonObject:
-        seconds = ask.body.get("advance")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
-            raise invalid(f"advance is a number of seconds, at least 0, not {seconds!r}.", field="advance")
-        self._cloud.advance(seconds)
+        self._cloud.advance(_number(ask.body, "advance", at_most=_LONGEST_SECONDS))
         return self._clock(ask)
 
     def _set(self, ask: _Ask) -> JsonObject:
-        factor = ask.body.get("compression")
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
-            raise invalid(f"compression is a number above 0, not {factor!r}.", field="compression")
-        self._cloud.compression = float(factor)
+        self._cloud.compression = _number(ask.body, "compression", at_least=0.001, at_most=1e9)
         return self._settings(ask)
 
     def _fail(self, ask: _Ask) -> JsonObject:
@@ -165,7 +161,8 @@ class Surface:
 
     def _maintain(self, ask: _Ask) -> JsonObject:
         node = self._named(ask.body.get("node", ""))
-        tpu_fate.maintain(self._cloud, node, float(ask.body.get("seconds", tpu_fate.MAINTENANCE_SECONDS)))
+        seconds = _number({"seconds": tpu_fate.MAINTENANCE_SECONDS, **ask.body}, "seconds", at_most=_LONGEST_SECONDS)
+        tpu_fate.maintain(self._cloud, node, seconds)
         return node.public
 
     def _add_node(self, ask: _Ask) -> JsonObject:
@@ -198,3 +195,11 @@ def _whole(values: dict[str, str], key: str, default: int) -> int:
     if not text.isdigit():
         raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
     return int(text)
+
+
+def _number(values: JsonObject, key: str, *, at_least: float = 0.0, at_most: float) -> float:
+    value = values.get(key)
+    # Written so that a NaN, which JSON of Python's may hold, is refused too.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
+        raise invalid(f"{key} is a number from {at_least:g} to {at_most:g}, not {value!r}.", field=key)
+    return float(value)

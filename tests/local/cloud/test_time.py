@@ -36,8 +36,20 @@ def test_a_timestamp_reads_back_to_the_microsecond(seconds: float) -> None:
 def test_the_clock_is_shown_and_advanced(cloud: TestCloud) -> None:
     assert cloud.control.clock() == {"time": "2026-11-21T08:00:00.000000Z", "seconds": EPOCH, "offset": 0.0}
     assert cloud.control.advance(90)["time"] == "2026-11-21T08:01:30.000000Z"
-    with pytest.raises(ControlError, match="advance"):
-        cloud.control.advance(-1)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), 1e12])
+def test_a_time_that_no_calendar_has_is_refused_and_not_kept(cloud: TestCloud, seconds: float) -> None:
+    with pytest.raises(ControlError, match="advance is a number from 0"):
+        cloud.control.advance(seconds)
+    assert cloud.control.clock()["offset"] == 0.0
+
+
+@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), 1e-300])
+def test_a_compression_that_gives_no_time_is_refused_and_not_kept(cloud: TestCloud, factor: float) -> None:
+    with pytest.raises(ControlError, match=r"compression is a number from 0\.001"):
+        cloud.control.set_compression(factor)
+    assert cloud.control.status()["compression"] == 1000
 
 
 def test_operations_are_compressed_and_can_be_made_realistic(cloud: TestCloud) -> None:
