@@ -14,6 +14,7 @@ import pulumi
 from pulumi.runtime import config as pulumi_config
 
 from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixReader
+from infra.components.federation import FederatedAccount, Federation, FederationArgs
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registries import Registries, RegistriesArgs, Registry
@@ -21,12 +22,12 @@ from infra.components.registry_grants import Access, RegistryGrant, RegistryGran
 from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
 from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
 from infra.components.services import Services, ServicesArgs
-from infra.model import fleet, manifest, names
+from infra.model import federation, fleet, manifest, names
 from infra.model.catalogue import region_of
 from infra.model.errors import ConfigError
 from infra.model.network import subnet_cidr
 from infra.model.node import node_spec
-from infra.model.schema import Pool, StackConfig
+from infra.model.schema import GitHub, Pool, StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +65,9 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None) -> None
     bucket = FleetBucket("bucket", _bucket(config, identities), ready)
     if config.secrets:
         Secrets("secrets", _secrets(config, identities), ready)
+    if config.github:
+        github = Federation("federation", _federation(config, config.github), ready)
+        pulumi.export("github", {"provider": github.provider, "accounts": github.emails})
     for pool in config.pools:
         RunnerPool(pool.name, _pool(config, pool, network, identities), ready)
 
@@ -155,6 +159,25 @@ def _secrets(config: StackConfig, identities: Identities) -> SecretsArgs:
             )
             for secret in config.secrets
         ],
+    )
+
+
+def _federation(config: StackConfig, github: GitHub) -> FederationArgs:
+    accounts = (
+        ("deployer", federation.DEPLOYER, federation.deployment_attributes(github)),
+        ("previewer", federation.PREVIEWER, federation.preview_attributes(github)),
+    )
+    return FederationArgs(
+        project=config.project,
+        pool_id=names.federation_pool_id(config.stack),
+        provider_id=federation.PROVIDER_ID,
+        issuer=federation.ISSUER,
+        mapping=federation.MAPPING,
+        condition=federation.condition(github),
+        accounts=tuple(
+            FederatedAccount(key=key, account_id=account_id, purpose=purpose, attributes=attributes)
+            for key, (account_id, purpose), attributes in accounts
+        ),
     )
 
 

@@ -20,6 +20,7 @@ APIS: Final = (
     "secretmanager.googleapis.com",
     "serviceusage.googleapis.com",
     "storage.googleapis.com",
+    "sts.googleapis.com",
     "tpu.googleapis.com",
 )
 """What the other components call. At most 20: the provider enables them in one batch, and a batch holds no more."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from infra.model import federation
+
 APIS: Final = (
     "cloudkms.googleapis.com",
     "cloudresourcemanager.googleapis.com",
@@ -21,7 +23,7 @@ APIS: Final = (
 )
 """What bootstrap itself and a login as the deploying account call. The program enables the rest."""
 
-ACCOUNT_ID: Final = "tidepool-deployer"
+ACCOUNT_ID, ACCOUNT_PURPOSE = federation.DEPLOYER
 KEY_RING: Final = "tidepool"
 KEY: Final = "pulumi-secrets"
 
@@ -40,6 +42,7 @@ DEPLOYER_ROLES: Final[Mapping[str, str]] = {
     "roles/artifactregistry.admin": "makes repositories and says who reads and writes each",
     "roles/compute.networkAdmin": "makes the network, its subnets, routers and NAT",
     "roles/iam.serviceAccountAdmin": "makes one account per pool and the accounts of controller, broker and builder",
+    "roles/iam.workloadIdentityPoolAdmin": "makes the pool and provider by which workflows of GitHub are let in",
     "roles/iam.serviceAccountUser": "attaches a pool's account to its VMs",
     "roles/secretmanager.admin": "makes empty secrets and says who reads each",
     "roles/serviceusage.serviceUsageAdmin": "enables the APIs of the program",

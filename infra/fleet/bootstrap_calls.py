@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from infra.fleet.bootstrap import (
     ACCOUNT_ID,
+    ACCOUNT_PURPOSE,
     BUCKET_SETTINGS,
     KEY,
     KEY_RING,
@@ -101,7 +102,7 @@ class Project:
                 keys = self._rings().cryptoKeys()
                 self._make(keys.create(parent=self.wanted.key_ring, cryptoKeyId=KEY, body=body), "making the key")
             case MakeAccount():
-                account = {"displayName": ACCOUNT_ID, "description": "Deploys Tidepool's stacks; has no key"}
+                account = {"displayName": ACCOUNT_ID, "description": ACCOUNT_PURPOSE}
                 body = {"accountId": ACCOUNT_ID, "serviceAccount": account}
                 request = self._accounts().create(name=f"projects/{self.wanted.project}", body=body)
                 self._make(request, "making the deploying account")

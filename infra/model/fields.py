@@ -202,6 +202,18 @@ GitHubRepository = Annotated[
     StrictStr, _matching(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", "a GitHub repository", "owner/name")
 ]
 
+RepositoryId = Annotated[
+    StrictStr, _matching(r"[1-9][0-9]{0,18}", "GitHub's number of a repository, as text", 'such as "123456789"')
+]
+EnvironmentName = Annotated[
+    StrictStr,
+    _matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
+        "a GitHub environment: up to 63 letters, digits, dots, hyphens and underscores",
+        "such as apply",
+    ),
+]
+
 Age = Annotated[StrictStr, _matching(r"[1-9][0-9]*[smhd]", "a length of time in s, m, h or d", "such as 30d")]
 KeepCount = Annotated[
     int,

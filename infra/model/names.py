@@ -17,6 +17,7 @@ _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
 _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _MAX_ACCOUNT_ID = 30
+_MAX_POOL_ID = 32
 
 PULUMI_PROJECT = "tidepool"
 
@@ -81,6 +82,14 @@ def pool_account_id(stack: str, pool: str) -> str:
 def role_account_id(stack: str, role: str) -> str:
     """The service account of one of the stack's own roles: broker, controller, builder."""
     return _account_id(stack, role)
+
+
+def federation_pool_id(stack: str) -> str:
+    """The workload identity pool of a stack: 4 to 32 lower-case letters, digits and hyphens."""
+    plain = f"tidepool-{stack}"
+    if len(plain) <= _MAX_POOL_ID:
+        return plain
+    return f"tp-{hashlib.sha256(stack.encode()).hexdigest()[:10]}-{stack[-(_MAX_POOL_ID - 14) :].lstrip('-')}"
 
 
 def account_email(account_id: str, project: str) -> str:

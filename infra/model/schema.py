@@ -27,6 +27,7 @@ from infra.model.fields import (
     Day,
     DiskPath,
     Dollars,
+    EnvironmentName,
     GitHubRepository,
     KeepCount,
     LabelKey,
@@ -37,6 +38,7 @@ from infra.model.fields import (
     ProjectId,
     Reader,
     Reason,
+    RepositoryId,
     RepositoryRegion,
     ResourceName,
     RoutingLabel,
@@ -206,6 +208,17 @@ class SecretDecl(_Model):
     readers: tuple[Reader, ...]
 
 
+class GitHub(_Model):
+    """The repository whose workflows preview and apply this stack's project, and where they may apply.
+
+    environments: GitHub environments that let their jobs act as the deploying account, on the main branch alone.
+    """
+
+    repository: GitHubRepository
+    repository_id: Annotated[RepositoryId | None, WRITTEN] = None
+    environments: tuple[EnvironmentName, ...]
+
+
 class Bucket(_Model):
     """Where the stack's fleet records live: the manifest and the start-up bundles."""
 
@@ -270,6 +283,7 @@ class StackConfig(_Model):
     registry_stack: Annotated[StackReferenceName | None, WRITTEN] = None
     mirrors: tuple[Mirror, ...] = ()
     secrets: tuple[SecretDecl, ...] = ()
+    github: Annotated[GitHub | None, WRITTEN] = None
     freezes: tuple[Freeze, ...] = ()
     budget: Annotated[Budget | None, WRITTEN] = None
     exceptions: tuple[RuleException, ...] = ()

@@ -15,6 +15,7 @@ from infra.model.schema import (
     DataDisk,
     Freeze,
     FreezeOverride,
+    GitHub,
     Mirror,
     Pool,
     Quota,
@@ -104,6 +105,7 @@ def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
         Mirror,
         SecretDecl,
         Bucket,
+        GitHub,
         DataDisk,
         Freeze,
         FreezeOverride,
@@ -121,5 +123,5 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     document = (ROOT / "docs" / "stack-file.md").read_text()
     whole, *blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
-    assert len(sections) == 6
+    assert len(sections) == 7
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")

@@ -156,6 +156,13 @@ class _Cloud(pulumi_mocks.Mocks):
             case "gcp:artifactregistry/repository:Repository":
                 path = f"projects/{project}/locations/{given['location']}/repositories/{given['repositoryId']}"
                 return path, {**given, "name": given["repositoryId"]}
+            case "gcp:iam/workloadIdentityPool:WorkloadIdentityPool":
+                path = f"locations/global/workloadIdentityPools/{given['workloadIdentityPoolId']}"
+                return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
+            case "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider":
+                pool = f"locations/global/workloadIdentityPools/{given['workloadIdentityPoolId']}"
+                path = f"{pool}/providers/{given['workloadIdentityPoolProviderId']}"
+                return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
             case "gcp:secretmanager/secret:Secret":
                 # The service answers with the project's number, which is why nothing may build on this name.
                 return f"projects/{project}/secrets/{given['secretId']}", {

@@ -12,8 +12,8 @@ from infra.model.stack import load_stack
 from tests.program.fake_engine import Registered
 from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed
 
-PROJECT_BY_PARENT = {"BucketIAMMember"}
-"""Types without a project of their own: the bucket that they name has one."""
+PROJECT_BY_PARENT = {"BucketIAMMember", "IAMMember"}
+"""Types without a project of their own: the bucket or account that they name has one."""
 
 every_stack = pytest.mark.parametrize("stack", STACKS)
 
@@ -110,6 +110,7 @@ def test_nothing_secret_stands_in_a_program(stack: str) -> None:
 def test_what_cannot_be_made_again_is_protected_and_outlives_its_removal(stack: str) -> None:
     program = committed(stack)
     kept = [*program.of("Repository"), *program.of("Secret"), *program.of("Bucket")]
+    kept += [*program.of("WorkloadIdentityPool"), *program.of("WorkloadIdentityPoolProvider")]
     assert kept
     for resource in kept:
         assert resource.protect, f"{resource.name} could be deleted or replaced by one up"
@@ -119,7 +120,13 @@ def test_what_cannot_be_made_again_is_protected_and_outlives_its_removal(stack: 
 @every_stack
 def test_nothing_else_is_protected_so_that_a_pool_can_go(stack: str) -> None:
     program = committed(stack)
-    assert {r.type.split(":")[-1] for r in program.custom if r.protect} <= {"Repository", "Secret", "Bucket"}
+    assert {r.type.split(":")[-1] for r in program.custom if r.protect} <= {
+        "Repository",
+        "Secret",
+        "Bucket",
+        "WorkloadIdentityPool",
+        "WorkloadIdentityPoolProvider",
+    }
 
 
 @every_stack
@@ -133,6 +140,7 @@ def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
     assert {role for _, role in grants} <= {
         "roles/artifactregistry.reader",
         "roles/artifactregistry.writer",
+        "roles/iam.workloadIdentityUser",
         "roles/secretmanager.secretAccessor",
         "roles/storage.objectViewer",
     }
@@ -145,7 +153,8 @@ def test_grants_go_to_the_stacks_own_accounts_only(stack: str) -> None:
         f"serviceAccount:{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com"
         for a in program.of("Account")
     }
-    assert {r.inputs["member"] for r in program.custom if "member" in r.inputs} <= own
+    members = {r.inputs["member"] for r in program.custom if "member" in r.inputs}
+    assert {member for member in members if not member.startswith("principalSet://")} <= own
 
 
 @every_stack

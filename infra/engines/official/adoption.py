@@ -19,6 +19,13 @@ IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "projects/{project}/regions/{region}/routers/{router}/{name}",
     "gcp:compute/subnetwork:Subnetwork": "projects/{project}/regions/{region}/subnetworks/{name}",
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": (
+        "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
+    ),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
+        "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}/providers/"
+        "{workloadIdentityPoolProviderId}"
+    ),
     "gcp:secretmanager/secret:Secret": "projects/{project}/secrets/{secretId}",
     "gcp:serviceaccount/account:Account": (
         "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"

@@ -21,6 +21,7 @@ class Rest:
     create_wait, update_wait, delete_wait: how these calls end.
     masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
+    gone: whether a body shows what was deleted and is only kept for a while.
     """
 
     base: str
@@ -33,6 +34,7 @@ class Rest:
     delete_wait: Wait = Wait.NONE
     masked: bool = True
     settling: Callable[[Mapping[str, Any]], bool] | None = None
+    gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
     def create(self, call: Call) -> None:
         query = {name: path.fill(call.values) for name, path in self.query.items()}
@@ -55,7 +57,7 @@ class Rest:
 
         if not settled():
             poll(call.deadline, settled)
-        return found
+        return None if found is None or self.gone(found) else found
 
     def update(self, call: Call) -> None:
         paths = self.changed_paths(call)

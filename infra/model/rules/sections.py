@@ -1,10 +1,10 @@
-"""Rules of registries, mirrors, secrets and freezes."""
+"""Rules of registries, mirrors, secrets, GitHub and freezes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.model import calendar, names
+from infra.model import calendar, federation, names
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
 from infra.model.network import mirror_locations
@@ -89,6 +89,8 @@ def _claims(config: StackConfig) -> Iterator[tuple[tuple[str, ...], YamlPath]]:
         if has(mirror, "name", "locations"):
             for _, location in right(mirror.locations):
                 yield ("mirror", config.project, location, mirror.name), ("mirrors", index, "name")
+    if has(config, "github") and config.github is not None:
+        yield ("deploying account", config.project, federation.DEPLOYER[0]), ("github",)
     own = _own_registries(config)
     if own is not None and has(own, "regions", "repositories"):
         for index, repository in enumerate(own.repositories):
@@ -121,6 +123,15 @@ def _secret_readers(config: StackConfig, _: Sequence[StackConfig], subject: Subj
                 yield Problem(where, shown(reader), rule, "remove the reader, or a pool of trust member")
 
 
+def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    if not has(config, "github") or config.github is None or not has(config.github, "environments"):
+        return
+    path = ("github", "environments")
+    yield from repeats(config.github.environments, subject, path, "an environment stands once", any_case=True)
+    if not config.github.environments:
+        yield Problem(subject(path), "[]", "something may apply", "the environment of the apply workflow")
+
+
 def _freezes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for index, freeze in enumerate(config.freezes):
         if has(freeze, "from", "to", "time_zone") and calendar.ends(freeze) <= calendar.begins(freeze):
@@ -135,5 +146,6 @@ RULES: tuple[Rule, ...] = (
     _unique_names,
     _claimed_elsewhere,
     _secret_readers,
+    _github,
     _freezes,
 )

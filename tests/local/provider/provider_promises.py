@@ -69,6 +69,12 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
         "cryptoKeyBackend",
         "importOnly",
     ),
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("workloadIdentityPoolId", "project"),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
+        "workloadIdentityPoolId",
+        "workloadIdentityPoolProviderId",
+        "project",
+    ),
 }
 
 IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -142,6 +148,17 @@ IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
         "subnetworks[].name",
     ),
     "gcp:kms/cryptoKey:CryptoKey": ("labels", "rotationPeriod", "skipInitialVersionCreation"),
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("displayName", "description", "disabled"),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
+        "displayName",
+        "description",
+        "disabled",
+        "attributeMapping",
+        "attributeCondition",
+        "oidc.issuerUri",
+        "oidc.allowedAudiences",
+        "oidc.jwksJson",
+    ),
 }
 
 FILLED_BY_THE_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -165,4 +182,5 @@ FILLED_BY_THE_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:compute/subnetwork:Subnetwork": ("region", "privateIpGoogleAccess", "purpose", "stackType"),
     "gcp:compute/routerNat:RouterNat": ("natIps", "minPortsPerVm", "enableEndpointIndependentMapping"),
     "gcp:kms/cryptoKey:CryptoKey": ("destroyScheduledDuration", "importOnly", "cryptoKeyBackend"),
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("mode",),
 }

@@ -43,6 +43,8 @@ THE_SECRET = ("gcp:secretmanager/secret:Secret", {"secretId": "token", "replicat
 THE_BUCKET = ("gcp:storage/bucket:Bucket", {"name": "fleet-records", "location": "us-west4"})
 THE_RING = ("gcp:kms/keyRing:KeyRing", {"name": "tidepool", "location": "us-central1"})
 RING = f"projects/{PROJECT}/locations/us-central1/keyRings/tidepool"
+THE_POOL = ("gcp:iam/workloadIdentityPool:WorkloadIdentityPool", {"workloadIdentityPoolId": "tidepool-ci"})
+THE_POOL_ID = f"projects/{PROJECT}/locations/global/workloadIdentityPools/tidepool-ci"
 
 LIVES = [
     Life(
@@ -236,6 +238,27 @@ LIVES = [
         needs=(THE_RING,),
         shows={"purpose": "ENCRYPT_DECRYPT"},
         stays=True,
+    ),
+    Life(
+        "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
+        THE_POOL_ID,
+        {**THE_POOL[1], "displayName": "ci", "description": "who may come in"},
+        change={"displayName": "the fleet", "disabled": True, "description": ""},
+        shows={"state": "ACTIVE", "mode": "FEDERATION_ONLY"},
+    ),
+    Life(
+        "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+        f"{THE_POOL_ID}/providers/github",
+        {
+            "workloadIdentityPoolId": "tidepool-ci",
+            "workloadIdentityPoolProviderId": "github",
+            "attributeMapping": {"google.subject": "assertion.sub", "attribute.repository": "assertion.repository"},
+            "attributeCondition": "assertion.repository == 'a/b'",
+            "oidc": {"issuerUri": "https://token.actions.githubusercontent.com"},
+        },
+        change={"attributeMapping": {"google.subject": "assertion.sub"}, "attributeCondition": "assertion.ref == 'x'"},
+        needs=(THE_POOL,),
+        shows={"state": "ACTIVE"},
     ),
 ]
 

@@ -11,7 +11,12 @@ from infra.local.cloud.registry import Call, JsonObject, handles
 NOTHING_TO_DO = "operations/noop.DONE_OPERATION"
 
 
-@handles("artifactregistry.projects.locations.operations.get", "serviceusage.operations.get")
+@handles(
+    "artifactregistry.projects.locations.operations.get",
+    "iam.projects.locations.workloadIdentityPools.operations.get",
+    "iam.projects.locations.workloadIdentityPools.providers.operations.get",
+    "serviceusage.operations.get",
+)
 def get_operation(call: Call) -> JsonObject:
     name = call.params["name"]
     if name == NOTHING_TO_DO:
