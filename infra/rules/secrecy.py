@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from infra.rules.finding import Level
@@ -55,6 +56,12 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
     for name, path, value in _settings(view):
         if TELLING_NAME.fullmatch(name) and _is_value(value):
             yield Broken(view.subject, f"{path} is named like a secret and holds a value")
+
+
+@lru_cache(maxsize=4096)
+def _held(text: str) -> tuple[str, ...]:
+    """What kinds of secret a text holds. Remembered, because all VMs of a fleet have one start-up script."""
+    return tuple(what for what, form in _FORMS.items() if form.search(text))
 
 
 def _settings(view: ResourceView) -> Iterator[tuple[str, str, Any]]:
