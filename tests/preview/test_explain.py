@@ -17,7 +17,7 @@ from infra.preview.meaning import Facts, Meaning, Risk, RiskKind
 from tests.model.given import ROOT, parse, pool, sibling, stack_text
 from tests.model.test_stack_garbage import edited as edited_line
 from tests.model.test_stack_garbage import edits
-from tests.preview.given import meaning, reading
+from tests.preview.two_versions import meaning, reading
 
 CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
 SECRETS = "- {name: app-key, readers: [broker]}\n"

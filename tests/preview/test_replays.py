@@ -10,7 +10,7 @@ import pytest
 from infra.model.phases import Work
 from infra.preview import text
 from infra.preview.meaning import Meaning, RiskKind
-from tests.preview.given import meaning, replayed
+from tests.preview.two_versions import meaning, replayed
 
 LEDGER = "us-central1-c tpu7x reservation tpu7x-ci"
 PULL_470 = (replayed(v2=12, v8=16, v16=3), replayed(v2=4, v8=20, v16=2))

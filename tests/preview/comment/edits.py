@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.preview.given import replayed
+from tests.preview.two_versions import replayed
 
 FLEET = """\
 config:

@@ -12,7 +12,7 @@ import pytest
 
 from infra.engines.protocol import EngineError
 from infra.preview.comment import Preview, comment
-from tests.preview import given
+from tests.preview import two_versions
 from tests.preview.comment import edits
 from tests.preview.comment.edits import Edit
 from tests.preview.comment.fleets import Fleets
@@ -24,25 +24,25 @@ MARK = "<!-- What follows is written by tests/preview/comment/test_goldens.py. -
 
 def _planned(edit: Edit, fleets: Fleets) -> str:
     plan = fleets.preview(edit.before, edit.after)
-    return comment(Preview(stack="ci", plan=plan, meaning=given.meaning(edit.before, edit.after)))
+    return comment(Preview(stack="ci", plan=plan, meaning=two_versions.meaning(edit.before, edit.after)))
 
 
 def _only_meant(edit: Edit, _: Fleets) -> str:
-    return comment(Preview(stack="ci", meaning=given.meaning(edit.before, edit.after)))
+    return comment(Preview(stack="ci", meaning=two_versions.meaning(edit.before, edit.after)))
 
 
 def _failed(edit: Edit, fleets: Fleets) -> str:
     fleets.preview(edit.before, edit.before)
     with pytest.raises(EngineError) as failure:
         fleets.preview(edit.before, edit.after, {"PULUMI_CONFIG_PASSPHRASE": "another horse"})
-    meaning = given.meaning(edit.before, edit.after)
+    meaning = two_versions.meaning(edit.before, edit.after)
     return comment(Preview(stack="ci", meaning=meaning, failure=str(failure.value)))
 
 
 def _behind(edit: Edit, fleets: Fleets) -> str:
     """What stands is older than the version that the edit is compared with."""
     plan = fleets.preview(edits.FLEET, edit.after)
-    return comment(Preview(stack="ci", plan=plan, meaning=given.meaning(edit.before, edit.after)))
+    return comment(Preview(stack="ci", plan=plan, meaning=two_versions.meaning(edit.before, edit.after)))
 
 
 def _two(edit: Edit, fleets: Fleets) -> str:
@@ -51,9 +51,9 @@ def _two(edit: Edit, fleets: Fleets) -> str:
         Preview(
             stack="ci",
             plan=fleets.preview(small.before, small.after),
-            meaning=given.meaning(small.before, small.after),
+            meaning=two_versions.meaning(small.before, small.after),
         ),
-        Preview(stack="nightly", meaning=given.meaning(swapped.before, swapped.before)),
+        Preview(stack="nightly", meaning=two_versions.meaning(swapped.before, swapped.before)),
     )
 
 
