@@ -46,9 +46,8 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
         yield Broken(view.subject, "it puts the value of a secret into the program and its state")
         return
     for path, text in texts(view.inputs):
-        for what, form in FORMS.items():
-            if form.search(text):
-                yield Broken(view.subject, f"{path} holds {what}")
+        for what in _held(text):
+            yield Broken(view.subject, f"{path} holds {what}")
     for key in _OPEN:
         for path, text in texts(view.get(key), key):
             if text == HIDDEN:
@@ -61,7 +60,7 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
 @lru_cache(maxsize=4096)
 def _held(text: str) -> tuple[str, ...]:
     """What kinds of secret a text holds. Remembered, because all VMs of a fleet have one start-up script."""
-    return tuple(what for what, form in _FORMS.items() if form.search(text))
+    return tuple(what for what, form in FORMS.items() if form.search(text))
 
 
 def _settings(view: ResourceView) -> Iterator[tuple[str, str, Any]]:
