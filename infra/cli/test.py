@@ -97,11 +97,21 @@ def pytest_check(*, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
 
 
 def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
-    """The files of this checkout that git tracks or would track, relative to its root."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+    """The files of this checkout that git tracks or would track, relative to its root.
+
+    Raises ClickException where git is missing or this is no checkout, as in an unpacked source archive.
+    """
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+        raise click.ClickException(
+            f"git does not say which files to check ({reason}). Run `./tidepool test --fast` for the unit tests alone; "
+            "in a source archive, `git init && ./tidepool test` runs every check."
+        ) from None
     paths = (Path(line) for line in listed.stdout.splitlines())
     return sorted(path for path in paths if (ROOT / path).is_file() and wanted(path))
 

@@ -1,0 +1,39 @@
+"""Which files `./tidepool test` looks at, and what it says where git cannot tell."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from infra.cli import test as checks
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    (tmp_path / "run.sh").touch()
+    return tmp_path
+
+
+def test_a_file_that_nobody_added_yet_is_checked_and_an_ignored_one_is_not(root: Path) -> None:
+    subprocess.run(["git", "-C", root, "init", "-q"], check=True)
+    (root / ".gitignore").write_text("left.sh\n")
+    (root / "left.sh").touch()
+    assert checks.tracked(checks.is_shell) == [Path("run.sh")]
+
+
+@pytest.mark.usefixtures("root")
+def test_a_source_archive_without_git_metadata_is_told_the_way_on() -> None:
+    with pytest.raises(click.ClickException, match=r"not a git repository.*git init && \./tidepool test"):
+        checks.tracked(checks.is_shell)
+
+
+@pytest.mark.usefixtures("root")
+def test_a_machine_without_git_is_told_the_way_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(click.ClickException, match=r"git.*--fast"):
+        checks.tracked(checks.is_shell)
