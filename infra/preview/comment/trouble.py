@@ -88,4 +88,5 @@ def _box(text: str) -> Block:
 def _quoted(text: str) -> Block:
     lines = [clipped(line, MAX_LINE) for line in masked(text).splitlines()]
     more = [f"… {len(lines) - MAX_LINES:,} more lines"] if len(lines) > MAX_LINES else []
-    return Block(rank=Rank.MEANING, lines=[fenced("\n".join([*lines[:MAX_LINES], *more]))], what="messages")
+    opening, *said, closing = fenced("\n".join([*lines[:MAX_LINES], *more])).split("\n")
+    return Block(rank=Rank.LOSSES, opening=opening, lines=said, closing=closing, what="lines of what was said")

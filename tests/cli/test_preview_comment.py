@@ -1,0 +1,82 @@
+"""`preview --format markdown` and `preview --from FILE`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ROOT, Checkout
+from tests.engines.official.replay import RECORDINGS
+
+BASE = ("--base", str(ROOT / "stacks" / "Pulumi.ci.yaml"))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    return Checkout(tmp_path)
+
+
+@pytest.fixture
+def recorded(checkout: Checkout) -> tuple[str, ...]:
+    return ("preview", "ci", "--from", str(RECORDINGS / "preview-change.json"))
+
+
+def test_a_recorded_preview_is_told_without_any_engine(checkout: Checkout, recorded: tuple[str, ...]) -> None:
+    result = checkout.run(*recorded)
+    assert "ci: 1 to create, 2 to update" in result.stdout
+    assert result.exit_code == 1, "its metadata holds a secret, which a rule stops"
+    assert not checkout.home.exists(), "nothing is started and nothing is made"
+
+
+def test_markdown_alone_is_on_stdout(checkout: Checkout, recorded: tuple[str, ...]) -> None:
+    result = checkout.run(*recorded, "--format", "markdown")
+    assert result.stdout.startswith("## ci: +1 VM, +4 chips\n")
+    assert "~ update 2" in result.stderr
+
+
+def test_the_edit_against_a_base_stands_on_top(checkout: Checkout, recorded: tuple[str, ...]) -> None:
+    checkout.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
+    result = checkout.run(*recorded, "--format", "markdown", *BASE)
+    assert result.stdout.startswith("## ci: +1 VM, +4 chips, +$1,402 a month\n")
+    assert "### Capacity" in result.stdout
+    assert "> Held: " in result.stdout, "what rules say of the plan is told too"
+
+
+def test_json_is_the_same_by_both_its_names(checkout: Checkout, recorded: tuple[str, ...]) -> None:
+    short, long = (checkout.run(*recorded, *word).stdout for word in (("--json",), ("--format", "json")))
+    assert json.loads(short) == json.loads(long)
+    assert json.loads(short)["summary"]["create"] == 1
+
+
+def test_a_stack_file_at_fault_is_a_comment_too(checkout: Checkout) -> None:
+    checkout.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: two\n")
+    result = checkout.run("preview", "ci", "--format", "markdown", *BASE)
+    assert result.exit_code == 2
+    assert "> Held: 1 finding to mend" in result.stdout
+    assert "us-west4-a" in result.stdout
+
+
+def test_an_unreadable_stack_file_is_a_comment_with_its_reason(checkout: Checkout) -> None:
+    checkout.path("ci").write_text("config: [\n")
+    result = checkout.run("preview", "ci", "--format", "markdown")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("## ci: the preview failed\n")
+    assert "one valid YAML document" in result.stdout
+
+
+def test_a_file_that_is_no_preview_is_refused_by_name(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("hello")
+    result = checkout.run("preview", "ci", "--from", str(file))
+    assert result.exit_code == 1
+    assert f"error: {file}: this is no output of `pulumi preview --json`" in result.stderr
+
+
+def test_an_unknown_base_is_refused(checkout: Checkout, recorded: tuple[str, ...]) -> None:
+    result = checkout.run(*recorded, "--format", "markdown", "--base", "./nowhere.yaml")
+    assert result.exit_code == 2
+    assert "nowhere.yaml cannot be read" in result.stderr

@@ -1,0 +1,162 @@
+"""A comment never passes GitHub's limit, never loses its summary, and says what it left out."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.preview.blocks import LIMIT, Block, Rank, fit
+from infra.preview.comment import Preview, comment
+from infra.preview.markup import size
+from infra.rules.finding import Finding, Level
+from tests.cli import plans
+from tests.preview import two_versions as stacks
+
+OPS = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE)
+LETTERS = ("a", "é", "語", "😀", "|", "*", "<")
+
+
+def _many(op: Op, count: int, length: int, letter: str) -> list[Step]:
+    """Resources of which no two share a run of names or a change."""
+    steps = []
+    for index in range(count):
+        value = f"{index} {letter * length}"
+        diff = {f"labels.l{index}": plans.changed(value, f"new {value}")} if op in (Op.UPDATE, Op.REPLACE) else {}
+        step = plans.vm(op, f"p{index}{letter * min(length, 300)}x", "us-west4-a", index, diff=diff)
+        steps.append(step)
+    return steps
+
+
+def _plan(counts: tuple[int, ...], length: int, letter: str, **more: object) -> Plan:
+    steps = (step for op, count in zip(OPS, counts, strict=True) for step in _many(op, count, length, letter))
+    return plans.plan(*steps, **more)
+
+
+COUNTS = st.tuples(*(st.sampled_from((0, 1, 3, 200)) for _ in OPS))
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    counts=COUNTS,
+    length=st.sampled_from((0, 1, 40, 2000)),
+    letter=st.sampled_from(LETTERS),
+    said=st.integers(0, 200),
+    found=st.integers(0, 300),
+)
+def test_no_size_of_plan_passes_the_limit_or_loses_the_summary(
+    counts: tuple[int, ...], length: int, letter: str, said: int, found: int
+) -> None:
+    text = letter * length
+    plan = _plan(
+        counts,
+        length,
+        letter,
+        diagnostics=tuple(Diagnostic(severity="warning", message=f"{index} {text}") for index in range(said)),
+    )
+    findings = tuple(Finding(f"rule-{index}", Level.STOP, f"vm {text}", text, "mend it") for index in range(found))
+    made = comment(Preview(stack="ci", plan=plan, findings=findings))
+    assert size(made) < LIMIT
+    assert len(made) <= size(made)
+    lines = made.splitlines()
+    assert lines[0].startswith("## ci: ")
+    if any(counts):
+        assert sum(line.startswith("### Resources: ") for line in lines) == 1
+    if counts[2] or counts[3]:
+        assert sum(line.startswith("### ⚠️ This ") for line in lines) == 1
+        assert "**Deleted:**" in made or "**Replaced:**" in made
+    if found:
+        assert f"> Held: {found} finding" in made
+    assert made.count("<details>") == made.count("</details>")
+    if " left out\n" in made:
+        assert lines[-1].startswith("**Cut to fit into a comment:** ")
+
+
+@settings(deadline=None, max_examples=8)
+@given(length=st.sampled_from((10, 500, 70_000)), lines=st.sampled_from((1, 50, 1000)), letter=st.sampled_from(LETTERS))
+def test_no_failure_passes_the_limit(length: int, lines: int, letter: str) -> None:
+    said = "\n".join(f"{index} {letter * length}" for index in range(lines if length < 70_000 else 1))
+    failed = plans.plan(diagnostics=(Diagnostic(severity="error", message=said),))
+    for preview in (Preview(stack="ci", failure=said), Preview(stack="ci", plan=failed)):
+        made = comment(preview)
+        assert size(made) < LIMIT
+        assert made.startswith("## ci: the preview failed\n\n> [!CAUTION]")
+        assert "\n0 " in made, "the first line of what was said"
+
+
+def test_every_stack_keeps_its_summary_when_one_alone_would_fill_the_comment() -> None:
+    huge = _plan((0, 150, 0, 150), 300, "a")
+    small = plans.plan(plans.vm(Op.DELETE, "last", "us-west4-a", 0))
+    made = comment(*(Preview(stack=f"s{index}", plan=huge) for index in range(5)), Preview(stack="end", plan=small))
+    assert size(made) < LIMIT
+    assert [line for line in made.splitlines() if line.startswith("## ")] == [
+        *(f"## s{index}: -150 VMs, -600 chips" for index in range(5)),
+        "## end: -1 VM, -4 chips",
+    ]
+    assert made.count("### ⚠️ This deletes") == 6
+
+
+def test_what_matters_least_goes_first_and_is_named() -> None:
+    plan = _plan((0, 400, 0, 30), 40, "a")
+    made = comment(Preview(stack="ci", plan=plan))
+    assert all(f"p{index}{'a' * 40}x-us-west4-a-{index}" in made for index in range(30)), "a deleted VM is named"
+    note = made.splitlines()[-1]
+    assert note.startswith("**Cut to fit into a comment:** ")
+    assert "of 800 changed properties" in note
+    assert note.endswith("`./tidepool preview STACK` shows everything.")
+    assert "more changed properties left out" in made
+
+
+def test_a_meaning_of_five_hundred_pools_is_cut_and_keeps_its_head() -> None:
+    def fleet(count: int) -> str:
+        pools = "".join(
+            f"    - {{name: pool-{index}, accelerator: v5litepod-4, zones: {{us-west4-a: {count}}}, "
+            "capacity: preemptible, trust: member, serves: [lab/code]}\n"
+            for index in range(500)
+        )
+        head = "config:\n  gcp:project: lab\n  tidepool:owner: lab\n  tidepool:bucket: {name: lab-b, location: us}\n"
+        return f"{head}  tidepool:pools:\n{pools}"
+
+    made = comment(Preview(stack="ci", meaning=stacks.meaning(fleet(1), fleet(2))))
+    assert size(made) < LIMIT
+    assert made.startswith("## ci: +500 VMs, +2,000 chips, ")
+    assert "### Capacity\n\n| Pool |" in made
+    assert made.count("`pool-") > 500, "no pool is missing in the table of capacity"
+    assert " of 502 prices. " in made.splitlines()[-1]
+
+
+def test_a_plan_of_three_thousand_steps_takes_less_than_two_seconds() -> None:
+    plan = _plan((1000, 1000, 500, 500), 40, "é")
+    started = time.process_time()
+    made = comment(Preview(stack="ci", plan=plan))
+    assert time.process_time() - started < 2
+    assert made.startswith("## ci: +500 VMs, +2,000 chips\n")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            Block,
+            rank=st.sampled_from(Rank),
+            lines=st.lists(st.text(max_size=60), min_size=1, max_size=30),
+            opening=st.sampled_from(("", "### A", "<details>")),
+            closing=st.sampled_from(("", "</details>")),
+        ),
+        max_size=12,
+    ),
+    st.integers(2000, 6000),
+)
+def test_pieces_fit_into_any_limit(blocks: list[Block], limit: int) -> None:
+    made = fit(blocks, limit=limit, advice="See there.")
+    assert size(made) <= limit
+    whole = "\n\n".join(block.text(len(block.lines)) for block in blocks)
+    assert made == whole or made.endswith("See there.")
+
+
+def test_pieces_are_whole_where_they_fit_to_the_byte() -> None:
+    blocks = [Block(rank=Rank.DETAILS, lines=["é" * 500]), Block(rank=Rank.SUMMARY, lines=["b" * 1000])]
+    assert fit(blocks, limit=2002, advice="") == f"{'é' * 500}\n\n{'b' * 1000}"
+    assert "Cut to fit" in fit(blocks, limit=2001, advice="")
