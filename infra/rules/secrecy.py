@@ -33,6 +33,8 @@ TELLING_NAME: Final = re.compile(
 _REFERENCE: Final = re.compile(r"(?:projects/|gs://|sm://|https://secretmanager\.).*")
 _SHORTEST: Final = 8
 """What is shorter is a switch, such as TRUE."""
+_DEEPEST: Final = 16
+"""Levels of inputs at which an environment is still looked for; the deepest of Cloud Run and Kubernetes is at seven."""
 _OPEN: Final = ("metadata", "metadataStartupScript", "labels", "resourceLabels", "annotations", "description", "tags")
 """Inputs that anybody with a look at the resource can read."""
 _VERSIONS: Final = (
@@ -71,7 +73,7 @@ def _settings(view: ResourceView) -> Iterator[tuple[str, str, Any]]:
 
 
 def _environments(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
-    if depth > _SHORTEST:
+    if depth > _DEEPEST:
         return
     if isinstance(value, Mapping):
         for key, item in value.items():
