@@ -159,6 +159,21 @@ def _trust(edit: Edit) -> Iterator[Risk]:
             yield Risk(kind=RiskKind.TRUST, subject=secret.name, says=says, names=tuple(more))
 
 
+def _federation(edit: Edit) -> Iterator[Risk]:
+    """Whose workflows may act on the project without a key, and from which environments."""
+    was, becomes = edit.base.github, edit.head.github
+    if becomes is None:
+        return
+    subject = f"github {becomes.repository}"
+    if was is None or (was.repository, was.repository_id) != (becomes.repository, becomes.repository_id):
+        says = f"workflows of {becomes.repository} may preview, and apply from {', '.join(becomes.environments)}"
+        says += f"; before, those of {was.repository}" if was else "; before, none"
+        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=becomes.environments)
+    elif more := sorted(set(becomes.environments) - set(was.environments)):
+        says = f"workflows of {becomes.repository} may apply from more environments: {', '.join(more)}"
+        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(more))
+
+
 def _protection(edit: Edit) -> Iterator[Risk]:
     """What the engine holds protected and this edit drops: nothing of the stack can be applied until that is settled.
 
@@ -227,4 +242,4 @@ def _not_known(edit: Edit) -> Iterator[Risk]:
         yield Risk(kind=RiskKind.NOT_KNOWN, subject="busy runners", says=says)
 
 
-_JUDGES = (_vms, _labels, _freezes, _trust, _protection, _moved, _never_made, _not_known)
+_JUDGES = (_vms, _labels, _freezes, _trust, _federation, _protection, _moved, _never_made, _not_known)

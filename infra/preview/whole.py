@@ -51,8 +51,11 @@ def _value(given: BaseModel, name: str, earlier: BaseModel | None) -> Any:
         return getattr(given, name)
     if earlier is not None:
         return getattr(earlier, name)
-    field = type(given).model_fields[name]
-    return _STAND_INS[name] if name in _STAND_INS else field.get_default(call_default_factory=True, validated_data={})
+    return _STAND_INS[name] if name in _STAND_INS else _default(type(given), name)
+
+
+def _default(model: type[BaseModel], name: str) -> Any:
+    return model.model_fields[name].get_default(call_default_factory=True, validated_data={})
 
 
 def _items(given: Sequence[M], earlier: Sequence[M]) -> Iterator[M]:
@@ -128,6 +131,5 @@ def _pool(pool: Pool, earlier: Pool | None, wrong_counts: set[str | int]) -> Poo
 
 def gone(config: StackConfig) -> StackConfig:
     """The same stack with nothing in it: what a stack is before it exists and after it is removed."""
-    empty: dict[str, Any] = dict.fromkeys((*_LISTS, "pools"), ())
-    empty |= {"registries": None, "registry_stack": None, "vm_labels": {}, "budget": None}
-    return config.model_copy(update=empty)
+    optional = (name for name, field in StackConfig.model_fields.items() if not field.is_required())
+    return config.model_copy(update={name: _default(StackConfig, name) for name in optional})

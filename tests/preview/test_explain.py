@@ -212,6 +212,16 @@ def test_more_repositories_and_more_readers_widen_trust() -> None:
     assert [risk.names for risk in of_kind(meaning(before, after), RiskKind.TRUST)] == [("pool/other",), ("lab/two",)]
 
 
+def test_who_may_apply_without_a_key_is_told_when_it_widens() -> None:
+    before = stack_text(github="repository: lab/fleet\nenvironments: [apply]\n")
+    more = meaning(before, before.replace("[apply]", "[apply, release]"))
+    assert [risk.names for risk in of_kind(more, RiskKind.TRUST)] == [("release",)]
+    other = meaning(before, before.replace("lab/fleet", "stranger/fleet"))
+    assert "workflows of stranger/fleet may preview, and apply from apply; before, those of lab/fleet" in said(other)
+    assert not of_kind(meaning(before.replace("[apply]", "[apply, release]"), before), RiskKind.TRUST)
+    assert "apply from apply; before, none" in said(meaning(None, before))
+
+
 @pytest.mark.parametrize(
     ("sections", "subject"),
     [
