@@ -29,7 +29,7 @@ _SEAMS: Final = (
     re.compile(r"(?<=\bwww)(?=\.)", re.IGNORECASE),
     re.compile(r"(?<=:)(?=[\w+-]+:)"),
 )
-_LEADING: Final = re.compile(r"^(|\d{1,9}(?=[.)]))(?=[#+=>.)-])")
+_LEADING: Final = re.compile(r"^(?:(\d{1,9})(?=[.)])|(?=[#+=>-]))")
 _HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
 _LONGEST_NAME: Final = 120

@@ -115,7 +115,7 @@ def _money(meaning: Meaning) -> str:
     if Priced.UNPRICED in kinds:
         parts.append("part of it without a price" if parts else "price not known")
     if Priced.SUNK in kinds and not parts:
-        parts.append("no money moves (reserved)")
+        parts.append("no money moves")
     return ", ".join(parts)
 
 

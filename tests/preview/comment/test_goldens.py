@@ -106,7 +106,6 @@ def test_a_golden_says_in_its_first_line_what_the_edit_means(file: Path) -> None
 
 
 def _shown(edit: Edit) -> str:
-    """A golden behind a bar, so that one sees where the comment begins and ends."""
-    lines = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8").splitlines()
-    quoted = "\n".join(f"> {line}".rstrip() if line.strip() else ">" for line in lines)
-    return f"\n## {edit.title}\n\n{edit.when}\n\n{quoted}\n"
+    """A golden between two lines. Within a quotation GitHub would not show its boxes."""
+    text = (GOLDEN / f"{edit.name}.md").read_text(encoding="utf-8")
+    return f"\n# {edit.title}\n\n{edit.when}\n\n---\n\n{text}\n---\n"
