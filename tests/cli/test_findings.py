@@ -15,7 +15,7 @@ from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other
-from tests.rules.given import LABELS, config
+from tests.rules.right_edits import LABELS, config
 
 OWNER = "  tidepool:owner: marin\n"
 BUDGET = OWNER + "  tidepool:budget: {usd_per_month: 1}\n"

@@ -11,7 +11,7 @@ from infra.local.provider.tables import TYPES
 from infra.rules.book import judge
 from infra.rules.keeping import LABELLED
 from infra.rules.view import HIDDEN, UNKNOWN, ResourceView
-from tests.rules.given import config, edit
+from tests.rules.right_edits import config, edit
 from tests.rules.test_resource_rules import BREAKERS
 
 KNOWN = sorted({*TYPES, *LABELLED, *(view.type for views in BREAKERS.values() for view in views)})

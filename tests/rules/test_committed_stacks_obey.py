@@ -8,7 +8,7 @@ from infra.model.stack import load_stack, siblings
 from infra.rules.book import judge
 from infra.rules.view import ResourceView
 from tests.program.stacks import ROOT, STACKS, committed
-from tests.rules.given import TODAY, edit
+from tests.rules.right_edits import TODAY, edit
 
 
 @pytest.mark.parametrize("stack", STACKS)

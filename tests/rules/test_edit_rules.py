@@ -15,7 +15,7 @@ from infra.rules.finding import Finding, Level
 from infra.rules.standing import standing
 from infra.rules.view import ResourceView
 from tests.model.given import pool
-from tests.rules.given import TODAY, config, edit, rules, vm
+from tests.rules.right_edits import TODAY, config, edit, rules, vm
 
 FREEZE = """\
 - name: paper-deadline

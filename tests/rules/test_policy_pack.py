@@ -27,7 +27,7 @@ from infra.rules.finding import Level
 from infra.rules.view import ResourceView
 from tests.model.given import pool, stack_text
 from tests.program.stacks import ROOT, committed, text_of
-from tests.rules.given import BUCKET, LABELS, POOLS, resource, vm
+from tests.rules.right_edits import BUCKET, LABELS, POOLS, resource, vm
 from tests.rules.test_edit_rules import BUDGET, DEFAULT, RESERVATION, exception, reserved, swapped
 
 if TYPE_CHECKING:

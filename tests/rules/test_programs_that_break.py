@@ -10,7 +10,7 @@ import pytest
 
 from infra.rules.view import ResourceView
 from tests.program.fake_engine import build
-from tests.rules.given import LABELS, MEMBER, findings, rules
+from tests.rules.right_edits import LABELS, MEMBER, findings, rules
 
 ACCOUNT = gcp.tpu.V2VmServiceAccountArgs(email=MEMBER)
 POOL = LABELS | {"tidepool-pool": "tpu-ci", "tidepool-trust": "member"}

@@ -11,7 +11,7 @@ from infra.rules.book import RESOURCE_RULES
 from infra.rules.finding import Level
 from infra.rules.keeping import LABELLED
 from infra.rules.view import HIDDEN, UNKNOWN, ResourceView
-from tests.rules.given import (
+from tests.rules.right_edits import (
     BUCKET,
     FORK,
     JOB,
