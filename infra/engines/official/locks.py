@@ -11,7 +11,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+
+from infra.local.engine.lock import process_start
 
 _LINE = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 _SECOND = 1.0
@@ -49,12 +50,7 @@ def started_at(pid: int) -> float | None:
         return None
     except PermissionError:
         pass
-    try:
-        ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-        boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
-        return int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, StopIteration, ValueError):
-        return 0.0
+    return process_start(pid) or 0.0
 
 
 def is_dead(lock: Lock, *, host: str | None = None, started: Callable[[int], float | None] = started_at) -> bool:

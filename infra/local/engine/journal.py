@@ -14,6 +14,7 @@ to disk at most once a second, so a power loss costs about the last second; a li
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -75,7 +76,7 @@ class Journal:
     def _append(self, record: Mapping[str, Any]) -> None:
         line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
         with self._lock:
-            os.write(self._handle, line)
+            self._write(line)
             self._lines += 1
             lines = self._lines
             if time.monotonic() - self._synced >= SYNC_SECONDS:
@@ -83,6 +84,14 @@ class Journal:
                 self._synced = time.monotonic()
         if self._written is not None:
             self._written(lines)
+
+    def _write(self, line: bytes) -> None:
+        """Raises OSError where the disk takes less than all of it; then none of it stays."""
+        written = os.write(self._handle, line)
+        if written < len(line):
+            # Half a line would swallow the next one, and a journal is read only as far as it is whole.
+            os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
 
 @dataclass(slots=True)

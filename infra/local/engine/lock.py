@@ -6,9 +6,9 @@ whose process is dead on this very host is taken over; one of another host never
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
+import pwd
 import socket
 import uuid
 from collections.abc import Generator
@@ -84,7 +84,7 @@ def held(files: StackFiles) -> Generator[Held]:
     mine = files.locks / f"{name}.json"
     said = {
         "pid": os.getpid(),
-        "username": getpass.getuser(),
+        "username": _username(),
         "hostname": socket.gethostname(),
         "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
     }
@@ -94,6 +94,14 @@ def held(files: StackFiles) -> Generator[Held]:
         yield Held(name, dead)
     finally:
         mine.unlink(missing_ok=True)
+
+
+def _username() -> str:
+    """Who runs this; in a container the account often has a number and no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _refuse_living(files: StackFiles, but: Path | None = None) -> tuple[Holder, ...]:
@@ -119,7 +127,7 @@ def _alive(pid: int, since: str) -> bool:
         return False
     except PermissionError:
         return True
-    started = _started(pid)
+    started = process_start(pid)
     try:
         locked = datetime.fromisoformat(since).timestamp()
     except ValueError:
@@ -127,7 +135,7 @@ def _alive(pid: int, since: str) -> bool:
     return started is None or started <= locked + _BOOT_SLACK_SECONDS
 
 
-def _started(pid: int) -> float | None:
+def process_start(pid: int) -> float | None:
     """When a process started, in seconds since the epoch; None where the system does not say (no /proc)."""
     try:
         ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])

@@ -218,6 +218,17 @@ def test_a_pid_that_was_given_to_a_later_process_is_dead(world: World) -> None:
     assert not world.up().failed
 
 
+def test_an_account_without_a_name_can_hold_a_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", nameless)
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    world.program = two
+    assert not world.up().failed
+
+
 def test_a_preview_needs_no_lock(world: World) -> None:
     world.run(two)
     lock_of(world, os.getppid())
@@ -240,6 +251,21 @@ def test_a_torn_last_line_is_no_line(tmp_path: Path) -> None:
         said = replay(path)
         assert set(said.entries) <= {"a"}
         assert len(said.open) <= 1
+
+
+def test_a_disk_that_takes_half_a_line_leaves_the_lines_before_and_after_it_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "run.jsonl", base="b")
+    journal.note([{"urn": "before"}])
+    with monkeypatch.context() as full:
+        write = os.write
+        full.setattr(os, "write", lambda handle, line: write(handle, line[: len(line) // 2]))
+        with pytest.raises(OSError, match="No space left"):
+            journal.note([{"urn": "during"}])
+    journal.note([{"urn": "after"}])
+    journal.close(remove=False)
+    assert set(replay(tmp_path / "run.jsonl").entries) == {"before", "after"}
 
 
 def test_a_run_leaves_no_journal_behind(world: World) -> None:
