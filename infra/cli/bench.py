@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -55,6 +56,7 @@ config:
 """
 
 POOLS, VMS_A_POOL = 500, 20
+STEPS = 3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
     Where the pulumi CLI is on PATH it runs side by side; else its published figures stand in for it.
     """
     engines = ["local", *(["pulumi"] if shutil.which("pulumi") else [])]
-    figures = [cold_preview_of_ci(runs), *explanations(runs)]
+    figures = [cold_preview_of_ci(runs), *explanations(runs), long_comment(runs)]
     for engine in engines:
         for size in sorted(sizes):
             figures.extend(fleet_of(size, engine))
@@ -115,6 +117,36 @@ def explanations(runs: int) -> Iterator[Figure]:
             arguments = ("explain", "ci", "--base", base, "--head", head, "--format", "markdown")
             taken = [timed(case, vms, "none", ROOT, Path(folder), *arguments) for _ in range(runs)]
             yield sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def long_comment(runs: int) -> Figure:
+    """The comment of a recorded plan that changes a label of every VM of a large fleet, no two alike."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        recorded = Path(folder, "preview.json")
+        recorded.write_text(json.dumps({"steps": [relabelled(index) for index in range(STEPS)], "changeSummary": {}}))
+        arguments = ("preview", "ci", "--from", str(recorded), "--format", "markdown")
+        case = f"comment of {STEPS:,} steps"
+        taken = [timed(case, STEPS, "none", ROOT, Path(folder), *arguments) for _ in range(runs)]
+    return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def relabelled(index: int) -> dict[str, Any]:
+    """One step of `pulumi preview --json`: a VM whose label changes."""
+    kind, name = "gcp:tpu/v2Vm:V2Vm", f"bench-us-west4-a-{index}"
+
+    def state(team: str) -> dict[str, Any]:
+        labels = {"tidepool-pool": "bench", "tidepool-stack": "ci", "tidepool-owner": "marin", "team": team}
+        account = {"email": "bench@tidepool-bench.iam.gserviceaccount.com"}
+        inputs = {"acceleratorType": "v5litepod-4", "zone": "us-west4-a", "labels": labels, "serviceAccount": account}
+        return {"inputs": inputs}
+
+    return {
+        "op": "update",
+        "urn": f"urn:pulumi:ci::tidepool::{kind}::{name}",
+        "oldState": state("before"),
+        "newState": state(f"after-{index}"),
+        "detailedDiff": {"labels.team": {"kind": "update", "inputDiff": True}},
+    }
 
 
 def pools_text(pools: int, vms: int) -> str:
