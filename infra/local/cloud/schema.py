@@ -21,7 +21,8 @@ _FORMATS: Mapping[str, re.Pattern[str]] = {
     "google-datetime": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"),
     "date-time": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"),
     "google-duration": re.compile(r"-?\d+(\.\d+)?s"),
-    "byte": re.compile(r"[A-Za-z0-9+/_-]*={0,2}"),
+    # Either alphabet, with or without the padding, as proto JSON has it.
+    "byte": re.compile(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?"),
 }
 _DURATION_WITH_UNIT = re.compile(r"\d+(\.\d+)?[smhd]")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")

@@ -141,6 +141,20 @@ def test_a_payload_that_does_not_match_its_checksum_is_refused(secrets, refused)
     assert payload["data"] not in str(error)
 
 
+@pytest.mark.parametrize("written", ["-_8=", "-_8", "+/8=", "__8=", "//8"])
+def test_a_payload_is_taken_in_either_alphabet_and_without_padding(secrets, written):
+    name = _create(secrets, f"spelled-{written.encode().hex()}")
+    version = secrets.addVersion(parent=name, body={"payload": {"data": written}}).execute()["name"]
+    read = secrets.versions().access(name=version).execute()["payload"]["data"]
+    assert base64.b64decode(read) == (b"\xff\xff" if written[0] in "_/" else b"\xfb\xff")
+
+
+@pytest.mark.parametrize("written", ["a", "abcde", "ab=", "a===", "ab==cd=="])
+def test_a_payload_that_is_no_base64_is_refused_and_not_shown(secrets, refused, written):
+    error = refused(400, secrets.addVersion(parent=f"{PARENT}/secrets/vault", body={"payload": {"data": written}}))
+    assert f'"{written}"' not in str(error)
+
+
 def test_no_answer_but_access_shows_a_payload(secrets, add, google):
     name = _create(secrets, "hidden")
     added = add(name, b"open sesame")

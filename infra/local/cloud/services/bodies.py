@@ -1,4 +1,4 @@
-"""What all services do with the bodies they are sent: keep, merge, and read durations and labels.
+"""What all services do with the bodies they are sent: keep, merge, and read durations, bytes and labels.
 
 Owns the rules of Google's JSON: values that mean "unset" are dropped, an update mask names what changes, a JSON merge
 patch removes by null, durations are seconds with an `s`. Leaves which fields a service lets change to that service.
@@ -6,6 +6,7 @@ patch removes by null, durations are seconds with an `s`. Leaves which fields a 
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -162,3 +163,9 @@ def listing(key: str, items: list[JsonObject], next_token: str | None) -> JsonOb
     if next_token:
         answer["nextPageToken"] = next_token
     return answer
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of a field that `schema` has checked: base64 in either alphabet, with or without padding."""
+    bare = text.replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(bare + "=" * (-len(bare) % 4))

@@ -265,8 +265,7 @@ def _check_enabled(version: Resource) -> None:
 
 def _bytes(call: Call, field: str) -> bytes:
     """A byte field of the body, checked against its checksum where one was sent."""
-    text = call.body.get(field, "").replace("-", "+").replace("_", "/").rstrip("=")
-    data = base64.b64decode(text + "=" * (-len(text) % 4))
+    data = bodies.decoded(call.body.get(field, ""))
     checksum = call.body.get(f"{field}Crc32c")
     if checksum is not None and int(checksum) != crc32c(data):
         raise invalid(f"The checksum of {field} does not match it.", field=f"{field}_crc32c")

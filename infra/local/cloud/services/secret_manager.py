@@ -88,7 +88,7 @@ policies.serve("secretmanager.projects.secrets", lambda call: (_found(call).name
 def add_version(call: Call) -> JsonObject:
     held, cloud = _found(call), call.cloud
     payload = call.body.get("payload") or {}
-    data = base64.b64decode(payload.get("data", ""), altchars=b"-_" if "-" in payload.get("data", "") else None)
+    data = bodies.decoded(payload.get("data", ""))
     if not 0 < len(data) <= _MOST_BYTES:
         raise invalid(f"The payload has {len(data)} bytes; 1 to {_MOST_BYTES} are allowed.", field="payload.data")
     checksum = payload.get("dataCrc32c")
