@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "The pull request": {
         "comment": Entry("infra.cli.comment", "Write and post the comment of a pull request."),
+        "plan": Entry("infra.cli.plan", "Compare what is planned with what was reviewed."),
         "drift": Entry("infra.cli.drift", "Tell drift in an issue."),
     },
     "The clouds": {

@@ -1,0 +1,178 @@
+"""The jobs that have an identity: what each may do, on what, and that nothing unseen is applied."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from infra.cli.app import cli
+from infra.model import federation
+from infra.model.stack import load_stack
+from tests.github.workflow_sandbox import WORKFLOWS, workflow
+
+ROOT = WORKFLOWS.parent.parent
+PLAN, APPLY, DRIFT = "plan.yaml", "apply.yaml", "drift.yaml"
+EACH = pytest.mark.parametrize("name", [PLAN, APPLY, DRIFT])
+AUTH = "google-github-actions/auth@"
+
+
+def jobs(name: str) -> dict[str, Any]:
+    return workflow(name)["jobs"]
+
+
+def script(job: dict[str, Any]) -> str:
+    return "\n".join(step.get("run", "") for step in job["steps"])
+
+
+def account(job: dict[str, Any]) -> set[str]:
+    return {step["with"]["service_account"] for step in job["steps"] if step.get("uses", "").startswith(AUTH)}
+
+
+@EACH
+def test_a_workflow_may_nothing_and_each_job_what_it_needs(name: str) -> None:
+    assert workflow(name)["permissions"] == {}
+    allowed = {
+        PLAN: {"plan": {"contents": "read", "id-token": "write"}},
+        APPLY: {
+            "plan": {"actions": "read", "contents": "read", "id-token": "write"},
+            "apply": {"contents": "read", "id-token": "write"},
+        },
+        DRIFT: {"look": {"contents": "read", "id-token": "write"}, "report": {"contents": "read", "issues": "write"}},
+    }
+    assert {key: job["permissions"] for key, job in jobs(name).items()} == allowed[name]
+
+
+@EACH
+def test_every_action_is_pinned_by_commit_and_names_its_release(name: str) -> None:
+    for line in (WORKFLOWS / name).read_text().splitlines():
+        if "uses:" in line:
+            assert re.search(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
+
+
+def test_one_action_has_one_commit_in_all_workflows() -> None:
+    pinned = re.findall(r"uses: (\S+)@(\S+) # (\S+)", "".join(path.read_text() for path in WORKFLOWS.glob("*.yaml")))
+    assert len({(action, release) for action, _, release in pinned}) == len(set(pinned))
+
+
+@EACH
+def test_nothing_of_an_event_stands_in_a_script(name: str) -> None:
+    assert "${{" not in "".join(script(job) for job in jobs(name).values())
+
+
+@EACH
+def test_no_key_and_no_secret_is_named_and_no_checkout_leaves_a_token(name: str) -> None:
+    text = (WORKFLOWS / name).read_text()
+    assert not re.search(r"secrets\.|credentials_json|service_account_key|pull_request_target", text)
+    steps = chain.from_iterable(job["steps"] for job in jobs(name).values())
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_only_the_applying_job_acts_as_the_deployer() -> None:
+    deploying = "${{ vars.TIDEPOOL_DEPLOYER }}"
+    reading = [jobs(PLAN)["plan"], jobs(APPLY)["plan"], jobs(DRIFT)["look"]]
+    assert [account(job) for job in reading] == [{"${{ vars.TIDEPOOL_PREVIEWER }}"}] * 3
+    assert account(jobs(APPLY)["apply"]) == {deploying}
+    assert account(jobs(DRIFT)["report"]) == set()
+    assert not any("tidepool up" in script(job) for job in reading)
+
+
+def test_a_forks_pull_request_gets_no_identity() -> None:
+    assert "head.repo.full_name == github.repository" in jobs(PLAN)["plan"]["if"]
+
+
+def test_every_trigger_is_one_that_the_identity_provider_lets_in() -> None:
+    for name in (PLAN, APPLY, DRIFT):
+        assert set(workflow(name)[True]) <= set(federation.EVENTS)
+
+
+def test_the_applying_job_runs_in_an_environment_that_the_stack_lets_in() -> None:
+    github = load_stack(ROOT, "ci").github
+    assert github is not None
+    for environment in github.environments:
+        assert f'"{environment}"' in jobs(APPLY)["apply"]["if"]
+        assert f'"{environment}"' in script(jobs(APPLY)["plan"])
+    assert jobs(APPLY)["apply"]["environment"] == "${{ needs.plan.outputs.environment }}"
+
+
+def test_applies_stand_in_a_line_and_none_is_cut_off() -> None:
+    assert workflow(APPLY)["concurrency"] == {"group": "apply", "cancel-in-progress": False}
+    assert workflow(APPLY)[True]["push"]["branches"] == ["main"]
+
+
+def test_the_plan_that_was_agreed_to_is_compared_before_anything_is_applied() -> None:
+    text = script(jobs(APPLY)["apply"])
+    assert 0 < text.index('plan digest "$RUNNER_TEMP"/plans/*.json --expect "$AGREED"') < text.index("tidepool up")
+
+
+def test_what_was_reviewed_is_kept_and_found_by_the_tree_of_head_and_base() -> None:
+    for job in (jobs(PLAN)["plan"], jobs(APPLY)["plan"]):
+        assert "git rev-parse 'HEAD^{tree}'" in script(job)
+    named = [step["with"]["name"] for step in jobs(PLAN)["plan"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert named == ["reviewed-plan-${{ steps.tree.outputs.tree }}"]
+    assert "name=reviewed-plan-$tree" in script(jobs(APPLY)["plan"])
+
+
+def test_an_artifact_of_a_forks_run_is_no_review() -> None:
+    assert ".workflow_run.head_repository_id == .workflow_run.repository_id" in script(jobs(APPLY)["plan"])
+
+
+@EACH
+def test_every_stack_has_its_turn_and_ci_the_first(name: str) -> None:
+    stacks = sorted(path.name.split(".")[1] for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
+    loops = re.findall(r"for stack in ([a-z ]+); do", "".join(script(job) for job in jobs(name).values()))
+    assert loops
+    for loop in loops:
+        assert loop.split()[0] == "ci"
+        assert sorted(loop.split()) == stacks
+
+
+def test_a_drift_check_refreshes_without_writing() -> None:
+    text = script(jobs(DRIFT)["look"])
+    assert "tidepool preview" in text
+    assert "--refresh" in text
+    assert "tidepool refresh" not in text
+
+
+def written(path: Path, *ops: str, exit_code: int = 0) -> str:
+    steps = [{"op": op, "urn": f"urn:{op}", "name": f"vm-{op}", "diff": {}} for op in ops]
+    path.write_text(json.dumps({"stack": path.stem, "steps": steps, "exit": exit_code}))
+    return str(path)
+
+
+def ran(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, list(arguments))
+    return result.exit_code, result.stdout
+
+
+def test_the_two_commands_agree_on_what_was_reviewed(tmp_path: Path) -> None:
+    plans = [written(tmp_path / "ci.json", "create", "same"), written(tmp_path / "nightly.json")]
+    code, told = ran("plan", "digest", *plans, "--json")
+    assert code == 0
+    assert json.loads(told)["stacks"] == ["ci", "nightly"]
+    reviewed = tmp_path / "digest.json"
+    reviewed.write_text(told)
+    code, told = ran("plan", "approval", *plans, "--reviewed", str(reviewed), "--json")
+    assert (code, json.loads(told)["approval"], json.loads(told)["why"]) == (0, False, [])
+    digest = json.loads(told)["digest"]
+    assert ran("plan", "digest", *plans, "--expect", digest) == (0, f"{digest}\n")
+    assert ran("plan", "digest", plans[1], "--expect", digest)[0] == 1
+
+
+@pytest.mark.parametrize("content", [None, "{}", "[]", '{"digest": "all of it"}'])
+def test_a_review_that_is_missing_or_says_nothing_is_none(tmp_path: Path, content: str | None) -> None:
+    reviewed = tmp_path / "digest.json"
+    if content is not None:
+        reviewed.write_text(content)
+    code, told = ran("plan", "approval", written(tmp_path / "ci.json", "create"), "--reviewed", str(reviewed))
+    assert (code, told) == (0, "approval needed: no reviewed plan of this head and base is known\n")
+
+
+def test_a_failed_plan_is_compared_with_nothing(tmp_path: Path) -> None:
+    assert ran("plan", "approval", written(tmp_path / "ci.json", "create", exit_code=1))[0] == 1
