@@ -7,7 +7,7 @@ own how events arrive (`engine`) nor what a value looks like (`values`).
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -15,6 +15,7 @@ from pulumi.automation import events
 
 from infra.engines.official import values
 from infra.engines.protocol import EngineError, EngineName
+from infra.local.engine.urns import Targets
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.protected import refused
 
@@ -65,12 +66,16 @@ def plan_from_preview_json(document: str | Mapping[str, Any], *, stack: str, clo
     )
 
 
-def protected_steps(exported: Mapping[str, Any], targets: Collection[str]) -> tuple[Step, ...]:
-    """The refused deletion of each protected resource of an exported state, or of those among `targets` alone."""
+def protected_steps(exported: Mapping[str, Any], targets: Iterable[str]) -> tuple[Step, ...]:
+    """The refused deletion of each protected resource of an exported state, or of those among `targets` alone.
+
+    targets: URNs, with the CLI's wildcards; empty means all.
+    """
+    asked = Targets(targets)
     return tuple(
         _refused(resource)
         for resource in exported["deployment"].get("resources") or ()
-        if resource.get("protect") and (not targets or resource["urn"] in targets)
+        if resource.get("protect") and resource["urn"] in asked
     )
 
 

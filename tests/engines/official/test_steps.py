@@ -8,7 +8,7 @@ import pytest
 
 from infra.engines.official import plan_from_preview_json
 from infra.engines.official.recorder import Recorder
-from infra.engines.official.steps import without_traceback
+from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.protocol import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step, StepEnded, StepStarted
 from tests.engines.official.replay import document, engine_events, event_lines, text
@@ -232,3 +232,27 @@ def test_frames_are_cut_and_every_line_of_the_message_is_kept() -> None:
 
 def test_recorded_documents_are_whole() -> None:
     assert document("killed.json")["version"] == 3
+
+
+@pytest.mark.parametrize(
+    ("targets", "refused"),
+    [
+        ((), {"images", "records"}),
+        (("**",), {"images", "records"}),
+        (("**::images",), {"images"}),
+        (("**::vm",), set()),
+        (("urn:pulumi:ci::tidepool::gcp:storage/bucket:Bucket::records",), {"records"}),
+    ],
+)
+def test_a_wildcard_reaches_protected_resources_as_a_urn_does(targets: tuple[str, ...], refused: set[str]) -> None:
+    kinds = {
+        "images": ("gcp:artifactregistry/repository:Repository", True),
+        "records": ("gcp:storage/bucket:Bucket", True),
+        "vm": ("gcp:tpu/v2Vm:V2Vm", False),
+    }
+    resources = [
+        {"urn": f"urn:pulumi:ci::tidepool::{kind}::{name}", "type": kind, "protect": protect}
+        for name, (kind, protect) in kinds.items()
+    ]
+    found = protected_steps({"deployment": {"resources": resources}}, targets)
+    assert {step.name for step in found} == refused
