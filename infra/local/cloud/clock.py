@@ -13,13 +13,13 @@ from collections.abc import Callable
 class Clock:
     """`wall` is the source of real seconds since the epoch; tests hand in their own."""
 
-    def __init__(self, *, offset: float = 0.0, last: float = 0.0, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, offset: float = 0.0, wall: Callable[[], float] = time.time) -> None:
         self._wall = wall
-        self._last = last
+        self._last = 0.0
         self.offset = offset
 
     def read(self) -> float:
-        """Now, in epoch seconds; never less than an earlier reading, also when the machine's clock is set back."""
+        """Now, in epoch seconds; never less than this process has read before, however the machine's clock is set."""
         self._last = max(self._last, self._wall() + self.offset)
         return self._last
 
