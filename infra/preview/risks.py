@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from infra.model import names
 from infra.model.calendar import ends, standing
 from infra.model.fields import is_github_own_label
 from infra.model.phases import Phases
@@ -177,7 +178,8 @@ def _federation(edit: Edit) -> Iterator[Risk]:
 def _protection(edit: Edit) -> Iterator[Risk]:
     """What the engine holds protected and this edit drops: nothing of the stack can be applied until that is settled.
 
-    The resources are those that infra/components declare with protect: secrets, repositories and the fleet bucket.
+    The resources are those that infra/components declare with protect: secrets, repositories, the fleet bucket and the
+    pool by which workflows are let in.
     """
     if not edit.exists_before:
         return
@@ -205,6 +207,8 @@ def _dropped(base: StackConfig, head: StackConfig) -> Iterator[str]:
         yield f"registry region {region}"
     for repository in sorted(repositories - kept_repositories):
         yield f"repository {repository}"
+    if base.github is not None and head.github is None:
+        yield f"workload identity pool {names.federation_pool_id(base.stack)}"
 
 
 def _registries(config: StackConfig) -> tuple[set[str], set[str]]:

@@ -222,6 +222,12 @@ def test_who_may_apply_without_a_key_is_told_when_it_widens() -> None:
     assert "apply from apply; before, none" in said(meaning(None, before))
 
 
+def test_workflows_that_are_no_longer_let_in_leave_a_protected_pool_behind() -> None:
+    before = stack_text(github="repository: lab/fleet\nenvironments: [apply]\n")
+    found = meaning(before, stack_text())
+    assert [risk.subject for risk in of_kind(found, RiskKind.UNAPPLIABLE)] == ["workload identity pool tidepool-ci"]
+
+
 @pytest.mark.parametrize(
     ("sections", "subject"),
     [

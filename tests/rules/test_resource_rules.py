@@ -121,6 +121,7 @@ BREAKERS: dict[str, list[ResourceView]] = {
         resource(BUCKET, {"name": "my-lab-ci", "labels": LABELS}),
         resource(REPOSITORY, {"repositoryId": "marin", "labels": LABELS}),
         resource(SECRET_TYPE, {"secretId": "key", "labels": LABELS}),
+        resource("gcp:iam/workloadIdentityPool:WorkloadIdentityPool", {"workloadIdentityPoolId": "tidepool-ci"}),
     ],
     "labels-say-owner": [
         bucket(labels={}),

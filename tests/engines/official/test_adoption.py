@@ -114,6 +114,16 @@ def test_the_cli_says_which_ones_the_cloud_lacks() -> None:
             "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com",
         ),
         ("gcp:storage/bucket:Bucket", {"project": "p", "name": "b"}, "p/b"),
+        (
+            "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
+            {"project": "p", "workloadIdentityPoolId": "tidepool-ci"},
+            "projects/p/locations/global/workloadIdentityPools/tidepool-ci",
+        ),
+        (
+            "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+            {"project": "p", "workloadIdentityPoolId": "tidepool-ci", "workloadIdentityPoolProviderId": "github"},
+            "projects/p/locations/global/workloadIdentityPools/tidepool-ci/providers/github",
+        ),
         ("gcp:projects/iAMMember:IAMMember", {"project": "p", "role": "r", "member": "m"}, ""),
     ],
 )
