@@ -19,7 +19,7 @@ _KEPT: Final = {
     "gcp:secretmanager/secret:Secret": "the versions of the secret, of which there is no copy",
     "gcp:storage/bucket:Bucket": "state or fleet records and their history",
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": "its id for thirty days, and every workflow's way in",
-    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": "its id for thirty days, and its issuer's way in",
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": "its id for thirty days",
     "gcp:kms/cryptoKey:CryptoKey": "whatever was encrypted with it",
 }
 """Types that are protected, and what would be lost."""
