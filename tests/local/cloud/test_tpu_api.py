@@ -32,6 +32,20 @@ def made(cloud: TestCloud, locations: Any) -> dict[str, Any]:
     return locations.nodes().get(name=VM).execute()
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"networkConfig": {"network": "projects/lab/global/networks/gone"}},
+        {"serviceAccount": {"email": "gone@lab.iam.gserviceaccount.com"}},
+    ],
+)
+def test_a_node_that_refers_to_nothing_is_refused_and_not_made(locations: Any, reference: dict[str, Any]) -> None:
+    with pytest.raises(HttpError, match="gone") as refused:
+        locations.nodes().create(parent=ZONE, nodeId="vm-0", body={**NODE, **reference}).execute()
+    assert refused.value.status_code == 400
+    assert "nodes" not in locations.nodes().list(parent=ZONE).execute()
+
+
 def test_a_node_is_created_by_an_operation_that_ends(cloud: TestCloud, locations: Any) -> None:
     operation = locations.nodes().create(parent=ZONE, nodeId="vm-0", body=NODE).execute()
     assert operation["done"] is False

@@ -12,7 +12,7 @@ import re
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import already_exists, failed_precondition, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import tpu_fate, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.services import references, tpu_fate, tpu_lifecycle, tpu_shapes
 from infra.local.cloud.services.tpu_node import KIND, Node, load
 from infra.model.catalogue import region_of
 
@@ -43,6 +43,7 @@ def create_node(call: Call) -> JsonObject:
     _check_fields(sent)
     tpu_shapes.check_runtime(sent)
     accelerator = tpu_shapes.accelerator_of(sent, zone)
+    references.check_node(call.cloud, project, sent)
     pot = tpu_shapes.pot_of(project, zone, accelerator, sent)
     refusal = call.cloud.limits.refusal(pot, accelerator.chips)
     if refusal is not None and refusal[0].refuse == "request":
