@@ -46,11 +46,6 @@ class Backend:
         """The files of one stack."""
         return StackFiles(self.root / ".pulumi", project, stack)
 
-    def projects_with(self, stack: str) -> tuple[str, ...]:
-        """Projects that have a stack of this name."""
-        found = (self.root / ".pulumi" / "stacks").glob(f"*/{stack}.json")
-        return tuple(sorted(path.parent.name for path in found))
-
 
 @dataclass(frozen=True, slots=True)
 class StackFiles:
