@@ -43,7 +43,7 @@ def test_a_node_that_refers_to_nothing_is_refused_and_not_made(locations: Any, r
     with pytest.raises(HttpError, match="gone") as refused:
         locations.nodes().create(parent=ZONE, nodeId="vm-0", body={**NODE, **reference}).execute()
     assert refused.value.status_code == 400
-    assert "nodes" not in locations.nodes().list(parent=ZONE).execute()
+    assert not locations.nodes().list(parent=ZONE).execute()["nodes"]
 
 
 def test_a_node_is_created_by_an_operation_that_ends(cloud: TestCloud, locations: Any) -> None:
