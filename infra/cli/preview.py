@@ -10,15 +10,16 @@ from rich.console import Console
 from infra.cli import options
 from infra.cli.commented import print_comment, telling_failures
 from infra.cli.documents import plan_document
-from infra.cli.failures import FAILED, Failure
+from infra.cli.failures import FAILED
 from infra.cli.judgement import findings_document, judged
 from infra.cli.options import Form
+from infra.cli.recorded import recorded
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.phases import describe_phases
 from infra.cli.render.plan import describe
 from infra.cli.session import Declared, Session, declared, open_session
 from infra.engines.phased import phases_of
-from infra.engines.protocol import CloudName, EngineError, EngineName
+from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
@@ -71,7 +72,7 @@ def command(
     with telling_failures(stack, form, base, facts) as meaning:
         wanted = declared(stack)
         if source:
-            plan, order = told(_recorded(source, stack), wanted, console, whole=not targets)
+            plan, order = told(recorded(source, stack), wanted, console, whole=not targets)
         else:
             session = open_session(
                 stack,
@@ -109,16 +110,3 @@ def told(plan: Plan, wanted: Declared, console: Console, *, whole: bool) -> tupl
     for line in describe_phases(order):
         say(console, line)
     return plan, order
-
-
-def _recorded(source: Path, stack: str) -> Plan:
-    from infra.engines.official import plan_from_preview_json  # the Automation API takes a while to import
-
-    try:
-        text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{source} cannot be read: {error}") from None
-    try:
-        return plan_from_preview_json(text, stack=stack, cloud=CloudName.GOOGLE.value)
-    except EngineError as error:
-        raise Failure(f"{source}: {error}") from None

@@ -31,7 +31,7 @@ _ACTING: Final = (
     # Commands that bots obey: /approve.
     re.compile(r"^(?=[ \t]*/)", re.MULTILINE),
     # ```mermaid and the like; a block of plain text is what the preview writes.
-    re.compile(r"(?<=```|~~~)(?=[^\s`~])(?!text$)", re.MULTILINE),
+    re.compile(rf"(?<=```|~~~)(?=[^\s`~{_APART}])(?!text$)", re.MULTILINE),
 )
 
 

@@ -1,7 +1,9 @@
 """One comment of ours on a pull request, found by a hidden marker and edited in place.
 
 Owns that there is one: whoever finds more, after two jobs raced or an answer was lost on the way, keeps the oldest and
-removes the others. A comment with the marker that somebody else wrote is never touched.
+removes the others. A comment with the marker that somebody else wrote is never touched. One that shows an engine's plan
+of a commit gives way to newer commits and newer plans, not to the smaller comment of the same commit: their jobs end in
+any order.
 """
 
 from __future__ import annotations
@@ -22,16 +24,25 @@ LONGEST = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """What became of the comment. removed: how many others of ours there were."""
+    """What became of the comment; `kept` had the plan of the same commit. removed: how many others of ours went."""
 
-    outcome: Literal["created", "edited", "unchanged"]
+    outcome: Literal["created", "edited", "unchanged", "kept"]
     comment: int
     removed: int = 0
 
 
-def post(place: Place, pull: PullRequest, text: str) -> Posted:
-    """Let `text` be our comment of the pull request. Raises ValueError where it is too long for GitHub."""
-    body = f"{MARKER}\n{text}"
+def mark_of_plan(head: str) -> str:
+    """The hidden line below the marker of a comment that shows an engine's plan of this commit."""
+    return f"<!-- tidepool:plan {head} -->"
+
+
+def post(place: Place, pull: PullRequest, text: str, *, head: str = "", planned: bool = False) -> Posted:
+    """Let `text` be our comment of the pull request. Raises ValueError where it is too long for GitHub.
+
+    head: the commit that it speaks of. planned: whether it shows an engine's plan of that commit.
+    """
+    with_plan = f"{MARKER}\n{mark_of_plan(head)}\n"
+    body = f"{with_plan}{text}" if planned else f"{MARKER}\n{text}"
     if len(body) > LONGEST:
         raise ValueError(f"the comment has {len(body):,} characters, GitHub takes {LONGEST:,}")
     with failures_told(f"writing the comment of pull request {pull.number}"):
@@ -43,11 +54,14 @@ def post(place: Place, pull: PullRequest, text: str) -> Posted:
         else:
             created = False
         kept, *others = ours
-        edited = kept.body != body
+        overtaken = not planned and kept.body.startswith(with_plan)
+        edited = kept.body != body and not overtaken
         if edited:
             kept.edit(body)
         for other in others:
             _remove(other)
+    if overtaken:
+        return Posted("kept", kept.id, len(others))
     outcome = "created" if created else "edited" if edited else "unchanged"
     return Posted(outcome, kept.id, len(others))
 

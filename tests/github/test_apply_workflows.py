@@ -115,7 +115,7 @@ def test_what_was_reviewed_is_kept_and_found_by_the_tree_of_head_and_base() -> N
     for job in (jobs(PLAN)["plan"], jobs(APPLY)["plan"]):
         assert "git rev-parse 'HEAD^{tree}'" in script(job)
     named = [step["with"]["name"] for step in jobs(PLAN)["plan"]["steps"] if "upload-artifact" in step.get("uses", "")]
-    assert named == ["reviewed-plan-${{ steps.tree.outputs.tree }}"]
+    assert named == ["preview", "reviewed-plan-${{ steps.tree.outputs.tree }}"]
     assert "name=reviewed-plan-$tree" in script(jobs(APPLY)["plan"])
 
 

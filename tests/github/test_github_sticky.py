@@ -39,6 +39,22 @@ def test_the_same_text_is_not_written_again(lab: Lab) -> None:
     assert len(lab.writes()) == before
 
 
+@pytest.mark.parametrize("order", [("plan", "meaning"), ("meaning", "plan")])
+def test_the_comment_with_the_plan_stays_in_whichever_order_the_jobs_end(lab: Lab, order: tuple[str, str]) -> None:
+    place = lab.place()
+    for text in order:
+        sticky.post(place, lab.pull_request(place), text, head="a" * 40, planned=text == "plan")
+    assert [body.splitlines()[-1] for body in ours(lab)] == ["plan"]
+
+
+def test_the_plan_of_an_older_commit_gives_way(lab: Lab) -> None:
+    place = lab.place()
+    sticky.post(place, lab.pull_request(place), "plan", head="a" * 40, planned=True)
+    told = sticky.post(place, lab.pull_request(place), "meaning", head="b" * 40)
+    assert told.outcome == "edited"
+    assert ours(lab) == [f"{MARKER}\nmeaning"]
+
+
 def test_it_is_found_past_the_first_pages(lab: Lab) -> None:
     lab.chatter(150)
     first = post(lab, "one")

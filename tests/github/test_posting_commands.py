@@ -85,6 +85,37 @@ def test_an_edit_is_written_and_posted_with_its_labels(desk: Desk, lab: Lab) -> 
     assert lab.labels() == ["capacity-up"]
 
 
+BUCKET = {"type": "gcp:storage/bucket:Bucket", "urn": "urn:pulumi:ci::tidepool::gcp:storage/bucket:Bucket::records"}
+CLI_PLAN = {
+    "steps": [{"op": "create", "urn": BUCKET["urn"], "newState": {**BUCKET, "custom": True, "inputs": {}}}],
+    "changeSummary": {"create": 1},
+}
+
+
+def test_a_plan_that_the_cli_wrote_is_shown_and_outlasts_the_comment_without_one(desk: Desk, lab: Lab) -> None:
+    desk.commit(stack(one=(SMALL, 3)))
+    desk.write("--plan", f"ci={desk.file(CLI_PLAN)}")
+    desk.json("comment", "post", "--artifact", desk.out, "--head", SHA, "--planned")
+    desk.write()
+    [told] = desk.json("comment", "post", "--artifact", desk.out, "--head", SHA)["posts"]
+    assert told["outcome"] == "kept"
+    [(_, body)] = [each for each in lab.comments() if "tidepool" in each[1]]
+    assert "1 to create" in body
+
+
+def test_a_plan_that_is_none_is_told_in_the_comment_and_holds_the_edit(desk: Desk) -> None:
+    desk.commit(stack(one=(SMALL, 3)))
+    desk.write("--plan", f"ci={desk.file('')}", code=1)
+    assert "no output of" in json.loads(Path(desk.out).read_text())["markdown"]
+
+
+@pytest.mark.parametrize("value", ["ci", "=plan.json", "ci="])
+def test_a_plan_without_its_stack_or_file_is_refused(desk: Desk, value: str) -> None:
+    result = desk.run("comment", "write", "--base", "HEAD", "--out", desk.out, "--plan", value)
+    assert result.exit_code == 2
+    assert "STACK=FILE" in result.output
+
+
 def test_every_stack_of_either_version_is_in_one_comment(desk: Desk) -> None:
     desk.commit(stack(), name="nightly")
     desk.commit(stack(one=(SMALL, 3)))

@@ -36,6 +36,12 @@ def uses(name: str, action: str) -> list[dict[str, Any]]:
     return [step for step in only_job(name)["steps"] if step.get("uses", "").startswith(f"{action}@")]
 
 
+OWN_PLAN = (
+    "github.event.workflow_run.name == 'Plan' && "
+    "github.event.workflow_run.head_repository.full_name == github.repository"
+)
+
+
 # What each job may do
 
 
@@ -64,7 +70,7 @@ def test_the_job_that_posts_never_checks_out_the_head() -> None:
 
 
 def test_the_head_commit_comes_from_the_event_and_a_pull_request_number_from_nowhere() -> None:
-    [post] = [step for step in only_job(COMMENT)["steps"] if "comment post --artifact" in step.get("run", "")]
+    [post] = [step for step in only_job(COMMENT)["steps"] if "comment post" in step.get("run", "") and "env" in step]
     assert post["env"]["HEAD"] == "${{ github.event.workflow_run.head_sha }}"
     assert "number" not in (WORKFLOWS / COMMENT).read_text()
 
@@ -83,15 +89,22 @@ def test_the_token_is_in_the_environment_of_the_posting_step_alone() -> None:
 
 def test_posting_follows_the_workflow_that_exists_and_only_for_pull_requests() -> None:
     trigger = workflow(COMMENT)[True]["workflow_run"]
-    assert trigger["workflows"] == [workflow(PREVIEW)["name"]]
+    assert trigger["workflows"] == [workflow(PREVIEW)["name"], workflow("plan.yaml")["name"]]
     assert "workflow_run.event == 'pull_request'" in only_job(COMMENT)["if"]
     assert "workflow_run.conclusion == 'success'" in only_job(COMMENT)["if"]
 
 
-def test_the_artifact_has_one_name_in_both() -> None:
-    [up], [down] = uses(PREVIEW, "actions/upload-artifact"), uses(COMMENT, "actions/download-artifact")
-    assert up["with"]["name"] == down["with"]["name"]
-    assert Path(up["with"]["path"]).name == "preview.json"
+def test_the_artifact_has_one_name_in_all() -> None:
+    [down] = uses(COMMENT, "actions/download-artifact")
+    for name in (PREVIEW, "plan.yaml"):
+        up = uses(name, "actions/upload-artifact")[0]
+        assert up["with"]["name"] == down["with"]["name"]
+        assert Path(up["with"]["path"]).name == "preview.json"
+
+
+def test_only_a_run_of_this_repositorys_own_branch_is_believed_to_show_a_plan() -> None:
+    [post] = [step for step in only_job(COMMENT)["steps"] if step.get("name") == "Post"]
+    assert post["env"]["PLANNED"] == f"${{{{ {OWN_PLAN} }}}}"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in WORKFLOWS.glob("preview*.yaml")))
@@ -155,7 +168,7 @@ def test_a_strangers_pull_request_gets_its_comment_and_nothing_of_the_environmen
     (temp / "preview").mkdir()
     shutil.move(temp / "preview.json", temp / "preview" / "preview.json")
     checked_out(stranger["origin"], "main", tmp_path / "posting")
-    expressions = {"github.token": TOKEN, "github.event.workflow_run.head_sha": stranger["head"]}
+    expressions = {"github.token": TOKEN, "github.event.workflow_run.head_sha": stranger["head"], OWN_PLAN: "false"}
     where = {"GITHUB_API_URL": lab.control.api, "GITHUB_REPOSITORY": REPO}
     posting = Job(only_job(COMMENT), expressions, PLANTED | where | {"RUNNER_TEMP": str(temp), "HOME": str(temp)})
     posted = posting.run(tmp_path / "posting")
