@@ -9,9 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
+
+# The same examples in every run and on every machine: what passed here passes there.
+settings.register_profile("tidepool", deadline=None, derandomize=True)
+settings.load_profile("tidepool")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
