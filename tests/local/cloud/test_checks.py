@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cloud_clients import NODE, ZONE, Direct, ask
 
 from infra.local.cloud import discovery
 from infra.local.cloud.differences import PARTIAL_DOCUMENTS, camel
@@ -14,6 +13,7 @@ from infra.local.cloud.registry import HANDLERS
 from infra.local.cloud.router import Router
 from infra.local.cloud.schema import checked_body, checked_query, problems_of_answer
 from infra.local.cloud.testing import TestCloud
+from tests.local.cloud.cloud_clients import NODE, ZONE, Direct, ask
 
 NODES = f"/v2/{ZONE}/nodes"
 

@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cloud_clients import NODE, ZONE, ask
 
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control, ControlError
+from tests.local.cloud.cloud_clients import NODE, ZONE, ask
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 import pytest
-from cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
 from infra.local.cloud.control import ControlError
 from infra.local.cloud.testing import TestCloud
+from tests.local.cloud.cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
 NODES = f"/v2/{ZONE}/nodes"
 

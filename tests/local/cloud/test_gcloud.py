@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cloud_clients import NODE, ZONE, ask
 
 from infra.local.cloud.testing import TestCloud
+from tests.local.cloud.cloud_clients import NODE, ZONE, ask
 
 GCloud = Callable[..., subprocess.CompletedProcess[str]]
 

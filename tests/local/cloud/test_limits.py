@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.local.cloud.control import ControlError
 from infra.local.cloud.testing import TestCloud
+from tests.local.cloud.cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
 POT: dict[str, Any] = {"project": "lab", "zone": "us-west4-a", "generation": "v5e", "capacity": "preemptible"}
 

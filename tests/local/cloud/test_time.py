@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from cloud_clients import NODE, ZONE, Direct, ask
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from infra.local.cloud.registry import REACTIONS
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import EPOCH, TestCloud, Wall
 from infra.local.cloud.timeline import Event, Timeline
+from tests.local.cloud.cloud_clients import NODE, ZONE, Direct, ask
 
 
 def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cloud_clients import A_WHILE, NODE, ZONE, ask
 from googleapiclient.errors import HttpError
 
 from infra.local.cloud.testing import TestCloud
+from tests.local.cloud.cloud_clients import A_WHILE, NODE, ZONE, ask
 
 VM = f"{ZONE}/nodes/vm-0"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
 from infra.local.cloud.control import ControlError
 from infra.local.cloud.testing import TestCloud
+from tests.local.cloud.cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
 HOUR = 3600.0
 SPOT = {**NODE, "schedulingConfig": {"spot": True}}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fleet_world import World
 
 from infra.local.cloud.testing import TestCloud, running_cloud
+from tests.local.end_to_end.fleet_world import World
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pulumi_gcp as gcp
-from fleet_world import World, vms
 
 from infra.local.engine.run import Options
+from tests.local.end_to_end.fleet_world import World, vms
 
 DIED = 9
 

@@ -6,11 +6,11 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from crashes import Crashes, Moment, crashes
-from fleet_world import World, assert_as_declared, complaints, nodes, vms
 
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import Options
+from tests.local.end_to_end.crashes import Crashes, Moment, crashes
+from tests.local.end_to_end.fleet_world import World, assert_as_declared, complaints, nodes, vms
 
 COUNT = 100
 DIED, KILLED = 9, -9

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fleet_world import World, assert_as_declared, changes, complaints, nodes, vms
-
 from infra.local.cloud.testing import TestCloud
 from infra.model.plan import Op, Status
+from tests.local.end_to_end.fleet_world import World, assert_as_declared, changes, complaints, nodes, vms
 
 FIRST = "tpu-ci-us-west4-a-0"
 LAST = "tpu-ci-us-west4-a-2"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fleet_world import PASSPHRASE, complaints
-
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
@@ -14,6 +12,7 @@ from infra.local.provider import GoogleProvider
 from infra.model.plan import Op, Plan
 from infra.model.stack import pulumi_values
 from infra.program import run
+from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 
 STACK_FILE = Path(__file__).parents[3] / "stacks" / "Pulumi.ci.yaml"
 

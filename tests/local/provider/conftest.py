@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from virtual_time import VirtualTime
 
 from infra.local.cloud.testing import TestCloud, running_cloud
 from infra.local.provider import GoogleProvider
 from infra.local.provider.settings import Settings
 from infra.local.provider.transport import Api
+from tests.local.provider.virtual_time import VirtualTime
 
 PROJECT = "hai-gcp-models"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from virtual_time import VirtualTime
 
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.provider import CancelledError, PartialCreateError, ProviderError
 from infra.local.provider import GoogleProvider
+from tests.local.provider.virtual_time import VirtualTime
 
 PROJECT = "hai-gcp-models"
 VM = "gcp:tpu/v2Vm:V2Vm"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import provider_promises as promises
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from infra.local.engine.provider import UNKNOWN, DiffResult
 from infra.local.provider import GoogleProvider
 from infra.local.provider.fields import Field, Kind
 from infra.local.provider.tables import TYPES
+from tests.local.provider import provider_promises as promises
 
 PROVIDER = GoogleProvider("http://127.0.0.1:1", "hai-gcp-models", region="us-west4", zone="us-west4-a")
 VM = "gcp:tpu/v2Vm:V2Vm"

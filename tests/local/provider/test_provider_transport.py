@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import urllib3
-from virtual_time import VirtualTime
 
 from infra.local.engine.provider import CancelledError, PartialUpdateError, ProviderError
 from infra.local.provider import GoogleProvider
 from infra.local.provider.settings import Settings
 from infra.local.provider.transport import Api, ApiError
+from tests.local.provider.virtual_time import VirtualTime
 
 Answer = tuple[int, Any] | Exception
 
