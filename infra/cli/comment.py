@@ -15,9 +15,11 @@ import click
 from infra.cli import options
 from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, Failure, Refusal
+from infra.cli.judgement import judged
 from infra.cli.posting import full_commit, place_options, placed, posting, read_artifact
 from infra.cli.recorded import recorded
-from infra.cli.render.console import machines
+from infra.cli.render.console import machines, people
+from infra.cli.session import declared
 from infra.cli.versions import stacks_of, version
 from infra.cli.workspace import workspace
 from infra.github import artifact, labels, pulls, sticky
@@ -27,6 +29,7 @@ from infra.model.errors import ConfigError
 from infra.preview.comment import Preview, comment
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts
+from infra.rules.book import stops
 
 
 def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Path]:
@@ -83,6 +86,8 @@ def write(
     Exit code 0 when nothing holds the edit, 1 when a finding does or a stack file cannot be read; OUT is written in
     both cases. 2 when a version cannot be found.
     """
+    if plans and head is not None:
+        raise Refusal("--plan shows plans of the working tree; leave --head out")
     root = workspace().root
     known = read_facts(facts)
     there = stacks_of(root, base, head)
@@ -140,19 +145,22 @@ def post(*, path: Path, head: str, planned: bool, repository: str, api: str, as_
 
 
 def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:
-    """The same with the stack's plan, or with the reason why it has none."""
+    """The same with the stack's plan and what the rules say of it, or with the reason why it has none."""
     if preview.failure or preview.stack not in plans:
         return preview
     try:
-        return replace(preview, plan=recorded(plans[preview.stack], preview.stack))
-    except Failure as unreadable:
-        return replace(preview, failure=unreadable.message)
+        plan = recorded(plans[preview.stack], preview.stack)
+        found = judged(plan, declared(preview.stack), people(as_json=True))
+    except (ConfigError, Failure) as unreadable:
+        return replace(preview, failure=str(unreadable))
+    return replace(preview, plan=plan, findings=found)
 
 
 def _holds(preview: Preview) -> bool:
     """Whether something keeps this stack's edit from being applied as it is."""
     known = preview.meaning is not None and not preview.meaning.stops
-    return bool(preview.failure) or not known or (preview.plan is not None and preview.plan.failed)
+    failed = bool(preview.failure) or (preview.plan is not None and preview.plan.failed)
+    return failed or not known or stops(preview.findings)
 
 
 def _preview(root: Path, stack: str, base: str, head: str | None, known: Facts) -> Preview:

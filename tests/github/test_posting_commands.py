@@ -85,16 +85,24 @@ def test_an_edit_is_written_and_posted_with_its_labels(desk: Desk, lab: Lab) -> 
     assert lab.labels() == ["capacity-up"]
 
 
-BUCKET = {"type": "gcp:storage/bucket:Bucket", "urn": "urn:pulumi:ci::tidepool::gcp:storage/bucket:Bucket::records"}
-CLI_PLAN = {
-    "steps": [{"op": "create", "urn": BUCKET["urn"], "newState": {**BUCKET, "custom": True, "inputs": {}}}],
-    "changeSummary": {"create": 1},
-}
+def cli_plan(type_: str) -> dict[str, Any]:
+    urn = f"urn:pulumi:ci::tidepool::{type_}::it"
+    state = {"type": type_, "urn": urn, "custom": True, "inputs": {"name": "it"}}
+    return {"steps": [{"op": "create", "urn": urn, "newState": state}], "changeSummary": {"create": 1}}
+
+
+NETWORK, SECRET = "gcp:compute/network:Network", "gcp:secretmanager/secret:Secret"
+
+
+def write_with_plan(desk: Desk, content: Any, code: int) -> str:
+    desk.commit(stack(one=(SMALL, 3)))
+    plan = desk.file(content)
+    desk.json("comment", "write", "--base", "HEAD^", "--out", desk.out, "--plan", f"ci={plan}", code=code)
+    return json.loads(Path(desk.out).read_text())["markdown"]
 
 
 def test_a_plan_that_the_cli_wrote_is_shown_and_outlasts_the_comment_without_one(desk: Desk, lab: Lab) -> None:
-    desk.commit(stack(one=(SMALL, 3)))
-    desk.write("--plan", f"ci={desk.file(CLI_PLAN)}")
+    assert "1 to create" in write_with_plan(desk, cli_plan(NETWORK), code=0)
     desk.json("comment", "post", "--artifact", desk.out, "--head", SHA, "--planned")
     desk.write()
     [told] = desk.json("comment", "post", "--artifact", desk.out, "--head", SHA)["posts"]
@@ -103,10 +111,16 @@ def test_a_plan_that_the_cli_wrote_is_shown_and_outlasts_the_comment_without_one
     assert "1 to create" in body
 
 
+def test_a_plan_that_a_rule_stops_holds_the_edit_and_says_which(desk: Desk) -> None:
+    assert "protected" in write_with_plan(desk, cli_plan(SECRET), code=1)
+
+
 def test_a_plan_that_is_none_is_told_in_the_comment_and_holds_the_edit(desk: Desk) -> None:
-    desk.commit(stack(one=(SMALL, 3)))
-    desk.write("--plan", f"ci={desk.file('')}", code=1)
-    assert "no output of" in json.loads(Path(desk.out).read_text())["markdown"]
+    assert "no output of" in write_with_plan(desk, "", code=1)
+
+
+def test_a_plan_speaks_of_the_working_tree_alone(desk: Desk) -> None:
+    desk.write("--plan", "ci=plan.json", code=2)
 
 
 @pytest.mark.parametrize("value", ["ci", "=plan.json", "ci="])
