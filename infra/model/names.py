@@ -24,6 +24,10 @@ PULUMI_PROJECT = "tidepool"
 # Objects of a fleet bucket. What VMs read stands apart from what they may not: grants go by prefix.
 MANIFEST_PREFIX = "manifests/"
 RUNNER_PREFIX = "runner/"
+IMAGES_PREFIX = "images/"
+
+IN_USE_PREFIX = "in-use-"
+"""Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
 
 RESOURCE_NAME_RULE = "1 to 63 lower-case letters, digits and hyphens, a letter first, no hyphen last"
 LABEL_KEY_RULE = "1 to 63 lower-case letters, digits, hyphens and underscores, a letter first"
@@ -109,6 +113,21 @@ def manifest_object(stack: str) -> str:
 def pointer_object() -> str:
     """The object that says which start-up bundle VMs run."""
     return f"{RUNNER_PREFIX}current.json"
+
+
+def images_record_object() -> str:
+    """The object that says which images were built and which of them pools run."""
+    return f"{IMAGES_PREFIX}record.json"
+
+
+def image_document_object(image: str, digest: str, document: str) -> str:
+    """A document about one build, such as its SBOM, kept beside the record."""
+    return f"{IMAGES_PREFIX}{image}/{digest.removeprefix('sha256:')}/{document}"
+
+
+def in_use_tag(pool: str, digest: str) -> str:
+    """The tag that keeps a digest for a pool: one a digest, so that setting one takes no other's protection away."""
+    return f"{IN_USE_PREFIX}{pool}-{digest.removeprefix('sha256:')[:12]}"
 
 
 def bundle_object(sha256: str) -> str:

@@ -1,0 +1,274 @@
+"""The record of images: what was built, and which digest every pool shall run, as one JSON document, version 1.
+
+Owns the document's shape and its transitions (built, promoted, undone), each a pure function that returns another
+record or raises ConfigError. Leaves where the record is kept, and what registries and VMs make of it, to
+`infra.fleet.images`.
+
+The record is written after every place has the digest that it names: who reads it sees all places of a build or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    ValidationError,
+)
+
+from infra.model.errors import ConfigError, Problem
+
+VERSION: Final = 1
+
+HISTORY: Final = 16
+"""Builds that are kept beside an image's current one; more only where pools still name them."""
+
+EARLIER_TARGETS: Final = 4
+"""Steps that `undone` can go back. All of them are kept from clean-up, in every region."""
+
+DIGEST: Final = r"sha256:[0-9a-f]{64}"
+
+Digest = Annotated[str, StringConstraints(pattern=f"^{DIGEST}$")]
+Instant = Annotated[
+    AwareDatetime, PlainSerializer(lambda at: at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), return_type=str)
+]
+"""A moment to the second, written in UTC as RFC 3339 has it."""
+
+Uses = Mapping[str, frozenset[str]]
+"""The images that each pool may run, by the pool's name; every pool of the stacks is in it."""
+
+
+class _Document(BaseModel):
+    # Keys that a later program added within this version are carried along, not lost by an older one's write.
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Build(_Document):
+    """One build of one image, once every place has it.
+
+    revision: commits that it was built from, by repository (`owner/name`).
+    committed: when each of those commits was made, which says whose build is the older one.
+    built: when the build began. build: its id at who built it.
+    places: names without tag or digest; `<place>@<digest>` can be pulled from each.
+    parents: digests of the images that it was built from, by image.
+    sbom, provenance: objects of the fleet bucket.
+    """
+
+    digest: Digest
+    revision: Mapping[str, str]
+    committed: Mapping[str, Instant] = Field(default_factory=dict)
+    built: Instant
+    build: str
+    places: tuple[str, ...]
+    parents: Mapping[str, Digest] = Field(default_factory=dict)
+    sbom: str | None = None
+    provenance: str | None = None
+    size_bytes: int | None = None
+
+
+class ImageRecord(_Document):
+    """The builds of one image: the one that its tags name, and earlier ones, newest first."""
+
+    current: Build
+    history: tuple[Build, ...] = ()
+
+    def builds(self) -> tuple[Build, ...]:
+        return (self.current, *self.history)
+
+    def build(self, digest: str) -> Build | None:
+        return next((build for build in self.builds() if build.digest == digest), None)
+
+
+class Target(_Document):
+    """The digest that a pool shall run since it was promoted, and the one before it."""
+
+    image: str
+    digest: Digest
+    since: Instant
+    previous: Target | None = None
+
+    def chain(self) -> tuple[Target, ...]:
+        """This target and all that can be gone back to, newest first."""
+        return (self, *(self.previous.chain() if self.previous else ()))
+
+
+class Record(_Document):
+    """All images and all pools that run one."""
+
+    version: Literal[1] = VERSION
+    images: Mapping[str, ImageRecord] = Field(default_factory=dict)
+    pools: Mapping[str, Target] = Field(default_factory=dict)
+
+    def held(self, image: str) -> frozenset[str]:
+        """Digests of an image that a pool names, or can go back to: what no clean-up may take away."""
+        return frozenset(each.digest for each in self.targets() if each.image == image)
+
+    def targets(self) -> Iterator[Target]:
+        """What every pool names, and what each can go back to."""
+        for target in self.pools.values():
+            yield from target.chain()
+
+    def to_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
+EMPTY: Final = Record()
+
+
+class Outcome(StrEnum):
+    """What `built` made of a build."""
+
+    CURRENT = "current"
+    """It is the image's current build now."""
+    UNCHANGED = "unchanged"
+    """The record has it already."""
+    OLDER = "older"
+    """A build of newer sources came first: this one is in the history, and tags stay where they are."""
+
+
+def parse(body: Mapping[str, Any] | None) -> Record:
+    """The record in a document; the empty one where none was written yet. Raises ConfigError where it is not one."""
+    if body is None:
+        return EMPTY
+    if body.get("version") != VERSION:
+        rule = f"the record of images is of version {VERSION}, which this program writes"
+        raise ConfigError(
+            [Problem("the record of images: version", str(body.get("version")), rule, "use the program that wrote it")]
+        )
+    try:
+        return Record.model_validate(body)
+    except ValidationError as error:
+        raise ConfigError(
+            Problem(
+                f"the record of images: {'.'.join(map(str, detail['loc']))}",
+                "",
+                detail["msg"],
+                "restore the object's last good generation; the bucket keeps earlier ones",
+            )
+            for detail in error.errors(include_url=False)
+        ) from None
+
+
+def built(record: Record, name: str, build: Build) -> tuple[Record, Outcome]:
+    """The record once `build` of image `name` is in all its places.
+
+    A build is older than the current one where any commit that it was built from was made before the current build's
+    of the same repository; between equal commits the one that began first is older. An older build never becomes
+    current: it is remembered as one that can be promoted.
+    """
+    known = record.images.get(name)
+    if known is None:
+        return _with_image(record, name, ImageRecord(current=build)), Outcome.CURRENT
+    if known.build(build.digest) == build:
+        return record, Outcome.UNCHANGED
+    # A rebuild that came out equal takes the place of the entry that has its digest: a digest is listed once.
+    others = tuple(each for each in known.builds() if each.digest != build.digest)
+    if is_older(build, known.current):
+        if build.digest == known.current.digest:
+            return record, Outcome.UNCHANGED
+        newer = tuple(each for each in others[1:] if each.built >= build.built)
+        rest = others[1 + len(newer) :]
+        held = ImageRecord(current=known.current, history=_bounded((*newer, build, *rest), record.held(name)))
+        return _with_image(record, name, held), Outcome.OLDER
+    fresh = ImageRecord(current=build, history=_bounded(others, record.held(name)))
+    return _with_image(record, name, fresh), Outcome.CURRENT
+
+
+def is_older(build: Build, than: Build) -> bool:
+    """Whether `build` is of older sources than the other one."""
+    shared = [name for name in build.committed if name in than.committed]
+    if any(build.committed[name] < than.committed[name] for name in shared):
+        return True
+    if any(build.committed[name] > than.committed[name] for name in shared):
+        return False
+    return build.built < than.built
+
+
+def promoted(record: Record, pool: str, image: str, digest: str, now: datetime, uses: Uses) -> Record:
+    """The record with `digest` of `image` as what `pool` shall run; the same record where it is so already.
+
+    Raises ConfigError where the pool does not exist, does not use that image, or the digest was never built.
+    """
+    _insist_on_use(pool, image, uses)
+    _insist_on_build(record, image, digest)
+    present = record.pools.get(pool)
+    if present is not None and (present.image, present.digest) == (image, digest):
+        return record
+    target = Target(
+        image=image, digest=digest, since=now.replace(microsecond=0), previous=_cut(present, EARLIER_TARGETS)
+    )
+    return _with_pool(record, pool, target)
+
+
+def undone(record: Record, pool: str, uses: Uses) -> Record:
+    """The record with what `pool` ran before its last promotion, exactly as it was then.
+
+    Raises ConfigError where the pool does not exist or has nothing to go back to.
+    """
+    _insist_on_pool(pool, uses)
+    present = record.pools.get(pool)
+    if present is None or present.previous is None:
+        value = "no promotion" if present is None else f"{present.image}@{present.digest}, its first or oldest kept one"
+        rule = f"there is something to undo; up to {EARLIER_TARGETS} earlier targets are kept"
+        fix = f"./tidepool images promote IMAGE@DIGEST --pool {pool}"
+        raise ConfigError([Problem(f"pool {pool}", value, rule, fix)])
+    return _with_pool(record, pool, present.previous)
+
+
+def _insist_on_pool(pool: str, uses: Uses) -> None:
+    if pool not in uses:
+        raise ConfigError([Problem("pool", pool, "the stack file has that pool", f"one of {_listed(uses)}")])
+
+
+def _insist_on_use(pool: str, image: str, uses: Uses) -> None:
+    _insist_on_pool(pool, uses)
+    if image not in uses[pool]:
+        rule = "images/images.yaml says in used_by.pools which image a pool runs"
+        fix = f"one of {_listed(uses[pool])}" if uses[pool] else "name the pool below used_by of an image"
+        raise ConfigError([Problem(f"pool {pool}: image", image, rule, fix)])
+
+
+def _insist_on_build(record: Record, image: str, digest: str) -> None:
+    known = record.images.get(image)
+    if known is None:
+        raise ConfigError(
+            [Problem("image", image, "the image was built and recorded", f"./tidepool images build {image} --trigger")]
+        )
+    if known.build(digest) is None:
+        rule = f"the digest is one of {image}'s {len(known.builds())} recorded builds"
+        fix = f"{known.current.digest}, its current one, or another that ./tidepool images list {image} shows"
+        raise ConfigError([Problem(f"digest of {image}", digest, rule, fix)])
+
+
+def _bounded(history: tuple[Build, ...], held: frozenset[str]) -> tuple[Build, ...]:
+    """At most HISTORY builds, the oldest going first; never one that a pool names."""
+    spare = max(0, len(history) - HISTORY)
+    gone = [each for each in reversed(history) if each.digest not in held][:spare]
+    return tuple(each for each in history if each not in gone)
+
+
+def _cut(target: Target | None, depth: int) -> Target | None:
+    """A chain of at most `depth` targets."""
+    if target is None or depth == 0:
+        return None
+    return target.model_copy(update={"previous": _cut(target.previous, depth - 1)})
+
+
+def _with_image(record: Record, name: str, image: ImageRecord) -> Record:
+    return record.model_copy(update={"images": dict(sorted({**record.images, name: image}.items()))})
+
+
+def _with_pool(record: Record, pool: str, target: Target) -> Record:
+    return record.model_copy(update={"pools": dict(sorted({**record.pools, pool: target}.items()))})
+
+
+def _listed(names: Mapping[str, object] | frozenset[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,248 @@
+"""The record of images: its transitions, what they refuse, and what holds for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model.errors import ConfigError
+from infra.model.images.record import (
+    EARLIER_TARGETS,
+    EMPTY,
+    HISTORY,
+    Build,
+    Outcome,
+    Record,
+    built,
+    parse,
+    promoted,
+    undone,
+)
+
+NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+USES = {"tpu-ci": frozenset({"tpu-ci"}), "tpu-v4": frozenset({"tpu-ci", "cluster"}), "tpu-v5p": frozenset[str]()}
+SOURCE = "marin-community/marin"
+PLACE = "us-central1-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci"
+
+
+def digest(number: int) -> str:
+    return f"sha256:{hashlib.sha256(str(number).encode()).hexdigest()}"
+
+
+def build(number: int, *, committed: int | None = None, began: int | None = None) -> Build:
+    """Build `number`, of a commit made on that day, begun an hour later."""
+    day = NOW + timedelta(days=number if committed is None else committed)
+    return Build(
+        digest=digest(number),
+        revision={SOURCE: hashlib.sha1(str(committed or number).encode(), usedforsecurity=False).hexdigest()},
+        committed={SOURCE: day},
+        built=NOW + timedelta(days=number if began is None else began, hours=1),
+        build=f"build-{number}",
+        places=(PLACE,),
+    )
+
+
+def after(*numbers: int) -> Record:
+    record = EMPTY
+    for number in numbers:
+        record, _ = built(record, "tpu-ci", build(number))
+    return record
+
+
+def history(record: Record) -> list[str]:
+    return [each.digest for each in record.images["tpu-ci"].history]
+
+
+def refusal(call: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        call()
+    (problem,) = caught.value.problems
+    return str(problem)
+
+
+def test_the_first_build_is_current_and_has_no_history() -> None:
+    record, outcome = built(EMPTY, "tpu-ci", build(1))
+    assert outcome is Outcome.CURRENT
+    assert record.images["tpu-ci"].current.digest == digest(1)
+    assert history(record) == []
+
+
+def test_a_new_build_puts_the_last_one_into_the_history() -> None:
+    record = after(1, 2, 3)
+    assert record.images["tpu-ci"].current.digest == digest(3)
+    assert history(record) == [digest(2), digest(1)]
+
+
+def test_recording_a_build_again_changes_nothing() -> None:
+    record = after(1, 2)
+    again, outcome = built(record, "tpu-ci", build(2))
+    assert (again, outcome) == (record, Outcome.UNCHANGED)
+
+
+def test_a_build_of_an_older_commit_stays_behind_a_newer_one() -> None:
+    record, outcome = built(after(1, 3), "tpu-ci", build(2))
+    assert outcome is Outcome.OLDER
+    assert record.images["tpu-ci"].current.digest == digest(3)
+    assert history(record) == [digest(2), digest(1)], "it can be promoted all the same"
+
+
+def test_a_build_of_an_older_commit_that_began_later_is_older_all_the_same() -> None:
+    _, outcome = built(after(3), "tpu-ci", build(4, committed=2, began=9))
+    assert outcome is Outcome.OLDER
+
+
+def test_of_two_builds_of_one_commit_the_one_that_began_later_is_current() -> None:
+    record, outcome = built(after(3), "tpu-ci", build(4, committed=3, began=4))
+    assert outcome is Outcome.CURRENT
+    _, outcome = built(record, "tpu-ci", build(5, committed=3, began=2))
+    assert outcome is Outcome.OLDER
+
+
+def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
+    equal = build(1).model_copy(update={"build": "again", "built": NOW + timedelta(days=9)})
+    record, outcome = built(after(1, 2), "tpu-ci", equal.model_copy(update={"committed": {SOURCE: NOW + timedelta(9)}}))
+    assert outcome is Outcome.CURRENT
+    assert record.images["tpu-ci"].current.build == "again"
+    assert history(record) == [digest(2)]
+
+
+def test_a_pool_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    said = refusal(lambda: promoted(after(1), "tpu-v6e", "tpu-ci", digest(1), NOW, USES))
+    assert "tpu-v6e" in said
+    assert "one of tpu-ci, tpu-v4, tpu-v5p" in said
+
+
+def test_an_image_that_the_pool_does_not_use_is_refused() -> None:
+    assert "used_by.pools" in refusal(lambda: promoted(after(1), "tpu-ci", "cluster", digest(1), NOW, USES))
+    assert "used_by" in refusal(lambda: promoted(after(1), "tpu-v5p", "tpu-ci", digest(1), NOW, USES))
+
+
+def test_an_image_that_was_never_built_is_refused() -> None:
+    assert "images build cluster" in refusal(lambda: promoted(after(1), "tpu-v4", "cluster", digest(1), NOW, USES))
+
+
+def test_a_digest_that_was_never_built_is_refused_with_the_current_one() -> None:
+    assert digest(1) in refusal(lambda: promoted(after(1), "tpu-ci", "tpu-ci", digest(7), NOW, USES))
+
+
+def test_promoting_what_a_pool_runs_changes_nothing() -> None:
+    record = promoted(after(1), "tpu-ci", "tpu-ci", digest(1), NOW, USES)
+    assert promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW + timedelta(days=1), USES) == record
+
+
+@pytest.mark.parametrize("promotions", [0, 1])
+def test_a_pool_without_an_earlier_target_has_nothing_to_undo(promotions: int) -> None:
+    record = after(1)
+    for _ in range(promotions):
+        record = promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW, USES)
+    assert "something to undo" in refusal(lambda: undone(record, "tpu-ci", USES))
+
+
+def test_undoing_in_a_pool_that_does_not_exist_is_refused() -> None:
+    assert "tpu-v6e" in refusal(lambda: undone(after(1), "tpu-v6e", USES))
+
+
+def test_each_undo_goes_one_promotion_back() -> None:
+    record = after(*range(1, 9))
+    for number in range(1, 9):
+        record = promoted(record, "tpu-ci", "tpu-ci", digest(number), NOW + timedelta(hours=number), USES)
+    for number in range(7, 7 - EARLIER_TARGETS, -1):
+        record = undone(record, "tpu-ci", USES)
+        assert record.pools["tpu-ci"].digest == digest(number)
+    assert "oldest kept" in refusal(lambda: undone(record, "tpu-ci", USES))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"version": 2}, "version: 2"),
+        ({"images": {}}, "version: None"),
+        ({"version": 1, "images": {"tpu-ci": {"current": {"digest": "latest"}}}}, "images.tpu-ci.current.digest"),
+        ({"version": 1, "pools": {"tpu-ci": {"image": "tpu-ci"}}}, "pools.tpu-ci.digest"),
+    ],
+)
+def test_a_document_that_is_no_record_is_refused(body: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        parse(body)
+
+
+def test_keys_of_a_later_program_survive_a_write() -> None:
+    body = after(1).to_json()
+    body["images"]["tpu-ci"]["current"]["signature"] = "images/signature"
+    kept, _ = built(parse(body), "tpu-ci", build(2))
+    assert kept.to_json()["images"]["tpu-ci"]["history"][0]["signature"] == "images/signature"
+
+
+moves = st.lists(
+    st.one_of(
+        st.tuples(st.just("build"), st.integers(1, 60), st.integers(1, 60)),
+        st.tuples(st.just("promote"), st.sampled_from(["tpu-ci", "tpu-v4"]), st.integers(0, 40)),
+        st.tuples(st.just("undo"), st.sampled_from(["tpu-ci", "tpu-v4"]), st.just(0)),
+    ),
+    max_size=60,
+)
+
+
+def play(steps: list[tuple[str, Any, int]]) -> list[Record]:
+    """Every record that a list of moves leads through; a move that is refused changes nothing."""
+    record, passed = EMPTY, [EMPTY]
+    for index, (kind, subject, number) in enumerate(steps):
+        if kind == "build":
+            record, _ = built(record, "tpu-ci", build(subject, committed=number, began=index))
+        elif kind == "promote" and "tpu-ci" in record.images:
+            known = record.images["tpu-ci"].builds()
+            record = promoted(record, subject, "tpu-ci", known[number % len(known)].digest, NOW, USES)
+        elif kind == "undo" and subject in record.pools and record.pools[subject].previous:
+            record = undone(record, subject, USES)
+        passed.append(record)
+    return passed
+
+
+@settings(deadline=None, max_examples=60)
+@given(moves)
+def test_a_history_is_bounded_and_never_drops_what_a_pool_names(steps: list[tuple[str, Any, int]]) -> None:
+    for record in play(steps):
+        for name, image in record.images.items():
+            digests = [each.digest for each in image.builds()]
+            assert len(digests) == len(set(digests))
+            assert record.held(name) <= set(digests)
+            assert len(image.history) <= max(HISTORY, len(record.held(name)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(moves, st.sampled_from(["tpu-ci", "tpu-v4"]), st.integers(0, 40))
+def test_undo_takes_back_exactly_what_a_promotion_did(
+    steps: list[tuple[str, Any, int]], pool: str, number: int
+) -> None:
+    record = play([("build", 1, 1), ("promote", pool, 0), *steps])[-1]
+    known = record.images["tpu-ci"].builds()
+    wanted = known[number % len(known)].digest
+    after_it = promoted(record, pool, "tpu-ci", wanted, NOW, USES)
+    if after_it == record:
+        return
+    back = undone(after_it, pool, USES)
+    if len(record.pools[pool].chain()) <= EARLIER_TARGETS:
+        assert back == record
+    else:
+        forgotten = record.pools[pool].chain()[:EARLIER_TARGETS]
+        assert [each.digest for each in back.pools[pool].chain()] == [each.digest for each in forgotten]
+
+
+@settings(deadline=None, max_examples=60)
+@given(moves)
+def test_a_current_build_is_never_followed_by_one_of_an_older_commit(steps: list[tuple[str, Any, int]]) -> None:
+    seen = [record.images["tpu-ci"].current.committed[SOURCE] for record in play(steps) if record.images]
+    assert seen == sorted(seen)
+
+
+@settings(deadline=None, max_examples=60)
+@given(moves)
+def test_a_record_reads_as_it_was_written(steps: list[tuple[str, Any, int]]) -> None:
+    record = play(steps)[-1]
+    assert parse(record.to_json()) == record
