@@ -59,21 +59,23 @@ def shown(value: object) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
-def problems(error: ValidationError, model: type[BaseModel], subject: Subject) -> Iterator[Problem]:
-    """Each error of a validation of `model`."""
+def problems(
+    error: ValidationError, model: type[BaseModel], subject: Subject, *, page: str = "docs/stack-file.md"
+) -> Iterator[Problem]:
+    """Each error of a validation of `model`; `page` is the one that explains the keys."""
     for detail in error.errors(include_url=False):
         # A default that depends on a refused field says nothing new.
         if detail["type"] != "default_factory_not_called":
-            yield _problem(detail, model, subject)
+            yield _problem(detail, model, subject, page)
 
 
-def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> Problem:
+def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject, page: str) -> Problem:
     loc = tuple(step for step in detail["loc"] if step != "[key]")
     where = subject(loc)
     value = detail["input"]
     context: Mapping[str, Any] = detail.get("ctx", {})
     if detail["type"] == "missing":
-        return Problem(where, "", f"{loc[-1]} is required", f"{loc[-1]}: and its value (see docs/stack-file.md)")
+        return Problem(where, "", f"{loc[-1]} is required", f"{loc[-1]}: and its value (see {page})")
     if detail["type"] == "extra_forbidden":
         return _extra_key(str(loc[-1]), value, where, loc, model)
     if value is None:
@@ -87,7 +89,7 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], subject: Subject) -> 
         return Problem(where, shown(value), f"{loc[-1]} is {expected}", expected)
     if detail["type"] == "refused":
         return Problem(where, shown(value), context["rule"], context["fix"])
-    rule, fix = _SHAPES.get(detail["type"], (detail["msg"], "see docs/stack-file.md"))
+    rule, fix = _SHAPES.get(detail["type"], (detail["msg"], f"see {page}"))
     return Problem(where, shown(value), rule, fix)
 
 

@@ -36,6 +36,24 @@ _RESOLVER = Resolver()
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a kind of file is, for the messages about one that is none: what it has, and the page about it."""
+
+    kind: str
+    content: str
+    first: str
+    page: str
+
+
+STACK_FILE = Form(
+    kind="a stack file",
+    content="a config: mapping",
+    first="config: with gcp:project, tidepool:owner and tidepool:bucket below it",
+    page="docs/stack-file.md",
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A mapping and where its parts stand: `lines[("config", "tidepool:pools", 0, "name")]` is a line from 1."""
 
@@ -45,7 +63,7 @@ class Document:
     """Mistakes of syntax that do not keep the rest from being read: it can be judged in the same go."""
 
 
-def read(text: str, source: str) -> Document:
+def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     """Parse one file; ConfigError where nothing of it can be read, `source` being how people call the file."""
     problems = list(_tabs(text, source))
     if any(line.lstrip(" ").startswith("\t") for line in text.splitlines()):
@@ -55,18 +73,18 @@ def read(text: str, source: str) -> Document:
     except yaml.YAMLError as error:
         raise ConfigError([*problems, _syntax_problem(error, text, source)]) from error
     if root is None:
-        fix = "config: with gcp:project, tidepool:owner and tidepool:bucket below it (see docs/stack-file.md)"
-        raise ConfigError([Problem(source, "empty", "a stack file has a config: mapping", fix)])
+        rule, fix = f"{form.kind} has {form.content}", f"{form.first} (see {form.page})"
+        raise ConfigError([Problem(source, "empty", rule, fix)])
     reader = _Reader(source)
     try:
         data = reader.value(root, ())
     except RecursionError as error:
-        rule, fix = "a stack file is a few levels deep", "the keys of docs/stack-file.md"
+        rule, fix = f"{form.kind} is a few levels deep", f"the keys of {form.page}"
         raise ConfigError([Problem(source, "nested too deeply", rule, fix)]) from error
     problems += reader.problems
     if not isinstance(data, dict):
         rule = "the file is one mapping of keys to values"
-        raise ConfigError([*problems, Problem(f"{source}:1", type(data).__name__, rule, "config: first")])
+        raise ConfigError([*problems, Problem(f"{source}:1", type(data).__name__, rule, form.first)])
     return Document(data=data, lines=reader.lines, problems=tuple(problems))
 
 

@@ -1,0 +1,4 @@
+"""Container images as data: what is built, from what, pushed where, when, and what a change of files rebuilds.
+
+Pure: files in, values out. Steps of a build and their renderings are here too; who runs them is not (fleet, local).
+"""

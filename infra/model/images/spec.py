@@ -1,0 +1,272 @@
+"""The typed shape of `images/images.yaml`: frozen models that refuse unknown keys, and the order of builds.
+
+Owns which keys exist and what a single value may be. Does not own rules between values (rules), reading (load), the
+table of pinned bases and downloads (pins), nor the names under which images are pushed (places).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
+
+from infra.model.fields import (
+    WRITTEN,
+    Age,
+    GitHubRepository,
+    KeepCount,
+    RepositoryRegion,
+    ResourceName,
+    TimeZone,
+)
+from infra.model.images.globs import is_path_filter
+from infra.model.refusals import refuse
+
+SPEC_FILE = "images/images.yaml"
+DOCKERFILE = "Dockerfile"
+SMOKE_TEST = "smoke.sh"
+
+PLATFORMS = ("linux/amd64", "linux/arm64")
+"""What the runners, the clusters and the builders of the lab run; in the spelling of an OCI image index."""
+
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_TAG_FIELDS = {"date": "20261121", "revision": "0" * 12}
+_FIELD = re.compile(r"\{([^{}]*)\}")
+
+
+class Builder(StrEnum):
+    """Who builds an image; never two of them, so that one place has one writer."""
+
+    CLOUDBUILD = "cloudbuild"
+    """Cloud Build, as the stack's builder identity: the only writer of Artifact Registry."""
+    GITHUB = "github"
+    """A GitHub job with the job's own token: the only writer of GHCR."""
+
+
+def matching(pattern: str, rule: str, fix: str) -> AfterValidator:
+    """A validator of text that must match the whole pattern."""
+    compiled = re.compile(pattern)
+    return AfterValidator(lambda text: text if compiled.fullmatch(text) else refuse(rule, fix))
+
+
+def _path_filter(text: str) -> str:
+    if is_path_filter(text):
+        return text
+    rule = "a path filter is a path from the top of the repository with * within a folder and ** for whole folders only"
+    return refuse(rule, "such as uv.lock, lib/*/pyproject.toml or lib/levanter/**")
+
+
+def _cron(text: str) -> str:
+    rule = "a cron of five fields: minute, hour, day of the month, month, day of the week"
+    if len(text.split()) != 5:  # cronsim would take a sixth field, seconds, which Cloud Scheduler and GitHub refuse
+        refuse(rule, 'such as "0 3 * * *"')
+    try:
+        next(CronSim(text, datetime(2026, 1, 1, tzinfo=UTC)))
+    except CronSimError as error:
+        refuse(f"{rule} ({error})", 'such as "0 3 * * *"')
+    except StopIteration:
+        refuse("a cron that comes round", "a day that its month has")
+    return text
+
+
+def _tag(text: str) -> str:
+    unknown = [name for name in _FIELD.findall(text) if name not in _TAG_FIELDS]
+    if unknown:
+        refuse("a tag's fields are {date} and {revision}", "such as latest or {date}")
+    if not _TAG.fullmatch(tag(text, **_TAG_FIELDS)):
+        refuse("a tag is up to 128 letters, digits, dots, hyphens and underscores", "such as latest or {date}")
+    return text
+
+
+def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values or refuse("the list has an item at least", "one item a line, each after a hyphen")
+
+
+def _version(value: object) -> object:
+    return value if value == 1 else refuse("this program reads version 1", "1")
+
+
+def tag(template: str, *, date: str, revision: str) -> str:
+    """The tag of a build: `{date}` is its day in UTC as YYYYMMDD, `{revision}` the first 12 digits of the commit."""
+    return template.replace("{date}", date).replace("{revision}", revision)
+
+
+Version = Annotated[int, BeforeValidator(_version)]
+PathFilter = Annotated[StrictStr, AfterValidator(_path_filter)]
+Cron = Annotated[StrictStr, AfterValidator(_cron)]
+Tag = Annotated[StrictStr, AfterValidator(_tag)]
+Platform = Annotated[StrictStr, matching("|".join(PLATFORMS), f"a platform is {' or '.join(PLATFORMS)}", "linux/amd64")]
+Folder = Annotated[
+    StrictStr, matching(r"images/[a-z0-9][a-z0-9-]*", "a folder right below images/", "such as images/tpu-ci")
+]
+AbsolutePath = Annotated[
+    StrictStr, matching(r"(/[A-Za-z0-9._-]+)+", "an absolute path without spaces", "such as /opt/uv/cache")
+]
+GhcrName = Annotated[
+    StrictStr,
+    matching(
+        r"ghcr\.io/[a-z0-9-]+(/[a-z0-9]+([._-]+[a-z0-9]+)*)+",
+        "a package of GitHub's registry without tag or digest",
+        "such as ghcr.io/owner/name",
+    ),
+]
+BuildArg = Annotated[
+    StrictStr, matching(r"[A-Z][A-Z0-9_]*_IMAGE", "a build argument that names an image", "such as BASE_IMAGE")
+]
+PinName = Annotated[
+    StrictStr, matching(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "the name of an entry of images/bases.yaml", "such as uv")
+]
+Branch = Annotated[StrictStr, matching(r"[A-Za-z0-9][A-Za-z0-9._/-]*", "the name of a branch", "such as main")]
+WorkflowName = Annotated[StrictStr, matching(r"\S(.*\S)?", "a workflow's name", "such as Levanter - Tests")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Paths(_Model):
+    """Where uv and its environment live in every image, on every runner and in every workflow."""
+
+    uv_cache: AbsolutePath
+    uv_environment: AbsolutePath
+
+    @property
+    def build_args(self) -> Mapping[str, str]:
+        """The same as environment variables of uv, which Dockerfiles take as build arguments."""
+        return {"UV_CACHE_DIR": self.uv_cache, "UV_PROJECT_ENVIRONMENT": self.uv_environment}
+
+
+class Context(_Model):
+    """What a build reads: a repository, and the files of it that count."""
+
+    repository: GitHubRepository
+    paths: Annotated[tuple[PathFilter, ...], AfterValidator(_some)]
+
+
+class ArtifactRegistry(_Model):
+    """A repository of a stack's registries; `regions` are all of the stack's where none are named."""
+
+    stack: ResourceName
+    repository: ResourceName
+    regions: Annotated[tuple[RepositoryRegion, ...] | None, WRITTEN] = None
+
+
+class Push(_Model):
+    """Where an image goes: one of the two."""
+
+    artifact_registry: Annotated[ArtifactRegistry | None, WRITTEN] = None
+    ghcr: Annotated[GhcrName | None, WRITTEN] = None
+
+
+class PushTrigger(_Model):
+    """A push to this branch, of the context's repository or of the recipes', that touches what the image reads."""
+
+    branch: Branch
+
+
+class Schedule(_Model):
+    """Wall-clock times in a time zone."""
+
+    cron: Cron
+    time_zone: TimeZone
+
+
+class When(_Model):
+    """What starts a build. `after` is the name of a workflow: its success on the branch starts one too."""
+
+    push: Annotated[PushTrigger | None, WRITTEN] = None
+    schedule: Annotated[Schedule | None, WRITTEN] = None
+    after: Annotated[WorkflowName | None, WRITTEN] = None
+
+
+class Retention(_Model):
+    """What the place forgets; what is in use stays whatever its age (the stack's keep_tag_prefixes)."""
+
+    delete_older_than: Age
+    keep_newest: KeepCount
+
+
+class UsedBy(_Model):
+    """Who runs the image: pools and roles of a stack, and workflows."""
+
+    stack: Annotated[ResourceName | None, WRITTEN] = None
+    pools: tuple[ResourceName, ...] = ()
+    roles: tuple[ResourceName, ...] = ()
+    workflows: tuple[WorkflowName, ...] = ()
+
+
+class Image(_Model):
+    """One image. `bases` are build arguments and the entries of images/bases.yaml that they get."""
+
+    name: ResourceName
+    folder: Folder
+    context: Context
+    builder: Builder
+    parents: tuple[ResourceName, ...] = ()
+    bases: Mapping[BuildArg, PinName] = {}
+    downloads: tuple[PinName, ...] = ()
+    platforms: Annotated[tuple[Platform, ...], AfterValidator(_some)]
+    push: Push
+    when: When
+    tags: tuple[Tag, ...] = ()
+    retention: Retention
+    used_by: UsedBy = UsedBy()
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """Every entry of images/bases.yaml that a build of this image needs, sorted."""
+        return tuple(sorted({*self.bases.values(), *self.downloads}))
+
+
+class ImageSpec(_Model):
+    """Everything that is built.
+
+    recipes: the repository that holds the Dockerfiles, this project. shared: its files, beside an image's own folder,
+    whose change rebuilds every image. ignored: its files in image folders that no build reads.
+    """
+
+    version: Version
+    recipes: GitHubRepository
+    paths: Paths
+    shared: tuple[PathFilter, ...]
+    ignored: tuple[PathFilter, ...] = ()
+    images: tuple[Image, ...]
+
+    def image(self, name: str) -> Image:
+        """The image of that name; KeyError where there is none."""
+        for image in self.images:
+            if image.name == name:
+                return image
+        raise KeyError(name)
+
+    def order(self) -> tuple[Image, ...]:
+        """Every image after its parents; by name where parents leave it open."""
+        return tuple(_in_order({image.name: image for image in self.images}))
+
+    def family(self, name: str) -> tuple[Image, ...]:
+        """The image and its descendants, in build order: what one build of it makes."""
+        members = {name}
+        for image in self.order():
+            if members.intersection(image.parents):
+                members.add(image.name)
+        return tuple(image for image in self.order() if image.name in members)
+
+    def ancestors(self, name: str) -> tuple[Image, ...]:
+        """What the image is built from, in build order, without itself."""
+        wanted = {name}
+        for image in reversed(self.order()):
+            if image.name in wanted:
+                wanted.update(image.parents)
+        return tuple(image for image in self.order() if image.name in wanted - {name})
+
+
+def _in_order(images: Mapping[str, Image]) -> Iterator[Image]:
+    waiting = dict(sorted(images.items()))
+    while waiting:
+        name = next(name for name, image in waiting.items() if not waiting.keys() & set(image.parents))
+        yield waiting.pop(name)
