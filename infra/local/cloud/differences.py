@@ -17,6 +17,12 @@ IGNORED_FIELDS: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
 }
 
+# Method -> query parameters that are taken though its document does not declare them, as their declarations.
+UNDECLARED_QUERY: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    # The Google provider sends the mask of a topic beside the body, where the document has it inside.
+    "pubsub.projects.topics.patch": {"updateMask": {"type": "string", "location": "query"}},
+}
+
 # Documents of which only some methods are served: id prefix, with the reason.
 PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
     "tpu.v1": (

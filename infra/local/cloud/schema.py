@@ -11,7 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local.cloud.differences import DURATIONS_WITH_UNITS, IGNORED_FIELDS, NULL_REMOVES, SECRETIVE, camel
+from infra.local.cloud.differences import (
+    DURATIONS_WITH_UNITS,
+    IGNORED_FIELDS,
+    NULL_REMOVES,
+    SECRETIVE,
+    UNDECLARED_QUERY,
+    camel,
+)
 from infra.local.cloud.discovery import Api, Method, Schema
 from infra.local.cloud.errors import ApiError, JsonObject
 
@@ -51,9 +58,10 @@ def checked_query(method: Method, pairs: list[tuple[str, str]]) -> dict[str, Any
     """Query parameters by their discovery names, with their types. Raises one 400 that names every offender."""
     wrong = _Violations()
     values: dict[str, Any] = {}
+    known = {**method.api.parameters, **UNDECLARED_QUERY.get(method.id, {}), **method.parameters}
     for sent, text in pairs:
         name = sent if sent in method.api.parameters else camel(sent)
-        declared = method.parameters.get(name) or method.api.parameters.get(name)
+        declared = known.get(name)
         if declared is None or declared.get("location") == "path":
             wrong.append((sent, _unknown(sent, "")))
             continue

@@ -2,6 +2,9 @@
 
 from infra.local.cloud.services import (
     artifact_registry,
+    cloud_scheduler,
+    cloudbuild_connections,
+    cloudbuild_triggers,
     compute_networks,
     compute_places,
     compute_routers,
@@ -10,6 +13,7 @@ from infra.local.cloud.services import (
     iam_pools,
     kms,
     operations,
+    pubsub_topics,
     resource_manager,
     secret_manager,
     service_usage,
@@ -21,6 +25,9 @@ from infra.local.cloud.services import (
 
 __all__ = [
     "artifact_registry",
+    "cloud_scheduler",
+    "cloudbuild_connections",
+    "cloudbuild_triggers",
     "compute_networks",
     "compute_places",
     "compute_routers",
@@ -29,6 +36,7 @@ __all__ = [
     "iam_pools",
     "kms",
     "operations",
+    "pubsub_topics",
     "resource_manager",
     "secret_manager",
     "service_usage",

@@ -21,7 +21,9 @@ _LABEL_KEY = re.compile(r"(?!\d)[\w-]{1,63}")
 _LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 _MOST_LABELS = 64
 _UNSPECIFIED = re.compile(r"[A-Z_]+_UNSPECIFIED")
-_MAPS = frozenset({"labels", "annotations", "metadata", "cleanupPolicies", "versionAliases"})
+_MAPS = frozenset(
+    {"labels", "annotations", "metadata", "cleanupPolicies", "versionAliases", "substitutions", "attributes", "headers"}
+)
 
 
 def without_unset(body: JsonObject) -> JsonObject:
