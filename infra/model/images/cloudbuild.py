@@ -1,0 +1,111 @@
+"""A build of images as Cloud Build takes it: the body of a `Build` in REST spelling.
+
+Owns the spelling of steps (`infra.model.images.steps`) for Cloud Build v1, and what a build needs of its stack. Leaves
+triggers to the component. Source, read 2026-11-21: https://docs.cloud.google.com/build/docs/build-config-file-schema
+and https://docs.cloud.google.com/build/docs/configuring-builds/substitute-variable-values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.model.images.pins import Pins
+from infra.model.images.spec import ImageSpec
+from infra.model.images.steps import FETCH, BuildStep, build_steps, checkouts, common_env, reference
+
+WORKSPACE = "/workspace/.tidepool"
+"""Beside what Cloud Build checks out by itself, whose folders could have any name."""
+QUEUE_SECONDS = 3600
+"""How long a build may wait for a worker: the next one comes from newer sources anyway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What of a stack its builds are told.
+
+    logs_bucket and fleet_bucket: names of buckets. service_account: the email that builds run as. timeout: seconds for
+    a whole build. disk_gb: gigabytes. severity: findings of the scan from which on a build fails.
+    """
+
+    project: str
+    stack: str
+    logs_bucket: str
+    fleet_bucket: str
+    service_account: str
+    machine_type: str
+    timeout: int
+    disk_gb: int
+    severity: str
+
+
+def build_config(
+    spec: ImageSpec,
+    pins: Pins,
+    name: str,
+    *,
+    places: Mapping[str, tuple[str, ...]],
+    site: Site,
+    bootstrap: str,
+    revisions: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The `Build` of one image and its descendants.
+
+    places: of every image of the specification, by name. bootstrap: the first step's text (`steps.bootstrap`).
+    revisions: what a trigger knows of commits, by repository, such as `$COMMIT_SHA`; branches are built where nothing
+    is known, or where the expression comes out empty.
+    """
+    images = spec.family(name)
+    revisions = revisions or {}
+    sources = checkouts(spec, images)
+    steps = build_steps(spec, pins, images, places, severity=site.severity)
+    told = {
+        "WORKSPACE": WORKSPACE,
+        "BUILDER": "cloudbuild",
+        "BUILD": "$BUILD_ID",
+        "FLEET_STACK": site.stack,
+        "FLEET_BUCKET": site.fleet_bucket,
+        **{key: escaped(value) for key, value in common_env(spec, pins, images).items()},
+        **{f"{each.folder.upper()}_REVISION": f"${{_{each.folder.upper()}_REVISION}}" for each in sources},
+    }
+    return {
+        "steps": [_step(step, pins, bootstrap) for step in steps],
+        "timeout": f"{site.timeout}s",
+        "queueTtl": f"{QUEUE_SECONDS}s",
+        "logsBucket": f"gs://{site.logs_bucket}",
+        "serviceAccount": f"projects/{site.project}/serviceAccounts/{site.service_account}",
+        "tags": ["tidepool", f"stack-{site.stack}", *(f"image-{image.name}" for image in images)],
+        "substitutions": {
+            f"_{each.folder.upper()}_REVISION": revisions.get(each.repository, "") for each in sources
+        },
+        "options": {
+            "machineType": site.machine_type,
+            "diskSizeGb": str(site.disk_gb),
+            "logging": "GCS_ONLY",
+            "env": [f"{key}={value}" for key, value in told.items()],
+        },
+    }  # fmt: skip
+
+
+def escaped(value: str) -> str:
+    """A value that Cloud Build hands on as it is: it takes `$$` for a dollar sign and `$NAME` for a substitution."""
+    return value.replace("$", "$$")
+
+
+def _step(step: BuildStep, pins: Pins, bootstrap: str) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "id": step.id,
+        "name": reference(pins, step.runs_in),
+        "env": [f"{key}={escaped(value)}" for key, value in step.env.items()],
+        "timeout": f"{step.timeout}s",
+        # Without it a step waits for all before it; a dash means that it waits for none.
+        "waitFor": list(step.after) or ["-"],
+    }
+    if step.script.endswith(f"/{FETCH}"):
+        body["script"] = bootstrap  # Cloud Build substitutes nothing in a script
+    else:
+        body |= {"entrypoint": "sh", "args": [f"{WORKSPACE}/recipes/{step.script}"]}
+    if not body["env"]:
+        del body["env"]
+    return body

@@ -1,0 +1,240 @@
+"""The steps of a build of images, once for every builder: which script runs, in what, with which values, after what.
+
+Owns the order and what each step is told. Leaves what a step does to its file below `images/steps/`, and how a builder
+wants it spelled to its back end (`cloudbuild`, `github`), which adds nothing of its own.
+
+A build makes a family: an image and, each from the digest that its parent just got, its descendants. Nothing is
+recorded before every place answers the digest; tags move after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.pins import Pins
+from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
+
+STEPS_FOLDER = "images/steps"
+LIBRARY = "lib.sh"
+FETCH = "fetch.sh"
+RECIPES = "recipes"
+SOURCE = "source"
+
+SHELL = "buildpack-deps"
+"""The base that steps run in which need a shell, git and curl."""
+DOCKER = "docker-cli"
+"""The base with docker's client and buildx."""
+PYTHON = "python"
+"""The base that steps run in which run Tidepool itself."""
+BUILDKIT = "buildkit"
+"""The base of the BuildKit that builds."""
+TOOLS = ("crane", "grype", "syft")
+"""Downloads that steps use; they land in the workspace and run in every base."""
+
+MINUTE = 60
+TIMEOUTS = {
+    "fetch": 10 * MINUTE,
+    "tools": 10 * MINUTE,
+    "parents": 10 * MINUTE,
+    "build": 120 * MINUTE,
+    "smoke": 15 * MINUTE,
+    "inspect": 40 * MINUTE,
+    "push": 40 * MINUTE,
+    "copy": 60 * MINUTE,
+    "verify": 10 * MINUTE,
+    "record": 10 * MINUTE,
+    "tags": 10 * MINUTE,
+}
+"""Seconds after which a step is ended; each is far above what it takes, and far below for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStep:
+    """One step. `script` lies below images/steps/ of the recipes; `runs_in` is an entry of images/bases.yaml.
+
+    env: what the script is told, beside what every step of a build is told (`common_env`). timeout: seconds.
+    after: ids of the steps that must have ended well. image: whose step it is; None for the whole build's.
+    """
+
+    id: str
+    script: str
+    runs_in: str
+    timeout: int
+    after: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A repository that a build reads, in its folder of the workspace; the branch is built where no commit is named."""
+
+    folder: str
+    repository: str
+    branch: str
+
+
+def checkouts(spec: ImageSpec, images: Sequence[Image]) -> tuple[Checkout, ...]:
+    """The recipes, and the one other repository that these images read, if they read another.
+
+    Raises ConfigError where they read several: their commits could not be told apart by one revision.
+    """
+    branches = sorted({image.when.push.branch for image in images if image.when.push}) or ["main"]
+    others = sorted({image.context.repository for image in images} - {spec.recipes})
+    if len(others) > 1:
+        rule = "the images of one family read one repository beside the recipes"
+        names = ", ".join(image.name for image in images)
+        raise ConfigError(
+            [Problem(f"{SPEC_FILE} {names}", ", ".join(others), rule, "one context.repository for them all")]
+        )
+    found = [Checkout(RECIPES, spec.recipes, branches[0])]
+    found += [Checkout(SOURCE, repository, branches[0]) for repository in others]
+    return tuple(found)
+
+
+def step_pins(images: Sequence[Image]) -> tuple[str, ...]:
+    """Every entry of images/bases.yaml that a build of these images needs, its own tools included, sorted."""
+    needed = {SHELL, DOCKER, PYTHON, BUILDKIT, *TOOLS}
+    return tuple(sorted(needed.union(*(image.pins for image in images))))
+
+
+def common_env(spec: ImageSpec, pins: Pins, images: Sequence[Image]) -> dict[str, str]:
+    """What every step of this build is told. `UNRESOLVED` names the pins for which the first step refuses the build."""
+    described = (f"{each.folder} {each.repository} {each.branch}" for each in checkouts(spec, images))
+    return {"CHECKOUTS": ";".join(described), "UNRESOLVED": " ".join(_unresolved(pins, images))}
+
+
+def build_steps(
+    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], *, severity: str
+) -> tuple[BuildStep, ...]:
+    """The steps that make these images, parents before children.
+
+    places: by image, where it is pushed (the first) and copied to. severity: findings of the scan from which on the
+    build fails: negligible, low, medium, high or critical.
+    """
+    return tuple(_steps(spec, pins, images, places, severity))
+
+
+def build_args(spec: ImageSpec, pins: Pins, image: Image) -> dict[str, str]:
+    """Build arguments of the Dockerfile that are known before the build: bases, downloads, folders of uv.
+
+    A download `x` is `X_VERSION`, `X_URL` and `X_SHA256`. What only the build knows is added by its step: the parent's
+    reference (`PARENT_IMAGE`), and `SOURCE_DATE_EPOCH`, `REVISION`, `CREATED` and `SOURCE` of the checkout.
+    """
+    found = {argument: reference(pins, name) for argument, name in sorted(image.bases.items())}
+    for name in sorted(image.downloads):
+        found |= download_env(pins, name)
+    return found | dict(spec.paths.build_args)
+
+
+def download_env(pins: Pins, name: str) -> dict[str, str]:
+    """A download as variables."""
+    entry, variable = pins.download(name), _variable(name)
+    return {f"{variable}_VERSION": entry.version, f"{variable}_URL": entry.url, f"{variable}_SHA256": entry.sha256}
+
+
+def reference(pins: Pins, name: str) -> str:
+    """A base by digest. By tag where its digest is not known yet: such a build is refused by its first step."""
+    base = pins.base(name)
+    return f"{base.image}:{base.tag}" if base.is_unresolved else base.reference
+
+
+def parent_argument(image: Image, parent: str) -> str:
+    """The build argument that names a parent: PARENT_IMAGE where there is one, else by its name."""
+    return "PARENT_IMAGE" if len(image.parents) == 1 else f"{_variable(parent)}_IMAGE"
+
+
+def bootstrap(root: Path) -> str:
+    """The text of the first step, which runs before there is a checkout: the steps' library and `fetch.sh` in one."""
+    folder = root / STEPS_FOLDER
+    source = '. "$(dirname "$0")/lib.sh"\n'
+    fetch = (folder / FETCH).read_text(encoding="utf-8")
+    head, found, tail = fetch.partition(source)
+    if not found:
+        raise ValueError(f"{STEPS_FOLDER}/{FETCH} does not read {LIBRARY} by {source.strip()}")
+    return head + (folder / LIBRARY).read_text(encoding="utf-8") + tail
+
+
+def _steps(
+    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], severity: str
+) -> Iterator[BuildStep]:
+    yield _step("fetch", SHELL, after=())
+    tools = {key: value for name in TOOLS for key, value in download_env(pins, name).items()}
+    yield _step("tools", SHELL, after=("fetch",), env={"TOOLS": " ".join(TOOLS), **tools})
+    made = {image.name for image in images}
+    outside = sorted({parent for image in images for parent in image.parents} - made)
+    before = "tools"
+    if outside:
+        yield _step("parents", PYTHON, after=("tools",), env={"PARENTS": " ".join(outside)})
+        before = "parents"
+    for image in images:
+        yield from _image_steps(spec, pins, image, places, severity, before)
+        before = f"tags-{image.name}"
+
+
+def _image_steps(
+    spec: ImageSpec, pins: Pins, image: Image, places: Mapping[str, Sequence[str]], severity: str, before: str
+) -> Iterator[BuildStep]:
+    name, (first, *others) = image.name, places[image.name]
+    arguments = build_args(spec, pins, image)
+    parents = [f"{parent_argument(image, each)}={each}={places[each][0]}" for each in image.parents]
+    build = {
+        "ARGUMENTS": " ".join(sorted(arguments)),
+        "BUILDKIT": reference(pins, BUILDKIT),
+        "CONTEXT": RECIPES if image.context.repository == spec.recipes else SOURCE,
+        "PARENTS": " ".join(parents),
+        "PLATFORMS": ",".join(image.platforms),
+        **arguments,
+    }
+    everywhere = {"PLACES": " ".join((first, *others))}
+    yield _step("build", DOCKER, name, after=(before,), env=build)
+    yield _step("smoke", DOCKER, name, after=(f"build-{name}",))
+    yield _step("inspect", SHELL, name, after=(f"smoke-{name}",), env={"SEVERITY": severity})
+    yield _step("push", SHELL, name, after=(f"inspect-{name}",), env={"PLACE": first})
+    copies = []
+    for place in others:
+        copies.append(f"copy-{name}-{place_label(place)}")
+        env = {"FROM": first, "PLACE": place}
+        yield _step("copy", SHELL, name, after=(f"push-{name}",), env=env, step_id=copies[-1])
+    yield _step("verify", SHELL, name, after=(f"push-{name}", *copies), env=everywhere)
+    yield _step(
+        "record", PYTHON, name, after=(f"verify-{name}",), env={**everywhere, "PARENTS": " ".join(image.parents)}
+    )
+    yield _step("tags", SHELL, name, after=(f"record-{name}",), env={**everywhere, "TAGS": " ".join(image.tags)})
+
+
+def _step(
+    kind: str,
+    runs_in: str,
+    image: str | None = None,
+    *,
+    after: tuple[str, ...],
+    env: Mapping[str, str] | None = None,
+    step_id: str | None = None,
+) -> BuildStep:
+    return BuildStep(
+        id=step_id or (kind if image is None else f"{kind}-{image}"),
+        script=f"{STEPS_FOLDER}/{kind}.sh",
+        runs_in=runs_in,
+        timeout=TIMEOUTS[kind],
+        after=after,
+        env={**({} if image is None else {"IMAGE": image}), **(env or {})},
+        image=image,
+    )
+
+
+def place_label(place: str) -> str:
+    """What tells a place from the others of its image: the region of Artifact Registry, or the host."""
+    host = place.partition("/")[0]
+    return host.removesuffix("-docker.pkg.dev").replace(".", "-")
+
+
+def _unresolved(pins: Pins, images: Sequence[Image]) -> tuple[str, ...]:
+    return pins.unresolved(step_pins(images))
+
+
+def _variable(name: str) -> str:
+    return name.upper().replace("-", "_").replace(".", "_")
