@@ -21,7 +21,8 @@ import click
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-CODE = ("infra", "tests")
+CODE = ("infra", "workflows", "tests")
+WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
 TIERS = "not heavy and not live"
 
 
@@ -80,10 +81,11 @@ def static_checks() -> list[Check]:
         Check("ruff format", ("ruff", "format", "--check", *CODE)),
         Check("ty", ("ty", "check", *CODE)),
         Check("import layers", ("lint-imports",)),
-        Check("unused dependencies", ("deptry", "infra")),
+        Check("unused dependencies", ("deptry", "infra", "workflows")),
         Check("dead code", ("vulture", *python)),
         Check("shellcheck", ("shellcheck", *map(str, shell))),
         Check("shfmt", ("shfmt", "-i", "2", "-ci", "-d", *map(str, shell))),
+        Check("workflow schema", ("check-jsonschema", *WORKFLOW_SCHEMA, *map(str, workflows))),
         Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, workflows))),
         Check("actionlint", ("actionlint", *map(str, workflows)), optional=True),
         Check("gcloud", ("gcloud", "version"), optional=True),

@@ -1,0 +1,107 @@
+"""The dumper: what it writes is read back as it was, by readers of either YAML, and looks as people write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.workflows.values import DATA, TEXTS
+from workflows.document import Document
+from workflows.document import Path as Place
+from workflows.dump import dump
+from workflows.read import read
+
+COMMENTS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=20)
+FILES = sorted((Path(__file__).resolve().parents[2] / ".github" / "workflows").glob("*.y*ml"))
+
+
+@given(DATA)
+def test_what_is_written_is_read_back_as_it_was(data: dict[str, Any]) -> None:
+    assert read(dump(Document(data or {"a": 1})), "x").data == (data or {"a": 1})
+
+
+@given(TEXTS)
+def test_text_is_the_same_text_to_a_reader_of_the_older_yaml(text: str) -> None:
+    assert yaml.safe_load(dump(Document({"key": text, "list": [text, 1]}))) == {"key": text, "list": [text, 1]}
+
+
+@given(DATA, COMMENTS, COMMENTS)
+def test_comments_change_nothing_of_the_data(data: dict[str, Any], above: str, beside: str) -> None:
+    lists = {key: value for key, value in data.items() if isinstance(value, list)}
+    paths: list[Place] = [(key,) for key in data]
+    paths += [(key, index) for key, value in lists.items() for index in range(len(value))]
+    written = dump(Document(data or {"a": 1}, above, dict.fromkeys(paths, above), dict.fromkeys(paths, beside)))
+    assert read(written, "x").data == (data or {"a": 1})
+
+
+@given(DATA)
+def test_equal_data_gives_equal_bytes_and_no_alias(data: dict[str, Any]) -> None:
+    shared = {"first": data, "second": data}
+    assert dump(Document(shared)) == dump(Document({"first": dict(data), "second": dict(data)}))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_this_repositorys_own_workflows_survive_the_way_there_and_back(path: Path) -> None:
+    data = read(path.read_text(), path.name).data
+    again = read(dump(Document(data)), path.name).data
+    assert again == data
+    assert list(again) == list(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"on": {"push": None}}, "on:\n  push:\n"),
+        ({"with": {"on": 1}}, "with:\n  'on': 1\n"),
+        ({"run": "a\nb\n"}, "run: |\n  a\n  b\n"),
+        ({"run": "a\n\nb"}, "run: |-\n  a\n\n  b\n"),
+        ({"run": "a\n\n"}, "run: |+\n  a\n\n"),
+        ({"run": "  a\nb\n"}, "run: |2\n    a\n  b\n"),
+        ({"branches": ["main", "!x"]}, "branches: [main, '!x']\n"),
+        ({"paths": ["stacks/**", "**.py"]}, "paths: [stacks/**, '**.py']\n"),
+        ({"versions": ["3.11", 3.11, 3]}, "versions: ['3.11', 3.11, 3]\n"),
+        ({"name": "it's: so"}, 'name: "it\'s: so"\n'),
+        ({"permissions": {}, "needs": []}, "permissions: {}\nneeds: []\n"),
+        ({"steps": [{"run": "a"}, {"uses": "b"}]}, "steps:\n  - run: a\n  - uses: b\n"),
+        ({"if": "${{ !cancelled() }}"}, "if: ${{ !cancelled() }}\n"),
+        ({"jobs": {"a": {"x": 1}, "b": {"x": 1}}}, "jobs:\n  a:\n    x: 1\n\n  b:\n    x: 1\n"),
+        ({"sum": 1e30}, "sum: 1.0e+30\n"),
+    ],
+)  # fmt: skip
+def test_the_layout_is_the_one_that_people_write(data: dict[str, Any], text: str) -> None:
+    assert dump(Document(data)) == text
+
+
+def test_a_long_list_is_written_one_value_a_line() -> None:
+    values = [f"lib/package-{number}/**" for number in range(8)]
+    assert dump(Document({"paths": values})).splitlines()[1] == "  - lib/package-0/**"
+
+
+def test_comments_stand_above_and_beside_what_they_are_of() -> None:
+    step = ("jobs", "a", "steps", 0)
+    document = Document(
+        {"on": {"push": None}, "jobs": {"a": {"steps": [{"uses": "x@1"}]}}},
+        header="made\n\nnot by hand",
+        above={("jobs", "a"): "why", step: "first", (*step, "uses"): "pinned"},
+        beside={("on",): "said", (*step, "uses"): "v1"},
+    )
+    assert dump(document) == (
+        "# made\n#\n# not by hand\non: # said\n  push:\njobs:\n  # why\n  a:\n    steps:\n      # first\n"
+        "      # pinned\n      - uses: x@1 # v1\n"
+    )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_github_cannot_read_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="no number of JSON"):
+        dump(Document({"key": value}))
+
+
+def test_a_value_that_is_no_plain_data_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="bytes"):
+        dump(Document({"key": b"x"}))

@@ -1,0 +1,63 @@
+"""Typed, frozen values that become a workflow file; what must not be written cannot be built."""
+
+from workflows.builders.expression import (
+    Expression,
+    Template,
+    always,
+    call,
+    context,
+    literal,
+    not_cancelled,
+    template,
+)
+from workflows.builders.job import Hosted, Job, Ours
+from workflows.builders.matrix import Matrix
+from workflows.builders.policy import Access, Concurrency, Grant, Guard, Permissions, Purpose, Scope
+from workflows.builders.step import Pinned, Step, timed
+from workflows.builders.triggers import (
+    Input,
+    IssueComment,
+    MergeGroup,
+    PullRequest,
+    Push,
+    Schedule,
+    Triggers,
+    WorkflowDispatch,
+    WorkflowRun,
+)
+from workflows.builders.workflow import Workflow
+
+__all__ = [
+    "Access",
+    "Concurrency",
+    "Expression",
+    "Grant",
+    "Guard",
+    "Hosted",
+    "Input",
+    "IssueComment",
+    "Job",
+    "Matrix",
+    "MergeGroup",
+    "Ours",
+    "Permissions",
+    "Pinned",
+    "PullRequest",
+    "Purpose",
+    "Push",
+    "Schedule",
+    "Scope",
+    "Step",
+    "Template",
+    "Triggers",
+    "Workflow",
+    "WorkflowDispatch",
+    "WorkflowRun",
+    "always",
+    "call",
+    "context",
+    "literal",
+    "not_cancelled",
+    "template",
+    "timed",
+]

@@ -1,0 +1,171 @@
+"""A job that cannot be built without a time limit, permissions, a purpose and a place to run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from infra.model.errors import ConfigError, Problem
+from workflows.builders.expression import Expression, Text, Value, plain, reads, secret, unescaped, untrusted
+from workflows.builders.matrix import Matrix
+from workflows.builders.policy import Concurrency, Guard, Permissions, Purpose
+from workflows.builders.step import COMPOSED, Complaint, Step
+
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+LONGEST_JOB_MINUTES = 6 * 60
+"""A job's limit on GitHub's runners: https://docs.github.com/en/actions/reference/limits (read 2026-11-21)."""
+LONGEST_OWN_JOB_MINUTES = 5 * 24 * 60
+"""The same on runners of one's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """A runner of GitHub's, by its label; never `-latest`, which changes under a workflow."""
+
+    label: str = "ubuntu-24.04"
+
+    ours = False
+
+    def plain(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A runner of one of the fleet's pools: every label must be on it, and the group must let the repository in.
+
+    A label that the legs of a matrix differ in is an expression: `context("matrix.label")`.
+    """
+
+    labels: Sequence[str | Expression]
+    group: str = ""
+
+    ours = True
+
+    def plain(self) -> Any:
+        labels = [plain(label) for label in self.labels]
+        return {"group": self.group, "labels": labels} if self.group else labels
+
+
+Runner = Hosted | Ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job. Every mistake in it is refused together when it is made, as a ConfigError."""
+
+    id: str
+    runs_on: Runner
+    timeout_minutes: int
+    permissions: Permissions
+    purpose: Purpose
+    steps: Sequence[Step]
+    name: Text = ""
+    concurrency: Concurrency | None = None
+    """A group of the job's own, beside its workflow's."""
+    needs: Sequence[str] = ()
+    condition: Expression | None = None
+    guarded: bool = False
+    """Not for forks even on a runner of GitHub's, as a job with an identity is; on our runners a job always is."""
+    matrix: Matrix | None = None
+    environment: Text = ""
+    outputs: Mapping[str, Expression] = field(default_factory=dict)
+    env: Mapping[str, Value] = field(default_factory=dict)
+    why: str = ""
+    """Lines written above the job."""
+
+    def __post_init__(self) -> None:
+        found = [Problem(f"job {self.id}", *complaint) for complaint in self._complaints()]
+        if found:
+            raise ConfigError(found)
+
+    def plain(self, guard: Guard) -> dict[str, Any]:
+        """The job in a workflow whose events `guard` knows."""
+        condition = self._condition(guard)
+        written: dict[str, Any] = {
+            "name": plain(self.name),
+            "needs": self.needs[0] if len(self.needs) == 1 else list(self.needs),
+            "if": condition.condition if condition else "",
+            "strategy": self.matrix.plain() if self.matrix else None,
+            "runs-on": self.runs_on.plain(),
+            "timeout-minutes": self.timeout_minutes,
+            "environment": plain(self.environment),
+            "concurrency": self.concurrency.plain() if self.concurrency else None,
+        }
+        return {
+            **{key: value for key, value in written.items() if value},
+            "permissions": self.permissions.plain(),
+            **({"outputs": {key: plain(value) for key, value in self.outputs.items()}} if self.outputs else {}),
+            **({"env": {key: plain(value) for key, value in self.env.items()}} if self.env else {}),
+            "steps": [step.plain() for step in self.steps],
+        }
+
+    def _condition(self, guard: Guard) -> Expression | None:
+        ours = guard.condition() if self.guarded or self.runs_on.ours else None
+        if ours is None or self.condition is None:
+            return ours or self.condition
+        return ours & self.condition
+
+    def _complaints(self) -> Iterator[Complaint]:
+        if not _ID.fullmatch(self.id):
+            yield self.id, "an id is letters, digits, _ and -, a letter or _ first", "tpu-tests"
+        longest = LONGEST_OWN_JOB_MINUTES if self.runs_on.ours else LONGEST_JOB_MINUTES
+        if not 0 < self.timeout_minutes <= longest:
+            yield f"{self.timeout_minutes} minutes", f"a job here ends within {longest} minutes", "timeout_minutes=15"
+        if not self.steps:
+            yield "no steps", "a job does something", "steps=[...]"
+        yield from self.permissions.problems()
+        yield from self.matrix.complaints() if self.matrix else ()
+        yield from self._runner()
+        yield from self._concurrency()
+        yield from self._text()
+        ids = [step.id for step in self.steps if step.id]
+        for twice in sorted({each for each in ids if ids.count(each) > 1}):
+            yield f"step {twice}", "the id of a step stands once in a job", "another id"
+        for step in self.steps:
+            yield from step.complaints(self.timeout_minutes)
+
+    def _runner(self) -> Iterator[Complaint]:
+        if isinstance(self.runs_on, Hosted):
+            if self.runs_on.label.endswith("-latest"):
+                yield self.runs_on.label, "a label that moves changes what runs without a commit", "ubuntu-24.04"
+            return
+        if not self.runs_on.labels:
+            yield "no labels", "a runner of ours is found by its labels", "Ours(['self-hosted', 'tpu-ci'])"
+        for label in self.runs_on.labels:
+            if chosen := untrusted(reads(label)):
+                yield chosen[0], "a stranger chooses this text, and with it the runner", "a label by name"
+
+    def _concurrency(self) -> Iterator[Complaint]:
+        if self.concurrency and self.purpose.must_finish and self.concurrency.cancels:
+            said = f"{self.concurrency.purpose} group of a job that is {self.purpose}"
+            yield (
+                said,
+                "a clean-up, an apply and a publish are never cut off",
+                f"Concurrency(..., Purpose.{self.purpose.name})",
+            )
+
+    def _text(self) -> Iterator[Complaint]:
+        for key, value in {**self.env, "name": self.name, "environment": self.environment}.items():
+            if unescaped(value):
+                yield (
+                    f"{key}: {value}",
+                    COMPOSED,
+                    "context(...), template(...)",
+                )
+        for key, value in self.env.items():
+            if held := secret(reads(value)):
+                yield f"env {key}: {held[0]}", "a secret is given to the step that needs it, no other", "the step's env"
+        for key, value in self.outputs.items():
+            if held := secret(reads(value)):
+                yield (
+                    f"output {key}: {held[0]}",
+                    "what a job puts out is no secret",
+                    "the secret in the job that needs it",
+                )
+        if chosen := untrusted(reads(self.environment)):
+            yield chosen[0], "a stranger chooses this text, and with it the environment", "an environment by name"
+        if self.condition and (held := secret(self.condition.reads)):
+            yield held[0], "a condition cannot read secrets", "a variable (vars)"

@@ -1,0 +1,125 @@
+"""Steps: a script or an action, with everything that varies handed over as environment or input, never as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workflows.builders.expression import Expression, Value, plain, reads, secret, unescaped, untrusted
+
+_TIMEOUT = re.compile(
+    r"(?<![\w-])timeout\s+(?P<options>(?:-{1,2}[\w-]+(?:[= ]\w+)?\s+)*?)(?P<limit>[0-9.]+)(?P<unit>[smhd]?)\b"
+)
+_KILL_AFTER = re.compile(r"(?:--kill-after[= ]|-k ?)(?P<limit>[0-9.]+)(?P<unit>[smhd]?)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+COMPOSED = "an expression is composed, so that it is checked"
+
+Complaint = tuple[str, str, str]
+"""(value, rule, fix) of something that does not stand; the job that has it adds the subject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """An action at one commit, with the version that the commit is the tag of."""
+
+    action: str
+    commit: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.action}@{self.commit}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Either `run`, a script, or `uses`, an action with its `inputs`."""
+
+    name: str = ""
+    id: str = ""
+    run: str = ""
+    uses: Pinned | None = None
+    inputs: Mapping[str, Value] = field(default_factory=dict)
+    env: Mapping[str, Value] = field(default_factory=dict)
+    condition: Expression | None = None
+    shell: str = ""
+    working_directory: str = ""
+    timeout_minutes: int | None = None
+    continue_on_error: bool = False
+    why: str = ""
+    """Lines written above the step."""
+
+    def plain(self) -> dict[str, Any]:
+        written: dict[str, Any] = {
+            "name": self.name,
+            "id": self.id,
+            "uses": str(self.uses) if self.uses else "",
+            "if": self.condition.condition if self.condition else "",
+            "continue-on-error": self.continue_on_error,
+            "timeout-minutes": self.timeout_minutes,
+            "shell": self.shell,
+            "working-directory": self.working_directory,
+            "with": {key: plain(value) for key, value in self.inputs.items()},
+            "env": {key: plain(value) for key, value in self.env.items()},
+            "run": self.run,
+        }
+        return {key: value for key, value in written.items() if value}
+
+    def complaints(self, limit_minutes: int) -> Iterator[Complaint]:
+        """What does not stand in a job that ends after `limit_minutes`."""
+        said = self.name or self.id or (str(self.uses) if self.uses else self.run.partition("\n")[0])
+        if bool(self.run) == bool(self.uses):
+            yield said or "a step without run or uses", "a step has either a script or an action", "run=... or uses=..."
+        if self.run and self.inputs:
+            yield said, "inputs are an action's", "env, which a script reads"
+        if self.id and not _ID.fullmatch(self.id):
+            yield self.id, "an id is letters, digits, _ and -, a letter or _ first", "read_plan"
+        yield from self._text(said)
+        yield from self._limits(said, limit_minutes)
+
+    def _text(self, said: str) -> Iterator[Complaint]:
+        scripts = [self.run, self.inputs.get("script", "")]
+        if any("${{" in str(script) for script in scripts):
+            rule = "an expression in a script becomes part of its code, and a secret part of its command line"
+            yield said, rule, 'the expression in env, and "$NAME" in the script'
+        for key, value in {**self.env, **self.inputs, "shell": self.shell, "dir": self.working_directory}.items():
+            if unescaped(value):
+                yield (
+                    f"{said}: {key}: {value}",
+                    COMPOSED,
+                    "context(...), template(...)",
+                )
+        if self.condition and (held := secret(self.condition.reads)):
+            yield f"{said}: {held[0]}", "a condition cannot read secrets, and is shown in the log", "a variable (vars)"
+        if self.uses and (chosen := untrusted(reads(self.inputs.get("ref", "")))):
+            yield (
+                f"{said}: {chosen[0]}",
+                "a stranger chooses this text",
+                "the commit: github.event.pull_request.head.sha",
+            )
+
+    def _limits(self, said: str, limit_minutes: int) -> Iterator[Complaint]:
+        if self.timeout_minutes is not None and not 0 < self.timeout_minutes < limit_minutes:
+            rule = f"a step ends before its job, which has {limit_minutes} minutes"
+            yield f"{said}: timeout-minutes {self.timeout_minutes}", rule, f"timeout_minutes={limit_minutes - 1}"
+        limit = 60 * min(limit_minutes, self.timeout_minutes or limit_minutes)
+        for seconds in inner_limits(self.run):
+            if seconds >= limit:
+                rule = f"what runs within ends, killed if need be, before GitHub stops the job after {limit} s"
+                yield f"{said}: timeout of {seconds:g} s", rule, f"{limit - 10} s"
+
+
+def timed(seconds: int, command: str) -> str:
+    """A command that is asked to end after `seconds`, and killed 5 s later."""
+    return f"timeout --kill-after=5 --signal=TERM {seconds} {command}"
+
+
+def inner_limits(script: str) -> Iterator[float]:
+    """Seconds after which each `timeout` of a script has ended its command for certain."""
+    for found in _TIMEOUT.finditer(script.replace("\\\n", " ")):
+        after = _KILL_AFTER.search(found["options"])
+        extra = float(after["limit"]) * _SECONDS[after["unit"]] if after else 0.0
+        yield float(found["limit"]) * _SECONDS[found["unit"]] + extra

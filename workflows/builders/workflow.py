@@ -1,0 +1,107 @@
+"""A workflow of jobs, as the plain data and the comments of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from infra.model.errors import ConfigError, Problem
+from workflows.builders.expression import Text, Value, plain, reads, secret, unescaped
+from workflows.builders.job import Job
+from workflows.builders.policy import Concurrency, Guard
+from workflows.builders.step import COMPOSED, Complaint
+from workflows.builders.triggers import Triggers, WorkflowRun
+from workflows.document import Document, Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """One file. Every mistake between its jobs is refused together when it is made, as a ConfigError."""
+
+    name: str
+    triggers: Triggers
+    jobs: Sequence[Job]
+    concurrency: Concurrency | None = None
+    run_name: Text = ""
+    env: Mapping[str, Value] = field(default_factory=dict)
+    header: str = ""
+    """Lines above the file: what made it, and what it is for."""
+
+    def __post_init__(self) -> None:
+        found = [Problem(f"workflow {self.name}", *complaint) for complaint in self._complaints()]
+        if found:
+            raise ConfigError(found)
+
+    def plain(self) -> dict[str, Any]:
+        """The whole file in the order in which it is written; the token has no right outside a job that asks for it."""
+        guard = Guard(self.triggers.events)
+        return {
+            "name": self.name,
+            **({"run-name": plain(self.run_name)} if self.run_name else {}),
+            "on": self.triggers.plain(),
+            "permissions": {},
+            **({"concurrency": self.concurrency.plain()} if self.concurrency else {}),
+            **({"env": {key: plain(value) for key, value in self.env.items()}} if self.env else {}),
+            "jobs": {job.id: job.plain(guard) for job in self.jobs},
+        }
+
+    def document(self) -> Document:
+        """The file with its comments: why a job, a step and a right are there, and which version a commit is."""
+        above: dict[Path, str] = {}
+        beside: dict[Path, str] = {}
+        for trigger in self.triggers.each:
+            if isinstance(trigger, WorkflowRun) and trigger.why:
+                beside["on",] = trigger.why
+        for job in self.jobs:
+            if job.why:
+                above["jobs", job.id] = job.why
+            for grant in job.permissions.grants:
+                if grant.why:
+                    beside["jobs", job.id, "permissions", grant.scope.value] = grant.why
+            for index, step in enumerate(job.steps):
+                here: Path = ("jobs", job.id, "steps", index)
+                if step.why:
+                    above[here] = step.why
+                if step.uses:
+                    beside[*here, "uses"] = step.uses.version
+        return Document(self.plain(), self.header, above, beside)
+
+    def _complaints(self) -> Iterator[Complaint]:
+        yield from self.triggers.complaints()
+        ids = [job.id for job in self.jobs]
+        if not ids:
+            yield "no jobs", "a workflow has a job", "jobs=[...]"
+        for twice in sorted({each for each in ids if ids.count(each) > 1}):
+            yield f"job {twice}", "the id of a job stands once in a workflow", "another id"
+        yield from self._needs()
+        yield from self._concurrency()
+        for key, value in self.env.items():
+            if held := secret(reads(value)):
+                yield f"env {key}: {held[0]}", "a secret is given to the step that needs it, no other", "the step's env"
+            if unescaped(value):
+                yield f"env {key}: {value}", COMPOSED, "context(...)"
+
+    def _needs(self) -> Iterator[Complaint]:
+        """Needs that name no job, and needs that wait for one another."""
+        known = {job.id: set(job.needs) for job in self.jobs}
+        for job in self.jobs:
+            for missing in sorted(set(job.needs) - known.keys()):
+                yield f"job {job.id} needs {missing}", "a job needs jobs of its own workflow", ", ".join(sorted(known))
+        waiting = {each: needs & known.keys() for each, needs in known.items()}
+        while free := {each for each, needs in waiting.items() if not needs}:
+            waiting = {each: needs - free for each, needs in waiting.items() if each not in free}
+        if waiting:
+            yield ", ".join(sorted(waiting)), "jobs do not wait for one another in a circle", "needs without the circle"
+
+    def _concurrency(self) -> Iterator[Complaint]:
+        for job in self.jobs:
+            if not self.concurrency and not job.concurrency:
+                rule = "it is said what a second run does: cancel the first, or wait"
+                yield f"job {job.id}: no concurrency", rule, "Concurrency(group, purpose)"
+        if self.concurrency and self.concurrency.cancels:
+            for job in self.jobs:
+                if job.purpose.must_finish:
+                    said = f"job {job.id} is {job.purpose}, and a newer run of the workflow cancels it"
+                    rule = "a clean-up, an apply and a publish are never cut off"
+                    yield said, rule, f"Concurrency(group, Purpose.{job.purpose.name}) for the workflow"

@@ -1,0 +1,52 @@
+"""Which legs a matrix has: the product of its axes, less what is excluded, with what is included.
+
+Owns GitHub's rules for `exclude` and `include`, https://docs.github.com/en/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
+(read 2026-11-21). Leaves the values of expressions in a matrix to the caller.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_LEGS = 256
+"""Jobs that one matrix may make."""
+
+Leg = dict[str, Any]
+
+
+def legs(matrix: Mapping[str, Any]) -> tuple[Leg, ...]:
+    """The legs of a matrix in plain data, in GitHub's order: the first axis changes slowest, further legs come last.
+
+    An axis without values makes a matrix without legs of its own.
+    """
+    axes = {name: values for name, values in matrix.items() if name not in {"include", "exclude"}}
+    excluded: Sequence[Mapping[str, Any]] = matrix.get("exclude") or ()
+    product = itertools.product(*axes.values()) if axes else ()
+    original = [dict(zip(axes, values, strict=True)) for values in product]
+    original = [leg for leg in original if not any(_within(part, leg) for part in excluded)]
+    made = [dict(leg) for leg in original]
+    further: list[Leg] = []
+    for addition in matrix.get("include") or ():
+        # What an earlier addition set may be overwritten; what the axes gave may not.
+        shared = {name: value for name, value in addition.items() if name in axes}
+        extended = [whole for leg, whole in zip(original, made, strict=True) if _within(shared, leg)]
+        for whole in extended:
+            whole.update(addition)
+        if not extended:
+            further.append(dict(addition))
+    return (*made, *further)
+
+
+def _within(part: Mapping[str, Any], leg: Mapping[str, Any]) -> bool:
+    """Whether every key of `part` stands in the leg with an equal value; of a mapping, as much as `part` says."""
+    return all(name in leg and _matches(value, leg[name]) for name, value in part.items())
+
+
+def _matches(part: Any, value: Any) -> bool:
+    if isinstance(part, Mapping) and isinstance(value, Mapping):
+        return _within(part, value)
+    if isinstance(part, bool) != isinstance(value, bool):
+        return False
+    return part == value
