@@ -1,0 +1,20 @@
+#!/bin/sh
+# Runs the image's smoke test in the image as it was built, without network and without secrets.
+#
+#   IMAGE   its name and that of its folder
+set -eu
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+test=$WORKSPACE/recipes/images/$IMAGE/smoke.sh
+container=tidepool-smoke-$IMAGE
+
+finish() { docker rm --force "$container" >/dev/null 2>&1 || true; }
+trap finish EXIT
+trap 'exit 143' INT TERM
+finish
+# Over standard input, because the docker daemon does not see this file system. In the background, because a shell
+# heeds no signal while it waits for what runs in the foreground.
+docker run --rm --interactive --name "$container" --network none --entrypoint "$(sed -n '1s/^#! *//p' "$test")" \
+  "tidepool/$IMAGE:built" -s <"$test" &
+wait "$!"
+log "$IMAGE passed its smoke test"

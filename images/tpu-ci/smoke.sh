@@ -1,0 +1,47 @@
+#!/bin/bash
+# What must hold in the built image tpu-ci, as its user and without network. Says everything that does not.
+set -uo pipefail
+
+failed=0
+# check WHAT COMMAND...
+check() {
+  if ! "${@:2}" >/dev/null; then
+    echo "smoke test of tpu-ci failed: $1" >&2
+    failed=1
+  fi
+}
+# prints WANTED COMMAND...: the command's output has WANTED in it.
+prints() { [[ $("${@:2}" 2>&1) == *"$1"* ]]; }
+absent() { ! command -v "$1"; }
+
+check "runs as uid 1000, gid 1000" test "$(id -u):$(id -g)" = 1000:1000
+check "has no sudo" absent sudo
+check "has Python 3.11" prints "Python 3.11." python3 --version
+check "has uv $UV_VERSION" prints "uv $UV_VERSION" uv --version
+check "has node $NODE_VERSION" prints "v$NODE_VERSION" node --version
+check "has GitHub's runner $GITHUB_RUNNER_VERSION" \
+  prints "$GITHUB_RUNNER_VERSION" /opt/actions-runner/bin/Runner.Listener --version
+for tool in cmake curl g++ gcc git jq make npm npx pkg-config unzip xz zip; do
+  check "has $tool" command -v "$tool"
+done
+
+check "starts: /opt/actions-runner/run.sh" test -x /opt/actions-runner/run.sh
+for folder in /opt/actions-runner /workspace "$UV_CACHE_DIR" "$UV_PROJECT_ENVIRONMENT"; do
+  check "may write $folder" test -w "$folder"
+done
+
+# As a job does it: an environment from the lock, out of the image's cache alone.
+environment=$(mktemp -d)
+trap 'rm -rf "$environment"' EXIT
+for package in levanter marin; do
+  check "the cache holds the test dependencies of $package" \
+    env UV_PROJECT_ENVIRONMENT="$environment/$package" uv sync --quiet --offline --frozen --no-install-workspace \
+    --directory "/opt/monorepo/lib/$package" --extra tpu --group test
+  check "the test dependencies of $package import: jax, pytest" \
+    env JAX_PLATFORMS=cpu "$environment/$package/bin/python" -c 'import jax, pytest; jax.devices()'
+  check "the test dependencies of $package have libtpu" \
+    "$environment/$package/bin/python" -c 'import importlib.util; assert importlib.util.find_spec("libtpu")'
+  rm -rf "${environment:?}/$package"
+done
+
+exit "$failed"
