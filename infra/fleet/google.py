@@ -28,6 +28,7 @@ RETRIES: Final = 4
 class Api(Enum):
     """An API and its version, as its discovery document is named."""
 
+    ARTIFACTS = ("artifactregistry", "v1")
     IAM = ("iam", "v1")
     KMS = ("cloudkms", "v1")
     PROJECTS = ("cloudresourcemanager", "v1")

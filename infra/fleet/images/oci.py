@@ -1,0 +1,89 @@
+"""Reading a registry by the OCI distribution protocol, as GHCR speaks it: which digest a tag or a digest has.
+
+Owns the token exchange: a registry that asks for a token says where to get one
+(https://distribution.github.io/distribution/spec/auth/token/, read 2026-11-21). A token of GitHub's is sent nowhere but
+to the registry's own host, and is never said. Writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+import urllib3
+
+_ACCEPT: Final = (
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
+)
+_CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
+_RETRIES: Final = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), redirect=3)
+_TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
+
+OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 401, 403, 404
+
+
+class RegistryError(Exception):
+    """A registry refused or did not answer; the text is what a person reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OciRegistry:
+    """Registries by host name.
+
+    token: GitHub's, for packages that are not public; None reads as anybody. Hidden from logs.
+    roots: root URLs that take the place of `https://HOST`, by host.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    roots: Mapping[str, str] = field(default_factory=dict)
+    http: urllib3.PoolManager = field(
+        default_factory=lambda: urllib3.PoolManager(retries=_RETRIES, timeout=_TIMEOUT), repr=False
+    )
+
+    def digest(self, place: str, reference: str) -> str | None:
+        """The digest of a tag or digest of `host/name`, None where it is not there."""
+        host, _, name = place.partition("/")
+        url = f"{self.roots.get(host, f'https://{host}').rstrip('/')}/v2/{name}/manifests/{reference}"
+        answer = self._ask("HEAD", url, {"Accept": _ACCEPT}, place)
+        if answer.status == UNAUTHORIZED:
+            bearer = self._bearer(url, answer.headers.get("WWW-Authenticate", ""), place)
+            answer = self._ask("HEAD", url, {"Accept": _ACCEPT, "Authorization": f"Bearer {bearer}"}, place)
+        if answer.status == NOT_FOUND:
+            return None
+        if answer.status in (UNAUTHORIZED, FORBIDDEN):
+            hint = "GITHUB_TOKEN may not read it" if self.token else "set GITHUB_TOKEN where it is not public"
+            raise RegistryError(f"{place} is not there or may not be read ({answer.status}); {hint}")
+        found = answer.headers.get("Docker-Content-Digest")
+        if answer.status != OK or found is None:
+            raise RegistryError(f"{place} answered {answer.status} and no digest for {reference}")
+        return found
+
+    def _bearer(self, url: str, challenge: str, place: str) -> str:
+        """A token for reading, from where the registry's challenge says."""
+        said = dict(_CHALLENGE.findall(challenge))
+        realm = said.pop("realm", "")
+        headers = {}
+        if self.token is not None and urlsplit(realm)[:2] == urlsplit(url)[:2]:
+            headers = urllib3.make_headers(basic_auth=f"tidepool:{self.token}")
+        if not realm.startswith(("https://", f"{urlsplit(url).scheme}://")):
+            raise RegistryError(f"{place} asks for a token without saying where to get one")
+        answer = self._ask("GET", f"{realm}?{urlencode(said)}", headers, place)
+        try:
+            body = json.loads(answer.data) if answer.status == OK else {}
+        except ValueError:
+            body = {}
+        bearer = body.get("token") or body.get("access_token") if isinstance(body, dict) else None
+        if not bearer:
+            raise RegistryError(f"{place}: its registry gave no token for reading ({answer.status})")
+        return str(bearer)
+
+    def _ask(self, method: str, url: str, headers: Mapping[str, str], place: str) -> urllib3.BaseHTTPResponse:
+        try:
+            return self.http.request(method, url, headers=dict(headers))
+        except urllib3.exceptions.HTTPError as error:
+            raise RegistryError(f"{place}: no answer from its registry: {error}") from None

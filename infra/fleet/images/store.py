@@ -1,0 +1,64 @@
+"""The record of images and the pointers of stacks, as objects of fleet buckets.
+
+Owns their reading and their conditional writes. What they say is `infra.model.images.record`; when a pointer may name a
+digest is `promotion`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from infra.fleet.records import Body, Record, Written
+from infra.model import names
+from infra.model.images import record as documents
+
+Images = Mapping[str, Mapping[str, str]]
+"""What VMs pull: a reference by digest, by pool and region."""
+
+
+class Objects(Protocol):
+    """JSON records of one bucket, as `infra.fleet.records.Records` has them."""
+
+    def read(self, name: str) -> Record | None: ...
+
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """record: the bucket with the record of images. pointers: each stack's own fleet bucket."""
+
+    record: Objects
+    pointers: Mapping[str, Objects]
+
+    def read(self) -> documents.Record:
+        """The record of images; the empty one where none was written yet."""
+        found = self.record.read(names.images_record_object())
+        return documents.parse(found.body if found else None)
+
+    def update(self, change: Callable[[documents.Record], documents.Record]) -> Written:
+        """Write what `change` makes of the record; called again with the newer one when another writer came first."""
+        return self.record.update(names.images_record_object(), lambda body: change(documents.parse(body)).to_json())
+
+    def images(self, stack: str) -> Images:
+        """What the VMs of a stack are told to pull."""
+        found = self.pointers[stack].read(names.pointer_object())
+        return pointed(found.body if found else None)
+
+    def point(self, stack: str, pool: str, references: Mapping[str, str]) -> bool:
+        """Tell a pool's VMs what to pull, by region; nothing where there are no references. Whether it is news."""
+        return self.pointers[stack].update(names.pointer_object(), lambda body: _with(body, pool, references)).changed
+
+
+def pointed(body: Body | None) -> Images:
+    """The images that a pointer names, by pool and region."""
+    images: Any = (body or {}).get("images", {})
+    return {pool: each for pool, each in images.items() if isinstance(each, Mapping)}
+
+
+def _with(body: Body | None, pool: str, references: Mapping[str, str]) -> Body:
+    """The pointer with another image for one pool. The rest of it is `infra.fleet.publish`'s, and is kept."""
+    images = {**pointed(body), pool: dict(references)}
+    return {**(body or {}), "images": {name: each for name, each in sorted(images.items()) if each}}
