@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from wcmatch import glob
 
@@ -24,9 +25,14 @@ def is_path_filter(text: str) -> bool:
 
 def matches(path: str, pattern: str) -> bool:
     """Whether a path from the top of the repository is one that the filter names."""
-    return glob.globmatch(path, pattern, flags=_FLAGS)
+    return _compiled(pattern).match(path)
 
 
 def first_match(path: str, patterns: Iterable[str]) -> str | None:
     """The first filter that names the path."""
     return next((pattern for pattern in patterns if matches(path, pattern)), None)
+
+
+@cache
+def _compiled(pattern: str) -> glob.WcMatcher[str]:
+    return glob.compile(pattern, flags=_FLAGS)

@@ -25,10 +25,12 @@ from infra.model.fields import (
     TimeZone,
 )
 from infra.model.images.globs import is_path_filter
+from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
 from infra.model.refusals import refuse
 
 SPEC_FILE = "images/images.yaml"
 DOCKERFILE = "Dockerfile"
+DOCKERIGNORE = "Dockerfile.dockerignore"
 SMOKE_TEST = "smoke.sh"
 
 PLATFORMS = ("linux/amd64", "linux/arm64")
@@ -83,6 +85,10 @@ def _tag(text: str) -> str:
     return text
 
 
+def _resource_name(text: str) -> str:
+    return text if is_resource_name(text) else refuse(f"a name is {RESOURCE_NAME_RULE}", "such as levanter-base")
+
+
 def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values or refuse("the list has an item at least", "one item a line, each after a hyphen")
 
@@ -117,6 +123,17 @@ GhcrName = Annotated[
 ]
 BuildArg = Annotated[
     StrictStr, matching(r"[A-Z][A-Z0-9_]*_IMAGE", "a build argument that names an image", "such as BASE_IMAGE")
+]
+ParentName = Annotated[
+    StrictStr,
+    matching(
+        r"[^:@/]*",
+        "a parent is an image of this file, by its name: it is taken by the digest just built, never by a tag",
+        "the name alone, such as levanter-base",
+    ),
+    AfterValidator(
+        lambda name: name if is_resource_name(name) else refuse(f"a name is {RESOURCE_NAME_RULE}", "a name")
+    ),
 ]
 PinName = Annotated[
     StrictStr, matching(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "the name of an entry of images/bases.yaml", "such as uv")
@@ -207,7 +224,7 @@ class Image(_Model):
     folder: Folder
     context: Context
     builder: Builder
-    parents: tuple[ResourceName, ...] = ()
+    parents: tuple[ParentName, ...] = ()
     bases: Mapping[BuildArg, PinName] = {}
     downloads: tuple[PinName, ...] = ()
     platforms: Annotated[tuple[Platform, ...], AfterValidator(_some)]

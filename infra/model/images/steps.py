@@ -132,8 +132,8 @@ def build_args(spec: ImageSpec, pins: Pins, image: Image) -> dict[str, str]:
 
 def download_env(pins: Pins, name: str) -> dict[str, str]:
     """A download as variables."""
-    entry, variable = pins.download(name), _variable(name)
-    return {f"{variable}_VERSION": entry.version, f"{variable}_URL": entry.url, f"{variable}_SHA256": entry.sha256}
+    entry, start = pins.download(name), variable(name)
+    return {f"{start}_VERSION": entry.version, f"{start}_URL": entry.url, f"{start}_SHA256": entry.sha256}
 
 
 def reference(pins: Pins, name: str) -> str:
@@ -144,7 +144,7 @@ def reference(pins: Pins, name: str) -> str:
 
 def parent_argument(image: Image, parent: str) -> str:
     """The build argument that names a parent: PARENT_IMAGE where there is one, else by its name."""
-    return "PARENT_IMAGE" if len(image.parents) == 1 else f"{_variable(parent)}_IMAGE"
+    return "PARENT_IMAGE" if len(image.parents) == 1 else f"{variable(parent)}_IMAGE"
 
 
 def bootstrap(root: Path) -> str:
@@ -236,5 +236,6 @@ def _unresolved(pins: Pins, images: Sequence[Image]) -> tuple[str, ...]:
     return pins.unresolved(step_pins(images))
 
 
-def _variable(name: str) -> str:
+def variable(name: str) -> str:
+    """A pin's or an image's name as the start of variables."""
     return name.upper().replace("-", "_").replace(".", "_")

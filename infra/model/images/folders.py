@@ -1,0 +1,155 @@
+"""Rules between `images/images.yaml` and files: image folders, the pin table's entries, and what path filters name.
+
+Owns what must hold of the checkout and of other repositories' files. Does not own rules between values (rules).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from infra.model.catalogue import nearest_names
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.globs import matches
+from infra.model.images.listings import command, listing_file
+from infra.model.images.pins import PINS_FILE
+from infra.model.images.rules import Judged
+from infra.model.images.spec import DOCKERFILE, DOCKERIGNORE, SMOKE_TEST, Image
+from infra.model.images.steps import parent_argument, variable
+from infra.model.refusals import shown
+
+# What stands below images/ without being an image: the steps of every build, and listings of other repositories.
+_NO_IMAGES = frozenset(("listings", "steps"))
+
+
+# What every Dockerfile may take: the folders of uv, and what only the build knows.
+_BUILD_FACTS = frozenset(
+    ("CREATED", "REVISION", "SOURCE", "SOURCE_DATE_EPOCH", "UV_CACHE_DIR", "UV_PROJECT_ENVIRONMENT")
+)
+
+# Without a default: what has one is the Dockerfile's own.
+_ARGUMENT = re.compile(r"(?m)^ARG ([A-Z0-9_]+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFiles:
+    """What the file says of all images, as far as it is right. folders: of every image, right or not."""
+
+    recipes: str | None
+    shared: tuple[str, ...]
+    folders: frozenset[str]
+
+
+def broken(judged: Judged, spec: SharedFiles) -> list[Problem]:
+    """Every problem of every rule of this module."""
+    return [*_folders(judged, spec), *_recipes(judged), *_pinned(judged), *_path_filters(judged, spec)]
+
+
+def _folders(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
+    """Every image has its folder, whole, and every folder its image."""
+    images = judged.around.root / "images"
+    for index, image in judged.images:
+        for name in (DOCKERFILE, SMOKE_TEST):
+            if not (judged.around.root / image.folder / name).is_file():
+                where, value = judged.at(index, "folder"), shown(image.folder)
+                yield Problem(where, value, f"an image's folder has a {name}", f"a file {image.folder}/{name}")
+    for folder in sorted(path.name for path in images.iterdir() if path.is_dir()) if images.is_dir() else ():
+        if folder not in _NO_IMAGES and f"images/{folder}" not in spec.folders:
+            rule = "every folder of images/ is an image's"
+            yield Problem(judged.subject(("images",)), f"images/{folder}", rule, "an image with it, or remove it")
+
+
+def _recipes(judged: Judged) -> Iterator[Problem]:
+    """A Dockerfile takes the arguments that its image is given and sees the files that count: all, and no others."""
+    for index, image in judged.images:
+        dockerfile = judged.around.root / image.folder / DOCKERFILE
+        if not dockerfile.is_file():
+            continue
+        where = judged.at(index, "folder")
+        taken = set(_ARGUMENT.findall(dockerfile.read_text()))
+        given = _arguments(image)
+        for name in sorted(taken - set(chain.from_iterable(given.values())) - _BUILD_FACTS):
+            rule = f"{image.folder}/{DOCKERFILE} takes only arguments that its image is given"
+            yield Problem(where, f"ARG {name}", rule, "its base, parent or download in this image, or no ARG")
+        for what, names in given.items():
+            if not taken & names:
+                rule = f"what an image names is taken by its {DOCKERFILE}"
+                yield Problem(where, what, rule, f"ARG {min(names)} there, or remove {what} from this image")
+        yield from _ignored(judged, index, image)
+
+
+def _arguments(image: Image) -> dict[str, set[str]]:
+    """What each base, parent and download of an image is given to its Dockerfile as."""
+    found = {name: {argument} for argument, name in image.bases.items()}
+    found |= {name: {parent_argument(image, name)} for name in image.parents}
+    kinds = ("URL", "SHA256", "VERSION")
+    return found | {name: {f"{variable(name)}_{kind}" for kind in kinds} for name in image.downloads}
+
+
+def _ignored(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
+    path = judged.around.root / image.folder / DOCKERIGNORE
+    lines = path.read_text().splitlines() if path.is_file() else []
+    seen = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    if "*" not in lines or seen != set(image.context.paths):
+        said = ", ".join(sorted(seen)) or "nothing"
+        rule = (
+            f"{image.folder}/{DOCKERIGNORE} lets through the context's paths and nothing else: * and then !PATH of each"
+        )
+        yield Problem(judged.at(index, "context", "paths"), said, rule, "the same paths in both files")
+
+
+def _pinned(judged: Judged) -> Iterator[Problem]:
+    """Bases and downloads are entries of the pin table, each of its kind."""
+    pins = judged.around.pins
+    if pins is None:
+        return
+    for index, image in judged.images:
+        for argument, name in image.bases.items():
+            where = judged.at(index, "bases", argument)
+            if name not in pins.bases:
+                yield _no_entry(where, name, "bases", pins.bases)
+        for number, name in enumerate(image.downloads):
+            if name not in pins.downloads:
+                yield _no_entry(judged.at(index, "downloads", number), name, "downloads", pins.downloads)
+
+
+def _no_entry(where: str, name: str, kind: str, known: Mapping[str, object]) -> Problem:
+    nearest = ", ".join(nearest_names(name, known) or tuple(known))
+    fix = f"one of {nearest}" if nearest else f"an entry {name} there"
+    return Problem(where, shown(name), f"an entry of {kind} in {PINS_FILE}", fix)
+
+
+def _path_filters(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
+    """Every path filter names a file of its repository."""
+    filters: dict[str, list[tuple[str, str]]] = {}
+    if spec.recipes is not None:
+        own = filters.setdefault(spec.recipes, [])
+        own += [(judged.subject(("shared", number)), text) for number, text in enumerate(spec.shared)]
+    for index, image in judged.images:
+        paths = enumerate(image.context.paths)
+        here = filters.setdefault(image.context.repository, [])
+        here += [(judged.at(index, "context", "paths", number), text) for number, text in paths]
+    for repository, each in filters.items():
+        yield from _naming_nothing(judged, spec, repository, each)
+
+
+def _naming_nothing(
+    judged: Judged, spec: SharedFiles, repository: str, filters: Iterable[tuple[str, str]]
+) -> Iterator[Problem]:
+    try:
+        files = judged.around.files(repository, spec.recipes)
+    except ConfigError as error:
+        yield from error.problems
+        return
+    if files is None:
+        rule = f"path filters over {repository} are checked against a list of its files"
+        yield Problem(judged.subject(("images",)), listing_file(repository), rule, command(repository))
+        return
+    ours = spec.recipes is not None and repository.lower() == spec.recipes.lower()
+    fix = "a path from the top of the repository"
+    for where, pattern in filters:
+        if not any(matches(path, pattern) for path in files):
+            anew = "" if ours else f"; where it is right and new, {command(repository)}"
+            yield Problem(where, shown(pattern), f"a path filter names files of {repository}", f"{fix}{anew}")
