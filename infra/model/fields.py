@@ -22,6 +22,13 @@ from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
 _MAX_DOLLARS = 10**12
+_MAX_BUILD_SECONDS = 24 * 3600
+_MAX_BUILD_DISK_GB = 4000
+
+BUILD_MACHINES = ("E2_MEDIUM", "E2_STANDARD_2", "E2_HIGHCPU_8", "E2_HIGHCPU_32", "N1_HIGHCPU_8", "N1_HIGHCPU_32")
+"""Machines, default pool: cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, 2026-11."""
+SEVERITIES = ("negligible", "low", "medium", "high", "critical")
+"""How bad a finding of an image scan is, as grype says it."""
 
 V = TypeVar("V")
 
@@ -129,6 +136,19 @@ def _upstream(text: str) -> str:
     return refuse("an upstream is docker-hub or an https URL", "docker-hub, or such as https://ghcr.io")
 
 
+def _build_timeout(value: object) -> int:
+    """Seconds. Cloud Build ends a build after a day at the latest (cloud.google.com/build/quotas, 2026-11)."""
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([smh])", value) if isinstance(value, str) else None
+    seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
+    rule = "a build may take up to 24h, in s, m or h"
+    return seconds if 0 < seconds <= _MAX_BUILD_SECONDS else refuse(rule, "such as 4h")
+
+
+def _disk_gb(value: object) -> int:
+    size = _whole_number(value, 1, "a build's disk in gigabytes", "a number such as 200")
+    return size if size <= _MAX_BUILD_DISK_GB else refuse(f"Cloud Build's disks end at {_MAX_BUILD_DISK_GB}", "less")
+
+
 def _day(value: object) -> date:
     try:
         return calendar.parse_day(str(value))
@@ -231,6 +251,29 @@ StackReferenceName = Annotated[
         r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+",
         "another stack by its full name",
         "organization/tidepool/ci",
+    ),
+]
+
+BuildMachine = Annotated[StrictStr, _one_of(lambda: BUILD_MACHINES, "a machine of Cloud Build's default pool")]
+BuildTimeout = Annotated[int, PlainValidator(_build_timeout)]
+DiskGb = Annotated[int, PlainValidator(_disk_gb)]
+Severity = Annotated[StrictStr, _one_of(lambda: SEVERITIES, "how bad a finding of a scan is")]
+LogDays = Annotated[
+    int,
+    PlainValidator(lambda value: _whole_number(value, 1, "how many days build logs are kept", "a number such as 90")),
+]
+InstallationId = Annotated[
+    int,
+    PlainValidator(
+        lambda value: _whole_number(value, 1, "GitHub's number of an app's installation", "a number such as 1234567")
+    ),
+]
+SecretVersion = Annotated[
+    StrictStr,
+    _matching(
+        r"[A-Za-z0-9_-]{1,255}/versions/[1-9][0-9]*",
+        "one version of a secret of this project, never its value and never latest",
+        "NAME/versions/NUMBER",
     ),
 ]
 

@@ -18,6 +18,7 @@ _BUCKET = re.compile(r"[a-z0-9]([a-z0-9-]{1,61}[a-z0-9])")
 _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _MAX_ACCOUNT_ID = 30
 _MAX_POOL_ID = 32
+_MAX_TRIGGER_NAME = 64
 
 PULUMI_PROJECT = "tidepool"
 
@@ -130,9 +131,52 @@ def in_use_tag(pool: str, digest: str) -> str:
     return f"{IN_USE_PREFIX}{pool}-{digest.removeprefix('sha256:')[:12]}"
 
 
+def build_log_bucket(fleet_bucket: str) -> str:
+    """The bucket of a stack's build logs, named after its fleet bucket because names of buckets are global."""
+    return _shortened(f"{fleet_bucket}-build-logs", MAX_RESOURCE_NAME)
+
+
+def build_topic(stack: str, image: str) -> str:
+    """The Pub/Sub topic whose messages start a build of an image; 3 to 255 characters."""
+    return f"tidepool-{stack}-build-{image}"
+
+
+def build_schedule(stack: str, image: str) -> str:
+    """The Cloud Scheduler job that starts builds of an image at their times; up to 500 characters."""
+    return build_topic(stack, image)
+
+
+def build_trigger(stack: str, image: str, started_by: str) -> str:
+    """A Cloud Build trigger: `started_by` is `message`, or `push-` and the short name of a repository."""
+    return _shortened(f"tidepool-{stack}-{image}-{started_by}", _MAX_TRIGGER_NAME)
+
+
+def source_connection(stack: str, repository: str) -> str:
+    """Cloud Build's connection to GitHub for one repository, `owner/name`; 63 characters at most."""
+    return _shortened(f"tidepool-{stack}-{_plain(repository)}", MAX_RESOURCE_NAME)
+
+
+def source_repository(repository: str) -> str:
+    """A repository, `owner/name`, as Cloud Build knows it within its connection."""
+    return _shortened(_plain(repository), MAX_RESOURCE_NAME)
+
+
 def bundle_object(sha256: str) -> str:
     """The start-up bundle of that checksum (hexadecimal)."""
     return f"{RUNNER_PREFIX}bundles/{sha256}.tar.gz"
+
+
+def _plain(repository: str) -> str:
+    """`owner/name` with nothing in it but what every name may have."""
+    return re.sub(r"[^a-z0-9]+", "-", repository.lower()).strip("-")
+
+
+def _shortened(text: str, most: int) -> str:
+    """The text, or where it is too long a hash of it and as much of its tail as fits."""
+    if len(text) <= most:
+        return text
+    head = f"tp-{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
+    return head + text[-(most - len(head)) :].lstrip("-")
 
 
 def _account_id(stack: str, subject: str) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from infra.model.schema import (
+    Builds,
     Freeze,
     Mirror,
     Pool,
@@ -21,6 +22,7 @@ from infra.model.schema import (
     Reservation,
     RuleException,
     SecretDecl,
+    SourceConnection,
     StackConfig,
 )
 
@@ -36,8 +38,9 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "secrets": SecretDecl,
     "freezes": Freeze,
     "exceptions": RuleException,
+    "connections": SourceConnection,
 }
-_MAPPINGS: Mapping[str, type[BaseModel]] = {"registries": Registries}
+_MAPPINGS: Mapping[str, type[BaseModel]] = {"registries": Registries, "builds": Builds}
 
 
 def has(thing: BaseModel, *fields: str) -> bool:

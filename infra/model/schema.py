@@ -21,17 +21,22 @@ from infra.model.fields import (
     Age,
     BucketLocation,
     BucketName,
+    BuildMachine,
+    BuildTimeout,
     CapacityChoice,
     Chips,
     Count,
     Day,
+    DiskGb,
     DiskPath,
     Dollars,
     EnvironmentName,
     GitHubRepository,
+    InstallationId,
     KeepCount,
     LabelKey,
     LabelValue,
+    LogDays,
     MirrorLocation,
     Moment,
     Owner,
@@ -46,6 +51,8 @@ from infra.model.fields import (
     RunnerLabel,
     RuntimeVersion,
     SecretName,
+    SecretVersion,
+    Severity,
     StackReferenceName,
     Subject,
     TagPrefix,
@@ -219,6 +226,33 @@ class GitHub(_Model):
     environments: tuple[EnvironmentName, ...]
 
 
+class SourceConnection(_Model):
+    """How Cloud Build reaches one source repository: an installation of its GitHub app and the token to use it with.
+
+    Without the two a person authorises the connection once; token_secret is a version in Secret Manager.
+    """
+
+    repository: GitHubRepository
+    installation: Annotated[InstallationId | None, WRITTEN] = None
+    token_secret: Annotated[SecretVersion | None, WRITTEN] = None
+
+
+class Builds(_Model):
+    """How this stack's images are built by Cloud Build; which images is said in images/images.yaml.
+
+    region: where builds run and images are pushed first. timeout: seconds. severity: the scan's findings from which on
+    an image is refused. keep_logs_days: after that its log goes.
+    """
+
+    region: RepositoryRegion
+    machine_type: BuildMachine
+    disk_gb: DiskGb
+    timeout: BuildTimeout
+    severity: Severity
+    keep_logs_days: LogDays
+    connections: tuple[SourceConnection, ...]
+
+
 class Bucket(_Model):
     """Where the stack's fleet records live: the manifest and the start-up bundles."""
 
@@ -282,6 +316,7 @@ class StackConfig(_Model):
     registries: Annotated[Registries | None, WRITTEN] = None
     registry_stack: Annotated[StackReferenceName | None, WRITTEN] = None
     mirrors: tuple[Mirror, ...] = ()
+    builds: Annotated[Builds | None, WRITTEN] = None
     secrets: tuple[SecretDecl, ...] = ()
     github: Annotated[GitHub | None, WRITTEN] = None
     freezes: tuple[Freeze, ...] = ()

@@ -1,4 +1,4 @@
-"""Rules of registries, mirrors, secrets, GitHub and freezes."""
+"""Rules of registries, mirrors, builds, secrets, GitHub and freezes."""
 
 from __future__ import annotations
 
@@ -80,6 +80,9 @@ def _claims(config: StackConfig) -> Iterator[tuple[tuple[str, ...], YamlPath]]:
     """Kind, scope and name of everything whose name does not carry the stack's, and where it is written."""
     if has(config, "bucket"):
         yield ("bucket", "all projects", config.bucket.name), ("bucket", "name")
+        if has(config, "builds") and config.builds is not None:
+            logs = names.build_log_bucket(config.bucket.name)
+            yield ("bucket", "all projects", logs), ("bucket", "name")
     if not has(config, "project"):
         return
     for index, secret in enumerate(config.secrets):
@@ -132,6 +135,31 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
         yield Problem(subject(path), "[]", "something may apply", "the environment of the apply workflow")
 
 
+def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    if not has(config, "builds") or config.builds is None:
+        return
+    builds, path = config.builds, ("builds", "connections")
+    own = _own_registries(config)
+    if has(config, "registries") and own is None:
+        rule = "a stack builds for registries of its own; this stack has none"
+        yield Problem(subject(("builds",)), "", rule, "tidepool:registries, or no tidepool:builds")
+    elif own is not None and has(own, "regions") and has(builds, "region") and builds.region not in own.regions:
+        rule = "images are pushed first where they are built, so that region has repositories"
+        fix = f"one of {', '.join(str(region) for _, region in right(own.regions))}"
+        yield Problem(subject(("builds", "region")), shown(builds.region), rule, fix)
+    if not has(builds, "connections"):
+        return
+    repositories = [getattr(each, "repository", None) for each in builds.connections]
+    rule = "a source repository has one connection"
+    yield from repeats(repositories, subject, path, rule, "repository", any_case=True)
+    for index, each in enumerate(builds.connections):
+        if has(each, "installation", "token_secret") and (each.installation is None) != (each.token_secret is None):
+            given = "installation" if each.token_secret is None else "token_secret"
+            rule = "an installation is used with a token, and a token with an installation"
+            fix = "both of them, or neither until a person has authorised the connection"
+            yield Problem(subject((*path, index, given)), shown(getattr(each, given)), rule, fix)
+
+
 def _freezes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for index, freeze in enumerate(config.freezes):
         if has(freeze, "from", "to", "time_zone") and calendar.ends(freeze) <= calendar.begins(freeze):
@@ -146,6 +174,7 @@ RULES: tuple[Rule, ...] = (
     _unique_names,
     _claimed_elsewhere,
     _secret_readers,
+    _builds,
     _github,
     _freezes,
 )
