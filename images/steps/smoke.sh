@@ -6,6 +6,7 @@ set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 test=$WORKSPACE/recipes/images/$IMAGE/smoke.sh
+interpreter=$(sed -n '1s/^#! *//p' "$test")
 container=tidepool-smoke-$IMAGE
 
 finish() { docker rm --force "$container" >/dev/null 2>&1 || true; }
@@ -14,7 +15,7 @@ trap 'exit 143' INT TERM
 finish
 # Over standard input, because the docker daemon does not see this file system. In the background, because a shell
 # heeds no signal while it waits for what runs in the foreground.
-docker run --rm --interactive --name "$container" --network none --entrypoint "$(sed -n '1s/^#! *//p' "$test")" \
-  "tidepool/$IMAGE:built" -s <"$test" &
+docker run --rm --interactive --name "$container" --network none --entrypoint "$interpreter" "tidepool/$IMAGE:built" \
+  -s <"$test" &
 wait "$!"
 log "$IMAGE passed its smoke test"

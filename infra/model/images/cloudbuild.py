@@ -25,14 +25,13 @@ QUEUE_SECONDS = 3600
 class Site:
     """What of a stack its builds are told.
 
-    logs_bucket and fleet_bucket: names of buckets. service_account: the email that builds run as. timeout: seconds for
+    logs_bucket: its name. service_account: the email that builds run as. timeout: seconds for
     a whole build. disk_gb: gigabytes. severity: findings of the scan from which on a build fails.
     """
 
     project: str
     stack: str
     logs_bucket: str
-    fleet_bucket: str
     service_account: str
     machine_type: str
     timeout: int
@@ -64,8 +63,6 @@ def build_config(
         "WORKSPACE": WORKSPACE,
         "BUILDER": "cloudbuild",
         "BUILD": "$BUILD_ID",
-        "FLEET_STACK": site.stack,
-        "FLEET_BUCKET": site.fleet_bucket,
         **{key: escaped(value) for key, value in common_env(spec, pins, images).items()},
         **{f"{each.folder.upper()}_REVISION": f"${{_{each.folder.upper()}_REVISION}}" for each in sources},
     }

@@ -42,6 +42,7 @@ TIMEOUTS = {
     "build": 120 * MINUTE,
     "smoke": 15 * MINUTE,
     "inspect": 40 * MINUTE,
+    "provenance": 5 * MINUTE,
     "push": 40 * MINUTE,
     "copy": 60 * MINUTE,
     "verify": 10 * MINUTE,
@@ -193,7 +194,9 @@ def _image_steps(
     yield _step("build", DOCKER, name, after=(before,), env=build)
     yield _step("smoke", DOCKER, name, after=(f"build-{name}",))
     yield _step("inspect", SHELL, name, after=(f"smoke-{name}",), env={"SEVERITY": severity})
-    yield _step("push", SHELL, name, after=(f"inspect-{name}",), env={"PLACE": first})
+    provenance = {key: value for key, value in build.items() if key not in ("BUILDKIT", "CONTEXT", "PARENTS")}
+    yield _step("provenance", SHELL, name, after=(f"inspect-{name}",), env={"PLACE": first, **provenance})
+    yield _step("push", SHELL, name, after=(f"provenance-{name}",), env={"PLACE": first})
     copies = []
     for place in others:
         copies.append(f"copy-{name}-{place_label(place)}")

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Lists what is in the image (SPDX), and scans that list: a finding that has a fix and is as severe as SEVERITY fails
+# the build.
+#
+#   IMAGE      its name
+#   SEVERITY   negligible, low, medium, high or critical
+set -eu
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+result=$out/$IMAGE
+
+syft scan "oci-dir:$result/oci" --quiet --output "spdx-json=$result/sbom.part"
+mv "$result/sbom.part" "$result/sbom.spdx.json"
+retry 4 grype db update --quiet
+if ! GRYPE_DB_AUTO_UPDATE=false grype "sbom:$result/sbom.spdx.json" --quiet --only-fixed --fail-on "$SEVERITY" \
+  --output json --file "$result/scan.json"; then
+  refuse "$IMAGE has findings of severity $SEVERITY or worse that a newer package mends, or could not be scanned"
+fi

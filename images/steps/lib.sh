@@ -1,0 +1,87 @@
+# shellcheck shell=sh
+# What every step uses: where things are, the log, retries, what is known of the sources, signing in to a registry.
+# POSIX shell: the image with docker's client has no other.
+#
+#   WORKSPACE   the folder that all steps of a build share
+export LC_ALL=C TZ=UTC
+: "${WORKSPACE:?the folder that the steps of a build share}"
+out=$WORKSPACE/out
+# The pinned tools come before what an image happens to have.
+PATH=$WORKSPACE/tools/bin:$PATH
+
+log() { printf '%s tidepool: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >&2; }
+
+refuse() {
+  log "$*"
+  exit 1
+}
+
+# retry ATTEMPTS COMMAND...: again after 2, 4, 8 ... at most 60 seconds.
+retry() {
+  attempts=$1 delay=2 attempt=1
+  shift
+  until "$@"; do
+    if [ "$attempt" -ge "$attempts" ]; then
+      log "gave up after $attempts attempts: $1 ${2-}"
+      return 1
+    fi
+    log "attempt $attempt of $attempts failed: $1 ${2-}; again in $delay s"
+    sleep "$delay"
+    attempt=$((attempt + 1)) delay=$((delay * 2 > 60 ? 60 : delay * 2))
+  done
+}
+
+# keep FILE: standard input, complete or not at all, also where the step is ended in the middle.
+keep() {
+  mkdir -p "$(dirname "$1")"
+  cat >"$1.part"
+  mv "$1.part" "$1"
+}
+
+# source_of FOLDER FIELD: repository, commit or seconds (when it was made, since 1970) of a checkout.
+source_of() {
+  awk -v folder="$1" -v field="$2" '
+    BEGIN { at["repository"] = 2; at["commit"] = 3; at["seconds"] = 4 }
+    $1 == folder { print $at[field] }' "$out/sources"
+}
+
+# instant SECONDS: a moment as RFC 3339 has it.
+instant() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
+
+# plain VALUE...: refuses what JSON would have to escape. No digest, commit, place or address holds such a character.
+plain() {
+  for value in "$@"; do
+    case $value in
+      *[!A-Za-z0-9._:/@+%?=\&~\#,-]*) refuse "this value cannot be written down: $value" ;;
+    esac
+  done
+}
+
+# google_token: the answer of the builder's metadata server. Not every image has a wget; the one without has a Python.
+google_token() {
+  url=http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1/instance/service-accounts/default/token
+  if command -v wget >/dev/null; then
+    wget -q -O - --header 'Metadata-Flavor: Google' "$url"
+  else
+    python3 -c 'import sys, urllib.request as u
+print(u.urlopen(u.Request(sys.argv[1], headers={"Metadata-Flavor": "Google"}), timeout=20).read().decode())' "$url"
+  fi
+}
+
+# sign_in PLACE: the registry's credentials for crane and docker, which share a file in HOME. Tokens of builders live for
+# an hour and some builds for longer, so that every step signs in anew.
+sign_in() {
+  host=${1%%/*}
+  case $host in
+    *-docker.pkg.dev)
+      answer=$(retry 5 google_token)
+      token=$(printf '%s' "$answer" | sed -n 's/.*"access_token" *: *"\([^"]*\)".*/\1/p')
+      user=oauth2accesstoken
+      ;;
+    *)
+      token=${REGISTRY_TOKEN-} user=${REGISTRY_USER:-tidepool}
+      ;;
+  esac
+  [ -n "$token" ] || refuse "there is no token for $host; a builder brings one"
+  printf '%s' "$token" | crane auth login "$host" --username "$user" --password-stdin
+}

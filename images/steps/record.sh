@@ -1,0 +1,41 @@
+#!/bin/sh
+# Writes the digest into the record of images, now that every place has it: the commit point. SBOM and provenance are
+# put beside the record first; the record is written on condition that nobody else wrote it meanwhile.
+#
+#   IMAGE, PLACES    the image and where it is
+#   BUILDER, BUILD   who builds, and the build's id there
+set -eu
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+result=$out/$IMAGE
+digest=$(cat "$result/digest")
+began=$(cat "$out/began")
+size=$(cat "$result/size")
+
+revision='' committed='' listed='' parents=''
+while read -r _ repository commit seconds; do
+  plain "$repository" "$commit" "$seconds"
+  revision="$revision${revision:+,}\"$repository\":\"$commit\""
+  committed="$committed${committed:+,}\"$repository\":\"$(instant "$seconds")\""
+done <"$out/sources"
+while read -r parent _ found; do
+  plain "$parent" "$found"
+  parents="$parents${parents:+,}\"$parent\":\"$found\""
+done <"$result/parents"
+for place in $PLACES; do
+  plain "$place"
+  listed="$listed${listed:+,}\"$place\""
+done
+plain "$digest" "$began" "$size" "$BUILDER" "$BUILD"
+
+keep "$result/build.json" <<EOF
+{"digest":"$digest","revision":{$revision},"committed":{$committed},"built":"$began","build":"$BUILDER/$BUILD",
+"places":[$listed],"parents":{$parents},"size_bytes":$size}
+EOF
+retry 5 "$WORKSPACE/recipes/tidepool" images record "$IMAGE" --build "$result/build.json" \
+  --sbom "$result/sbom.spdx.json" --provenance "$result/provenance.json"
+
+# What a job hands on, where the builder has a file for it.
+if [ -n "${GITHUB_OUTPUT-}" ]; then
+  printf 'digest=%s\n' "$digest" >>"$GITHUB_OUTPUT"
+fi
