@@ -1,0 +1,189 @@
+"""Builders of images that a machine may have: docker with BuildKit, else Debian's buildah. Nothing is pushed.
+
+Owns how each is called for a build, for a look at what came out and for a smoke test in it. Leaves what is built to
+`order`; the pipeline that scans, pushes and records is another matter (`images/steps`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from infra.local.builds.order import Order
+from infra.model.images.spec import DOCKERFILE
+
+CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+"""Where Debian's tools look for certificates."""
+BASH = ("/bin/bash", "-s")
+SHOWN = 30
+"""Lines of a failed command that an error repeats."""
+
+
+Listener = Callable[[str], None]
+
+
+def silent(line: str) -> None:
+    """Listen to nothing."""
+    del line
+
+
+class BuildError(Exception):
+    """A build or a smoke test failed; the message says which and what it printed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An image on this machine. `size_bytes` is unpacked, its base included; `seconds` what the build took."""
+
+    image: str
+    tag: str
+    image_id: str
+    size_bytes: int
+    layers: int
+    seconds: float
+
+
+class Builder(Protocol):
+    """Builds an order, and runs a smoke test in what came of it; both raise BuildError."""
+
+    @property
+    def name(self) -> str: ...
+
+    def build(self, order: Order, *, cached: bool = True, listen: Listener = silent) -> Built:
+        """The built image; `cached=False` takes no layer of an earlier build. Each line of output goes to `listen`."""
+        ...
+
+    def smoke(self, built: Built, script: Path) -> None:
+        """Run the script in the image, as the image's user and without network."""
+        ...
+
+
+def local_builder() -> Builder | None:
+    """The first builder that works here: docker with buildx and a daemon, then buildah as root; None for neither."""
+    if shutil.which("docker") and _works("docker", "buildx", "version") and _works("docker", "version"):
+        return Docker()
+    if shutil.which("buildah") and os.geteuid() == 0:
+        return Buildah()
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Docker:
+    """BuildKit behind docker's own client."""
+
+    name: str = "docker buildx"
+
+    def build(self, order: Order, *, cached: bool = True, listen: Listener = silent) -> Built:
+        fresh = () if cached else ("--no-cache",)
+        command = ("docker", "buildx", "build", "--load", *fresh, *_common(order), str(order.context))
+        seconds = _timed(command, order, self.name, listen)
+        found = json.loads(output(("docker", "image", "inspect", order.tag)))[0]
+        return Built(order.image, order.tag, found["Id"], found["Size"], len(found["RootFS"]["Layers"]), seconds)
+
+    def smoke(self, built: Built, script: Path) -> None:
+        command = ("docker", "run", "--rm", "--interactive", "--network", "none", "--entrypoint", BASH[0])
+        _smoke((*command, built.tag, *BASH[1:]), built, script)
+
+
+@dataclass(frozen=True, slots=True)
+class Buildah:
+    """Debian's buildah as root, without daemon: chroot isolation on overlay storage.
+
+    Version 1.28 knows no `Dockerfile.dockerignore` and pulls from no registry that the machine does not reach. A
+    machine whose requests leave through a certificate authority of its own (SSL_CERT_FILE) lends its bundle to the
+    build's commands; it is mounted and never part of a layer.
+    """
+
+    name: str = "buildah"
+    command: tuple[str, ...] = ("buildah", "--storage-driver", "overlay")
+
+    def build(self, order: Order, *, cached: bool = True, listen: Listener = silent) -> Built:
+        ignored = order.recipe / f"{DOCKERFILE}.dockerignore"
+        options = ("--isolation", "chroot", "--network", "host", "--format", "oci", "--ignorefile", str(ignored))
+        options += ("--layers",) if cached else ("--layers", "--no-cache")
+        if bundle := os.environ.get("SSL_CERT_FILE"):
+            options += ("--volume", f"{bundle}:{CA_BUNDLE}:ro")
+        command = (*self.command, "build", *options, *_common(order), str(order.context))
+        seconds = _timed(command, order, self.name, listen)
+        listed = json.loads(output((*self.command, "images", "--json", order.tag)))[0]
+        inspected = json.loads(output((*self.command, "inspect", "--type", "image", order.tag)))
+        layers = inspected["OCIv1"]["rootfs"]["diff_ids"]
+        return Built(order.image, order.tag, f"sha256:{listed['id']}", self._size(order.tag), len(layers), seconds)
+
+    def smoke(self, built: Built, script: Path) -> None:
+        container = output((*self.command, "from", "--pull-never", built.tag)).strip()
+        try:
+            # chroot isolation shares the machine's network, so the command gets a network namespace of its own.
+            run = ("unshare", "--net", *self.command, "run", "--isolation", "chroot", container, "--", *BASH)
+            _smoke(run, built, script)
+        finally:
+            output((*self.command, "rm", container))
+
+    def _size(self, tag: str) -> int:
+        """Bytes of the files, as a container sees them; a file that two names share counts once."""
+        container = output((*self.command, "from", "--pull-never", tag)).strip()
+        try:
+            root = output((*self.command, "mount", container)).strip()
+            return int(output(("du", "--summarize", "--bytes", root)).split()[0])
+        finally:
+            output((*self.command, "rm", container))
+
+
+def _common(order: Order) -> tuple[str, ...]:
+    """Options that both builders spell alike."""
+    options = [
+        "--file",
+        str(order.recipe / DOCKERFILE),
+        "--build-context",
+        f"recipe={order.recipe}",
+        "--tag",
+        order.tag,
+    ]
+    if order.target:
+        options += ["--target", order.target]
+    return (*options, *_arguments(order.arguments))
+
+
+def _arguments(arguments: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(text for key in sorted(arguments) for text in ("--build-arg", f"{key}={arguments[key]}"))
+
+
+def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener) -> float:
+    started, last = time.perf_counter(), deque[str](maxlen=SHOWN)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        for line in running.stdout or ():
+            last.append(line.rstrip())
+            listen(last[-1])
+    if running.returncode != 0:
+        raise BuildError("\n".join((f"{builder} could not build {order.image}:", *last)))
+    return round(time.perf_counter() - started, 1)
+
+
+def _smoke(command: Sequence[str], built: Built, script: Path) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, input=script.read_text())
+    if done.returncode != 0:
+        raise BuildError(f"{built.image} did not pass its smoke test:\n{_last(done.stdout + done.stderr)}")
+
+
+def output(command: Sequence[str]) -> str:
+    """What the command printed; BuildError where it fails."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BuildError(f"{' '.join(command)} failed:\n{_last(done.stderr)}")
+    return done.stdout
+
+
+def _works(*command: str) -> bool:
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def _last(text: str) -> str:
+    return "\n".join(text.rstrip().splitlines()[-SHOWN:])
