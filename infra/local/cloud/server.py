@@ -10,6 +10,7 @@ import asyncio
 from typing import Any
 
 from infra.local.cloud import services
+from infra.local.cloud.builds import surface as build_surface
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.github import hub, seed
@@ -29,6 +30,7 @@ class Application:
         self._surface = Surface(self.gateway)
         self._hub = hub.Hub(cloud, self.gateway.log)
         self._seeds = seed.Seeds(cloud)
+        self._builds = build_surface.BuildSurface(cloud)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -44,6 +46,8 @@ class Application:
             return self._hub.reply(request)
         if request.path.startswith(seed.CONTROL):
             return self._seeds.reply(request)
+        if request.path.startswith(build_surface.CONTROL):
+            return self._builds.reply(request)
         if request.path.startswith(CONTROL):
             return self._surface.reply(request)
         return self.gateway.reply(request)

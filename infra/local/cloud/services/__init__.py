@@ -3,7 +3,9 @@
 from infra.local.cloud.services import (
     artifact_registry,
     cloud_scheduler,
+    cloudbuild_builds,
     cloudbuild_connections,
+    cloudbuild_firing,
     cloudbuild_triggers,
     compute_networks,
     compute_places,
@@ -26,7 +28,9 @@ from infra.local.cloud.services import (
 __all__ = [
     "artifact_registry",
     "cloud_scheduler",
+    "cloudbuild_builds",
     "cloudbuild_connections",
+    "cloudbuild_firing",
     "cloudbuild_triggers",
     "compute_networks",
     "compute_places",

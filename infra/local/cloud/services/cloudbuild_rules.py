@@ -13,7 +13,7 @@ import re
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, invalid, not_found
 from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import cloudbuild_names, pubsub_topics
+from infra.local.cloud.services import cloudbuild_globs, cloudbuild_names, cloudbuild_substitutions, pubsub_topics
 from infra.local.cloud.services.cloudbuild_connections import REPOSITORY
 from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
 
@@ -44,8 +44,13 @@ def check_trigger(cloud: Cloud, parent: str, body: JsonObject) -> None:
     if "filter" in body:
         raise ApiError(501, "The local cloud does not evaluate 'filter' of a trigger; leave it out.")
     _check_keys(body.get("substitutions", {}), "trigger.substitutions")
+    cloudbuild_substitutions.check_readable(list(body.get("substitutions", {}).values()))
+    for key in ("includedFiles", "ignoredFiles"):
+        for pattern in body.get(key, []):
+            if why := cloudbuild_globs.problem(pattern):
+                raise invalid(f"{why}.", field=f"trigger.{key}")
     if "build" in body:
-        check_build(cloud, body["build"] | {key: body[key] for key in ("serviceAccount",) if key in body})
+        check_build(body["build"] | {key: body[key] for key in ("serviceAccount",) if key in body})
     check_account(cloud, cloudbuild_names.project_of(parent), body.get("serviceAccount", ""))
     if "repositoryEventConfig" in body:
         _check_repository(cloud, parent, body["repositoryEventConfig"])
@@ -55,9 +60,8 @@ def check_trigger(cloud: Cloud, parent: str, body: JsonObject) -> None:
         pubsub_topics.find(cloud, body["pubsubConfig"].get("topic", ""))
 
 
-def check_build(cloud: Cloud, build: JsonObject) -> None:
+def check_build(build: JsonObject) -> None:
     """Steps, substitution keys, and a place for the logs of an account of one's own. Raises 400."""
-    del cloud
     steps = build.get("steps", [])
     if not steps:
         raise invalid("build.steps: at least one step is required.", field="build.steps")
@@ -74,6 +78,7 @@ def check_build(cloud: Cloud, build: JsonObject) -> None:
             raise invalid(f"the step id '{step['id']}' is given twice.", field=f"{where}.id")
         seen.add(step.get("id", ""))
     _check_keys(build.get("substitutions", {}), "build.substitutions")
+    cloudbuild_substitutions.check_readable([build, list(build.get("substitutions", {}).values())])
     options = build.get("options", {})
     if (
         build.get("serviceAccount")

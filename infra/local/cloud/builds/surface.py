@@ -1,0 +1,160 @@
+"""`/_tidepool/builds/...`: what GitHub's webhook and a worker of Cloud Build tell the real service.
+
+Owns the shapes of these bodies and which report a build takes. The Python client of it is `control`, whose docstrings
+say what each does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from infra.local.cloud import media
+from infra.local.cloud.clock import timestamp
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import ApiError, failed_precondition, invalid
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.services import cloudbuild_builds as builds
+from infra.local.cloud.services import cloudbuild_firing as firing
+from infra.local.cloud.services import cloudbuild_triggers as triggers
+from infra.local.cloud.store import Resource
+from infra.local.cloud.wire import Reply, Request, refused, sent
+
+CONTROL = "/_tidepool/builds/"
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_STATES = frozenset({"QUEUED", "WORKING", *builds.ENDS})
+_REPORTED = ("statusDetail", "failureInfo", "results", "timing")
+
+
+class BuildSurface:
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._commands: dict[str, Callable[[JsonObject], JsonObject]] = {
+            "push": self._push,
+            "take": self._take,
+            "report": self._report,
+            "list": self._list,
+        }
+
+    def reply(self, request: Request) -> Reply:
+        try:
+            return self._obeyed(request)
+        except ApiError as refusal:
+            return refused(refusal, "_tidepool")
+
+    def _obeyed(self, request: Request) -> Reply:
+        command = self._commands.get(request.path.removeprefix(CONTROL))
+        if request.verb != "POST" or command is None:
+            raise ApiError(404, f"The control surface has no {request.verb} {request.path}.")
+        body = media.parsed_json(request.data)
+        if not isinstance(body, dict):
+            raise invalid("The body is a JSON object.")
+        with self._cloud.request():
+            return sent(command(body))
+
+    def _push(self, body: JsonObject) -> JsonObject:
+        repository, branch, tag = _text(body, "repository"), body.get("branch", ""), body.get("tag", "")
+        if not _REPOSITORY.fullmatch(repository):
+            raise invalid(f"'{repository}' is no repository: write OWNER/NAME.", field="repository")
+        if bool(branch) == bool(tag):
+            raise invalid("A push goes to a branch or makes a tag: say one of them.", field="branch")
+        number = self._cloud.store.next_number("push")
+        commit = body.get("commit") or firing.made_up(f"{repository} {number}")
+        if not _COMMIT.fullmatch(commit):
+            raise invalid(f"'{commit}' is no commit: forty hexadecimal digits.", field="commit")
+        push = firing.Push(
+            repository=repository, commit=commit, changed=tuple(body.get("changed", [])), branch=branch, tag=tag
+        )
+        outcomes = firing.on_push(self._cloud, push)
+        return {
+            "repository": repository,
+            "commit": commit,
+            "branch": branch or None,
+            "tag": tag or None,
+            "changed": list(push.changed),
+            "builds": [builds.shown(each.build) for each in outcomes if each.build],
+            "triggers": [_told(each) for each in outcomes],
+        }
+
+    def _take(self, body: JsonObject) -> JsonObject:
+        name = body.get("name")
+        for held in builds.queued(self._cloud):
+            if name is None or name in (held.name, held.body["id"]):
+                return {"build": builds.shown(self._begun(held))}
+        if name is not None:
+            held = self._named(name)
+            raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']} and not in the queue.")
+        return {"build": None}
+
+    def _begun(self, held: Resource) -> Resource:
+        body = {**held.body, "status": "WORKING", "startTime": timestamp(self._cloud.now)}
+        return self._cloud.store.replace(held, body, now=self._cloud.now)
+
+    def _report(self, body: JsonObject) -> JsonObject:
+        held = self._named(_text(body, "name"))
+        if held.body["status"] == "CANCELLED":
+            return {"build": builds.shown(held)}
+        if held.body["status"] != "WORKING":
+            raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']}: nobody runs it.")
+        status = body.get("status", "WORKING")
+        if status != "WORKING" and status not in builds.ENDS:
+            raise invalid(f"A build ends as one of {', '.join(builds.ENDS)}, and not as {status!r}.", field="status")
+        steps = self._stepped(held.body["steps"], body.get("steps", {}))
+        changes = {"status": status, "steps": steps, **{key: body[key] for key in _REPORTED if key in body}}
+        if status == "WORKING":
+            held = self._cloud.store.replace(held, {**held.body, **changes}, now=self._cloud.now)
+        else:
+            held = builds.end(self._cloud, held, changes)
+        return {"build": builds.shown(held)}
+
+    def _stepped(self, steps: list[JsonObject], reported: dict[str, JsonObject]) -> list[JsonObject]:
+        names = [step.get("id") or str(at) for at, step in enumerate(steps)]
+        if unknown := sorted(set(reported) - set(names)):
+            raise invalid(f"The build has no step {', '.join(unknown)}; it has {', '.join(names)}.", field="steps")
+        return [self._step(step, reported.get(name)) for name, step in zip(names, steps, strict=True)]
+
+    def _step(self, step: JsonObject, report: JsonObject | None) -> JsonObject:
+        if report is None:
+            return step
+        status = report.get("status")
+        if status not in _STATES:
+            raise invalid(f"{status!r} is no state of a step.", field="steps")
+        now = timestamp(self._cloud.now)
+        timing = dict(step.get("timing", {}))
+        if status == "WORKING":
+            timing["startTime"] = now
+        elif status in builds.ENDS and "startTime" in timing:
+            timing["endTime"] = now
+        told = {"status": status, **({"exitCode": report["exitCode"]} if "exitCode" in report else {})}
+        return {**step, **told, **({"timing": timing} if timing else {})}
+
+    def _list(self, body: JsonObject) -> JsonObject:
+        states = body.get("status")
+        held = sorted(self._cloud.store.each(builds.KIND), key=lambda each: each.body["number"])
+        return {"builds": [builds.shown(each) for each in held if not states or each.body["status"] in states]}
+
+    def _named(self, name: str) -> Resource:
+        """By full name or by id. Raises 404."""
+        for held in self._cloud.store.each(builds.KIND):
+            if name in (held.name, held.body["id"]):
+                return held
+        raise ApiError(404, f"There is no build '{name}'.")
+
+
+def _told(outcome: firing.Outcome) -> JsonObject:
+    shown = triggers.shown(outcome.trigger)
+    return {
+        "name": shown["name"],
+        "resourceName": shown["resourceName"],
+        "build": outcome.build.body["id"] if outcome.build else None,
+        "reason": outcome.reason,
+    }
+
+
+def _text(body: JsonObject, key: str) -> str:
+    value: Any = body.get(key)
+    if not isinstance(value, str):
+        raise invalid(f"The body needs '{key}', a text.", field=key)
+    return value
