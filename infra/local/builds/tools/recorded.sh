@@ -1,0 +1,29 @@
+# shellcheck shell=sh
+# What every recorded tool does first: write down the call, then what the fault says.
+#
+#   TIDEPOOL_STEP    the step that calls
+#   TIDEPOOL_CALLS   the file of calls: step, tool, arguments, tab-separated
+#   TIDEPOOL_FAULT   tools: every call fails; once: the step's first one does; term: the step is ended at its first one
+called() {
+  printf '%s\t%s\t%s\n' "$TIDEPOOL_STEP" "${0##*/}" "$*" >>"$TIDEPOOL_CALLS"
+  mark=$TIDEPOOL_CALLS.$TIDEPOOL_STEP.fault
+  case ${TIDEPOOL_FAULT-} in
+    tools)
+      echo "${0##*/}: fails on purpose" >&2
+      exit 1
+      ;;
+    once)
+      if [ ! -e "$mark" ]; then
+        : >"$mark"
+        echo "${0##*/}: fails once on purpose" >&2
+        exit 1
+      fi
+      ;;
+    term)
+      if [ ! -e "$mark" ]; then
+        : >"$mark"
+        kill -TERM 0
+      fi
+      ;;
+  esac
+}

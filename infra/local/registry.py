@@ -1,0 +1,75 @@
+"""A real OCI registry on loopback, and where the places of images are in it.
+
+Owns the registry's process (`crane registry serve`, which is go-containerregistry's) and the mapping: every registry of
+the world is a path of this one, so that `us-east1-docker.pkg.dev/P/R/N` is `127.0.0.1:PORT/us-east1-docker.pkg.dev/P/R/N`.
+Blobs are files of its folder; manifests live as long as the process.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import urllib3
+
+from infra.tools.install import need
+
+START_SECONDS = 20.0
+_SERVING = re.compile(r"serving on port (\d+)")
+
+
+class RegistryError(Exception):
+    """The registry did not start; the text says why."""
+
+
+def local_reference(address: str, reference: str) -> str:
+    """Where a place, with or without tag or digest, is in the registry at `address` (host:port)."""
+    return f"{address}/{reference}"
+
+
+def repository_path(place: str) -> str:
+    """The repository of a place as the registry's own API names it: `/v2/{repository_path}/manifests/...`."""
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """A running registry. `address` is host:port."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        """End it; what it held is gone."""
+        self.process.terminate()
+        self.process.wait(timeout=10)
+
+
+def serve(folder: Path) -> Registry:
+    """Start a registry on a free port of loopback. ToolError where there is no crane, RegistryError where it fails."""
+    crane = need("crane")
+    (folder / "blobs").mkdir(parents=True, exist_ok=True)
+    log = folder / "registry.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [str(crane), "registry", "serve", "--address", "127.0.0.1:0", "--disk", str(folder / "blobs")],
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+        )  # fmt: skip
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        found = _SERVING.search(log.read_text(errors="replace"))
+        if found and _answers(address := f"127.0.0.1:{found[1]}"):
+            return Registry(address=address, process=process)
+        time.sleep(0.02)
+    process.kill()
+    raise RegistryError(f"the registry did not start: {log.read_text(errors='replace').strip() or 'it says nothing'}")
+
+
+def _answers(address: str) -> bool:
+    try:
+        return urllib3.request("GET", f"http://{address}/v2/", timeout=2, retries=False).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
