@@ -1,7 +1,8 @@
 """Which legs a matrix has: the product of its axes, less what is excluded, with what is included.
 
-Owns GitHub's rules for `exclude` and `include`, https://docs.github.com/en/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
-(read 2026-11-21). Leaves the values of expressions in a matrix to the caller.
+Owns GitHub's rules for `exclude` and `include`, from `jobs.<job_id>.strategy.matrix` of its workflow syntax page
+and MatrixBuilder.cs in https://github.com/actions/runner (read 2026-11-21), which compares as expressions do. Leaves the
+values of expressions in a matrix to the caller.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from workflows.expressions import equal
 
 MOST_LEGS = 256
 """Jobs that one matrix may make."""
@@ -39,14 +42,12 @@ def legs(matrix: Mapping[str, Any]) -> tuple[Leg, ...]:
     return (*made, *further)
 
 
-def _within(part: Mapping[str, Any], leg: Mapping[str, Any]) -> bool:
-    """Whether every key of `part` stands in the leg with an equal value; of a mapping, as much as `part` says."""
-    return all(name in leg and _matches(value, leg[name]) for name, value in part.items())
-
-
-def _matches(part: Any, value: Any) -> bool:
-    if isinstance(part, Mapping) and isinstance(value, Mapping):
-        return _within(part, value)
-    if isinstance(part, bool) != isinstance(value, bool):
-        return False
-    return part == value
+def _within(part: Any, whole: Any) -> bool:
+    """Whether all that `part` says stands in `whole`, leaf by leaf; what `whole` lacks is null."""
+    if isinstance(part, Mapping):
+        held = whole if isinstance(whole, Mapping) else {}
+        return all(_within(value, held.get(name)) for name, value in part.items())
+    if isinstance(part, list | tuple):
+        held = whole if isinstance(whole, list | tuple) else ()
+        return all(_within(value, held[index] if index < len(held) else None) for index, value in enumerate(part))
+    return equal(part, whole)

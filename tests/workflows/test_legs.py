@@ -1,0 +1,73 @@
+"""The legs of a matrix are those of GitHub's documentation and its MatrixBuilder."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflows.legs import legs
+
+FRUIT = {"fruit": ["apple", "pear"], "animal": ["cat", "dog"]}
+
+
+def test_the_first_axis_changes_slowest() -> None:
+    assert legs({"jax": ["a", "b"], "chip": [1, 2]}) == (
+        {"jax": "a", "chip": 1}, {"jax": "a", "chip": 2}, {"jax": "b", "chip": 1}, {"jax": "b", "chip": 2},
+    )  # fmt: skip
+
+
+def test_include_extends_overwrites_its_own_and_adds_as_in_the_documentation() -> None:
+    include = [
+        {"color": "green"},
+        {"color": "pink", "animal": "cat"},
+        {"fruit": "apple", "shape": "circle"},
+        {"fruit": "banana"},
+        {"fruit": "banana", "animal": "cat"},
+    ]
+    assert legs({**FRUIT, "include": include}) == (
+        {"fruit": "apple", "animal": "cat", "color": "pink", "shape": "circle"},
+        {"fruit": "apple", "animal": "dog", "color": "green", "shape": "circle"},
+        {"fruit": "pear", "animal": "cat", "color": "pink"},
+        {"fruit": "pear", "animal": "dog", "color": "green"},
+        {"fruit": "banana"},
+        {"fruit": "banana", "animal": "cat"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        ({"os": ["a", "b"], "exclude": [{"os": "A"}]}, ({"os": "b"},)),
+        ({"v": [1, "1", 2], "exclude": [{"v": "1"}]}, ({"v": 2},)),
+        ({"v": [{"n": 1, "m": 2}, {"n": 3}], "exclude": [{"v": {"n": 1}}]}, ({"v": {"n": 3}},)),
+        ({"v": [[1, 2], [3]], "exclude": [{"v": [1]}]}, ({"v": [3]},)),
+        ({"os": ["a"], "exclude": [{"os": "a"}], "include": [{"os": "a"}]}, ({"os": "a"},)),
+        ({"include": [{"x": 1}, {"x": 2}]}, ({"x": 1}, {"x": 2})),
+        ({"os": ["a"], "include": [{"x": 1}]}, ({"os": "a", "x": 1},)),
+        ({"os": []}, ()),
+        ({}, ()),
+    ],
+)
+def test_what_is_left_out_and_what_is_added(matrix: dict[str, Any], expected: tuple[dict[str, Any], ...]) -> None:
+    assert legs(matrix) == expected
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abc"), st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True), min_size=1
+    )
+)
+def test_an_include_of_new_keys_alone_adds_no_leg(axes: dict[str, list[int]]) -> None:
+    found = legs({**axes, "include": [{"new": 1}]})
+    assert len(found) == math.prod(map(len, axes.values()))
+    assert all(leg["new"] == 1 for leg in found)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), st.integers(0, 9))
+def test_what_is_excluded_and_included_again_is_there_once(values: list[int], one: int) -> None:
+    found = legs({"v": values, "exclude": [{"v": one}], "include": [{"v": one}]})
+    assert sorted(leg["v"] for leg in found) == sorted({*values, one})

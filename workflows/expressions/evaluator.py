@@ -1,0 +1,153 @@
+"""The value of a tree in given contexts. Owns evaluation; leaves what the contexts hold to the caller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from workflows.expressions.errors import ExpressionError
+from workflows.expressions.functions import PURE, FunctionError, case
+from workflows.expressions.parser import parse
+from workflows.expressions.syntax import Call, Comparison, Index, Literal, Logic, Name, Node, Not, Star
+from workflows.expressions.values import (
+    Filtered,
+    Value,
+    equal,
+    has_member,
+    less,
+    member,
+    number,
+    primitive,
+    text,
+    truthy,
+)
+
+_LARGEST_INDEX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How what came before went: the steps of a job so far, or every job that one waits for."""
+
+    success: bool = True
+    failure: bool = False
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression can ask: contexts by name, the status, and files by hashFiles (None where there are none)."""
+
+    contexts: Mapping[str, Value] = field(default_factory=dict)
+    status: Status = field(default_factory=Status)
+    hash_files: Callable[[tuple[str, ...]], str] | None = None
+
+
+def evaluate(expression: str | Node, scope: Scope) -> Value:
+    """The value of an expression; a text is parsed with the scope's contexts alone.
+
+    ExpressionError where it cannot be read, or a function cannot take what it is given.
+    """
+    if isinstance(expression, str):
+        return _Evaluator(scope, expression).value(parse(expression, scope.contexts))
+    return _Evaluator(scope, "").value(expression)
+
+
+class _Evaluator:
+    def __init__(self, scope: Scope, source: str) -> None:
+        self._scope = scope
+        self._source = source
+
+    def value(self, node: Node) -> Value:
+        match node:
+            case Literal(value):
+                return value
+            case Name(name):
+                return member(self._scope.contexts, name)
+            case Index(of, key):
+                return self._index(self.value(of), key)
+            case Not(operand):
+                return not truthy(self.value(operand))
+            case Comparison(operator, left, right):
+                return _compare(operator, self.value(left), self.value(right))
+            case Logic(operator, operands):
+                return self._logic(operator, operands)
+            case Call():
+                return self._call(node)
+            case Star():
+                raise ExpressionError("* stands behind a dot or in brackets", self._source)
+
+    def _logic(self, operator: str, operands: tuple[Node, ...]) -> Value:
+        """The operand that decides, which need be no boolean; those behind it are not evaluated."""
+        value: Value = None
+        for operand in operands:
+            value = self.value(operand)
+            if truthy(value) == (operator == "||"):
+                break
+        return value
+
+    def _index(self, of: Value, key: Node) -> Value:
+        if isinstance(of, Filtered):
+            each = [_pick(item, key, self) for item in of]
+            return Filtered(value for picked in each for value in picked)
+        picked = _pick(of, key, self)
+        if isinstance(key, Star):
+            return Filtered(picked)
+        return picked[0] if picked else None
+
+    def _call(self, call: Call) -> Value:
+        match call.function:
+            case "always":
+                return True
+            case "success" | "failure" | "cancelled" as status:
+                return bool(getattr(self._scope.status, status))
+        try:
+            if call.function == "case":
+                return case(*(partial(self.value, argument) for argument in call.arguments))
+            arguments = [self.value(argument) for argument in call.arguments]
+            if call.function == "hashfiles":
+                return self._hash(call, tuple(map(text, arguments)))
+            return PURE[call.function](*arguments)
+        except FunctionError as error:
+            raise ExpressionError(str(error), self._source, call.offset) from None
+
+    def _hash(self, call: Call, patterns: tuple[str, ...]) -> str:
+        if self._scope.hash_files is None:
+            raise ExpressionError("hashFiles needs a workspace, and there is none here", self._source, call.offset)
+        return self._scope.hash_files(patterns)
+
+
+def _pick(of: Value, key: Node, evaluator: _Evaluator) -> list[Any]:
+    """What a key selects of one value: all, one or nothing."""
+    if isinstance(of, Mapping):
+        if isinstance(key, Star):
+            return list(of.values())
+        name = evaluator.value(key)
+        return [member(of, text(name))] if primitive(name) and has_member(of, text(name)) else []
+    if isinstance(of, list | tuple):
+        if isinstance(key, Star):
+            return list(of)
+        position = number(evaluator.value(key))
+        if math.isnan(position) or not 0 <= position <= _LARGEST_INDEX or int(position) >= len(of):
+            return []
+        return [of[int(position)]]
+    return []
+
+
+def _compare(operator: str, left: Value, right: Value) -> bool:
+    match operator:
+        case "==":
+            return equal(left, right)
+        case "!=":
+            return not equal(left, right)
+        case "<":
+            return less(left, right)
+        case "<=":
+            return less(left, right) or equal(left, right)
+        case ">":
+            return less(right, left)
+        case _:
+            return less(right, left) or equal(left, right)
