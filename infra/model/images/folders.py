@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import PurePosixPath
 
 from infra.model.catalogue import nearest_names
 from infra.model.errors import ConfigError, Problem
@@ -37,7 +38,6 @@ _ARGUMENT = re.compile(r"(?m)^ARG ([A-Z0-9_]+)$")
 class SharedFiles:
     """What the file says of all images, as far as it is right. folders: of every image, right or not."""
 
-    recipes: str | None
     shared: tuple[str, ...]
     folders: frozenset[str]
 
@@ -92,11 +92,12 @@ def _ignored(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
     path = judged.around.root / image.folder / DOCKERIGNORE
     lines = path.read_text().splitlines() if path.is_file() else []
     seen = {line.removeprefix("!") for line in lines if line.startswith("!")}
-    if "*" not in lines or seen != set(image.context.paths):
+    paths = set(image.context.paths)
+    # Builders differ on whether a folder must be let through before what is in it is.
+    opened = {str(folder) for each in paths for folder in PurePosixPath(each).parents}
+    if "*" not in lines or not paths <= seen <= paths | opened:
         said = ", ".join(sorted(seen)) or "nothing"
-        rule = (
-            f"{image.folder}/{DOCKERIGNORE} lets through the context's paths and nothing else: * and then !PATH of each"
-        )
+        rule = f"{image.folder}/{DOCKERIGNORE} is * and then !PATH of each path of the context"
         yield Problem(judged.at(index, "context", "paths"), said, rule, "the same paths in both files")
 
 
@@ -124,22 +125,20 @@ def _no_entry(where: str, name: str, kind: str, known: Mapping[str, object]) -> 
 def _path_filters(judged: Judged, spec: SharedFiles) -> Iterator[Problem]:
     """Every path filter names a file of its repository."""
     filters: dict[str, list[tuple[str, str]]] = {}
-    if spec.recipes is not None:
-        own = filters.setdefault(spec.recipes, [])
+    if judged.recipes is not None:
+        own = filters.setdefault(judged.recipes, [])
         own += [(judged.subject(("shared", number)), text) for number, text in enumerate(spec.shared)]
     for index, image in judged.images:
         paths = enumerate(image.context.paths)
         here = filters.setdefault(image.context.repository, [])
         here += [(judged.at(index, "context", "paths", number), text) for number, text in paths]
     for repository, each in filters.items():
-        yield from _naming_nothing(judged, spec, repository, each)
+        yield from _naming_nothing(judged, repository, each)
 
 
-def _naming_nothing(
-    judged: Judged, spec: SharedFiles, repository: str, filters: Iterable[tuple[str, str]]
-) -> Iterator[Problem]:
+def _naming_nothing(judged: Judged, repository: str, filters: Iterable[tuple[str, str]]) -> Iterator[Problem]:
     try:
-        files = judged.around.files(repository, spec.recipes)
+        files = judged.around.files(repository, judged.recipes)
     except ConfigError as error:
         yield from error.problems
         return
@@ -147,7 +146,7 @@ def _naming_nothing(
         rule = f"path filters over {repository} are checked against a list of its files"
         yield Problem(judged.subject(("images",)), listing_file(repository), rule, command(repository))
         return
-    ours = spec.recipes is not None and repository.lower() == spec.recipes.lower()
+    ours = judged.recipes is not None and repository.lower() == judged.recipes.lower()
     fix = "a path from the top of the repository"
     for where, pattern in filters:
         if not any(matches(path, pattern) for path in files):

@@ -1,7 +1,7 @@
 """Reading `images/images.yaml`: from the checkout to an ImageSpec that holds every rule, or every problem at once.
 
-Owns the way. Does not own which keys exist (spec), rules between values (rules), those about files (folders), nor where
-stacks, pins and other repositories' files come from (surroundings).
+Owns the way. Does not own which keys exist (spec), rules (rules, stack_rules, folders), nor where what they judge by
+comes from (surroundings).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from infra.model.errors import ConfigError, Problem
-from infra.model.images import folders, rules
+from infra.model.images import folders, rules, stack_rules
 from infra.model.images.pins import load_pins
 from infra.model.images.reading import Written, parsed
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec, PathFilter
@@ -52,8 +52,7 @@ def parse_images(text: str, around: Surroundings, source: str = SPEC_FILE) -> Im
     written = Written.read(text, source)
     spec, problems = parsed(ImageSpec, written.data, written.subject)
     judged = _judged(written, around)
-    problems += rules.broken(judged)
-    problems += folders.broken(judged, _shared(written.data))
+    problems += [*rules.broken(judged), *stack_rules.broken(judged), *folders.broken(judged, _shared(written.data))]
     # A value that could not be read as it is written is wrong for that alone.
     unread = {problem.subject for problem in written.problems}
     problems = [*written.problems, *(problem for problem in problems if problem.subject not in unread)]
@@ -64,20 +63,19 @@ def parse_images(text: str, around: Surroundings, source: str = SPEC_FILE) -> Im
 
 def _judged(written: Written, around: Surroundings) -> rules.Judged:
     """The images that are right by themselves, so that rules between values are checked in the same go."""
-    items = _items(written.data)
+    items, recipes = _items(written.data), written.data.get("recipes")
     read = ((index, parsed(Image, item, written.subject)[0]) for index, item in enumerate(items))
     return rules.Judged(
         images=tuple((index, image) for index, image in read if image is not None),
         names=frozenset(_texts(items, "name")),
+        recipes=recipes if isinstance(recipes, str) else None,
         subject=written.subject,
         around=around,
     )
 
 
 def _shared(data: Mapping[str, Any]) -> folders.SharedFiles:
-    recipes = data.get("recipes")
     return folders.SharedFiles(
-        recipes=recipes if isinstance(recipes, str) else None,
         shared=_filters(data.get("shared")),
         folders=frozenset(_texts(_items(data), "folder")),
     )

@@ -34,6 +34,5 @@ def regions(image: Image, stack: StackConfig) -> tuple[str, ...]:
     if registry is None or stack.registries is None:
         return ()
     named = stack.registries.regions if registry.regions is None else registry.regions
-    builds = getattr(stack, "builds", None)
-    first = builds.region if builds is not None else ""
+    first = stack.builds.region if stack.builds is not None else ""
     return tuple(sorted(set(named), key=lambda region: (region != first, region)))

@@ -1,0 +1,159 @@
+"""Rules between `images/images.yaml` and the stacks that it names. Each yields every Problem it finds.
+
+Owns places, retention, who builds and who uses. Does not own rules of the file by itself (rules).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from infra.model.catalogue import nearest_names
+from infra.model.errors import Problem
+from infra.model.images.places import places
+from infra.model.images.rules import Judged, Rule
+from infra.model.images.spec import Builder, Image
+from infra.model.names import IN_USE_PREFIX
+from infra.model.refusals import shown
+from infra.model.schema import Cleanup, Repository, StackConfig
+
+ROLES = ("broker", "controller")
+"""The stack's own identities that run an image of ours; the builder runs what it builds with, which is pinned."""
+
+
+def broken(judged: Judged) -> list[Problem]:
+    """Every problem of every rule."""
+    return list(chain.from_iterable(rule(judged) for rule in _RULES))
+
+
+def _registries(judged: Judged) -> Iterator[Problem]:
+    for index, image in judged.images:
+        registry = image.push.artifact_registry
+        if registry is None:
+            continue
+        at = ("push", "artifact_registry")
+        stack = judged.around.stacks.get(registry.stack)
+        if stack is None:
+            yield _unknown_stack(registry.stack, judged.at(index, *at, "stack"), judged.around.stacks)
+        elif stack.registries is None:
+            having = [name for name, each in judged.around.stacks.items() if each.registries is not None]
+            rule, fix = f"stack {stack.stack} has no registries", f"one of {', '.join(sorted(having))}"
+            yield Problem(
+                judged.at(index, *at, "stack"), shown(registry.stack), rule, fix if having else "a stack's own"
+            )
+        else:
+            for number, region in enumerate(registry.regions or ()):
+                if region not in stack.registries.regions:
+                    rule = f"stack {stack.stack} has no repository in {region}"
+                    fix = f"one of {', '.join(stack.registries.regions)}"
+                    yield Problem(judged.at(index, *at, "regions", number), shown(region), rule, fix)
+                elif region in (registry.regions or ())[:number]:
+                    where = judged.at(index, *at, "regions", number)
+                    yield Problem(where, shown(region), "a region stands once", "remove one of the two")
+            if registry.regions == ():
+                where = judged.at(index, *at, "regions")
+                yield Problem(
+                    where, "[]", "an image goes somewhere", "regions of the stack, or no line for all of them"
+                )
+            repository = _repository(image, stack)
+            if repository is None:
+                names = [each.name for each in stack.registries.repositories]
+                rule, fix = f"a repository of stack {stack.stack}", f"one of {', '.join(names)}"
+                yield Problem(judged.at(index, *at, "repository"), shown(registry.repository), rule, fix)
+            else:
+                yield from _cleanup(judged, index, image, repository)
+            if image.builder is Builder.CLOUDBUILD:
+                yield from _built_there(judged, index, image, stack)
+
+
+def _built_there(judged: Judged, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
+    """The stack whose registries an image goes to builds it, from repositories that it is connected to."""
+    if stack.builds is None:
+        rule = f"what Cloud Build builds, a stack builds; stack {stack.stack} has no tidepool:builds"
+        yield Problem(
+            judged.at(index, "builder"), image.builder, rule, "tidepool:builds in the stack, or builder: github"
+        )
+        return
+    connected = {connection.repository.lower() for connection in stack.builds.connections}
+    for repository in dict.fromkeys((image.context.repository, judged.recipes or image.context.repository)):
+        if repository.lower() not in connected:
+            rule = f"stack {stack.stack} has a connection to each repository that a build reads"
+            fix = f"- repository: {repository} below tidepool:builds connections in the stack"
+            yield Problem(judged.at(index, "context", "repository"), shown(repository), rule, fix)
+
+
+def _repository(image: Image, stack: StackConfig) -> Repository | None:
+    registry = image.push.artifact_registry
+    repositories = stack.registries.repositories if stack.registries is not None else ()
+    return next((each for each in repositories if registry is not None and each.name == registry.repository), None)
+
+
+def _cleanup(judged: Judged, index: int, image: Image, repository: Repository) -> Iterator[Problem]:
+    """What the repository forgets is said in the stack, and what the image says of it must be that."""
+    cleanup = repository.cleanup or Cleanup.model_construct(delete_older_than="never", keep_newest=None)
+    for key in ("delete_older_than", "keep_newest"):
+        said, done = getattr(image.retention, key), getattr(cleanup, key)
+        if said != done:
+            rule = f"the repository {repository.name} has {key}: {done if done is not None else 'nothing'}"
+            yield Problem(judged.at(index, "retention", key), shown(said), rule, "the same in both files")
+    kept = tuple(cleanup.keep_tag_prefixes)
+    if (image.used_by.pools or image.used_by.roles) and IN_USE_PREFIX not in kept and repository.cleanup is not None:
+        rule = f"what runs is kept by its tag; the repository {repository.name} keeps no {IN_USE_PREFIX}"
+        yield Problem(judged.at(index, "used_by"), "", rule, f"keep_tag_prefixes: [{IN_USE_PREFIX}] in the stack")
+    for number, tag in enumerate(image.tags):
+        if any(tag.startswith(prefix) for prefix in kept):
+            rule = f"tags that start with {', '.join(kept)} keep a digest for ever; promotion alone gives them"
+            yield Problem(judged.at(index, "tags", number), shown(tag), rule, "another tag")
+
+
+def _one_writer(judged: Judged) -> Iterator[Problem]:
+    owner: dict[str, str] = {}
+    for index, image in judged.images:
+        if not _can_be_placed(image, judged.around.stacks):
+            continue
+        for place in places(image, judged.around.stacks):
+            if owner.setdefault(place, image.name) != image.name:
+                rule = f"a place has one image; {owner[place]} goes there already"
+                yield Problem(judged.at(index, "push"), place, rule, "another place for one of the two")
+
+
+def _can_be_placed(image: Image, stacks: Iterable[str]) -> bool:
+    registry = image.push.artifact_registry
+    return registry is None or registry.stack in stacks
+
+
+def _users(judged: Judged) -> Iterator[Problem]:
+    parents = {parent for _, image in judged.images for parent in image.parents}
+    for index, image in judged.images:
+        used = image.used_by
+        if not (used.pools or used.roles or used.workflows or image.name in parents):
+            rule = "what is built is used: by a pool, a role, a workflow or an image built from it"
+            yield Problem(judged.at(index, "used_by"), "", rule, "who runs it, or remove the image")
+        if used.stack is None and (used.pools or used.roles):
+            where = judged.at(index, "used_by")
+            yield Problem(where, "", "pools and roles are a stack's", "stack: NAME beside them")
+        elif used.stack is not None:
+            yield from _users_of_stack(judged, index, image, used.stack)
+
+
+def _users_of_stack(judged: Judged, index: int, image: Image, name: str) -> Iterator[Problem]:
+    stack = judged.around.stacks.get(name)
+    if stack is None:
+        yield _unknown_stack(name, judged.at(index, "used_by", "stack"), judged.around.stacks)
+        return
+    known = {"pools": tuple(pool.name for pool in stack.pools), "roles": ROLES}
+    for key, names in known.items():
+        for number, user in enumerate(getattr(image.used_by, key)):
+            if user not in names:
+                fix = f"one of {', '.join(nearest_names(user, names) or names)}" if names else "another stack"
+                rule = f"a pool of stack {name}" if key == "pools" else "a role that runs an image"
+                yield Problem(judged.at(index, "used_by", key, number), shown(user), rule, fix)
+
+
+def _unknown_stack(name: str, where: str, stacks: Iterable[str]) -> Problem:
+    known = tuple(sorted(stacks))
+    fix = f"one of {', '.join(nearest_names(name, known) or known)}" if known else f"a file stacks/Pulumi.{name}.yaml"
+    return Problem(where, shown(name), "a stack that has a file", fix)
+
+
+_RULES: tuple[Rule, ...] = (_registries, _one_writer, _users)

@@ -1,0 +1,55 @@
+"""The committed declaration of the lab's images, as the issue of the day-to-day work knows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.model.images.load import load_images
+from infra.model.images.places import places
+from infra.model.images.spec import Builder, ImageSpec
+from infra.model.stack import load_stack, stack_names
+from tests.model.given import ROOT
+
+STACKS = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
+
+
+@pytest.fixture(scope="module")
+def spec() -> ImageSpec:
+    return load_images(ROOT, STACKS)
+
+
+def test_the_six_images_are_built_after_their_parents(spec: ImageSpec) -> None:
+    order = [image.name for image in spec.order()]
+    assert order == ["cluster", "controller", "levanter-base", "levanter-cluster", "levanter-incremental", "tpu-ci"]
+    assert [image.name for image in spec.family("levanter-base")] == order[2:5]
+
+
+def test_every_image_has_one_writer(spec: ImageSpec) -> None:
+    hosts = {image.name: {place.partition("/")[0] for place in places(image, STACKS)} for image in spec.images}
+    for image in spec.images:
+        if image.builder is Builder.GITHUB:
+            assert hosts[image.name] == {"ghcr.io"}
+        else:
+            assert all(host.endswith("-docker.pkg.dev") for host in hosts[image.name])
+            assert len(hosts[image.name]) == 6
+
+
+def test_the_first_place_is_where_builds_run(spec: ImageSpec) -> None:
+    builds = STACKS["ci"].builds
+    assert builds is not None
+    for image in spec.images:
+        if image.builder is Builder.CLOUDBUILD:
+            assert places(image, STACKS)[0].startswith(f"{builds.region}-docker.pkg.dev/")
+
+
+def test_every_pool_runs_an_image_of_the_file_or_none_is_named_for_it(spec: ImageSpec) -> None:
+    ci = {pool for image in spec.images if image.used_by.stack == "ci" for pool in image.used_by.pools}
+    assert ci == {pool.name for pool in STACKS["ci"].pools}, "every runner pool of ci has its test image"
+
+
+def test_the_header_explains_every_key(spec: ImageSpec) -> None:
+    text = (ROOT / "images/images.yaml").read_text()
+    head = text[: text.index("\nversion:")]
+    image = type(spec.images[0])
+    for key in (*ImageSpec.model_fields, *image.model_fields):
+        assert f" {key} " in head, key

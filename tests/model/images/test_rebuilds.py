@@ -1,0 +1,299 @@
+"""What a change of files rebuilds, in build order, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model.images.load import load_images
+from infra.model.images.pins import Pins, load_pins
+from infra.model.images.rebuilds import Before, Change, Rebuild, included, rebuilds, trigger_files
+from infra.model.images.spec import Builder, Image, ImageSpec, UsedBy, When
+from infra.model.schema import StackConfig
+from infra.model.stack import load_stack, stack_names
+from tests.model.given import ROOT
+
+MARIN, TIDEPOOL = "marin-community/marin", "marin-community/tidepool"
+FAMILY = ["levanter-base", "levanter-cluster", "levanter-incremental"]
+ALL = ["cluster", "controller", *FAMILY, "tpu-ci"]
+MONOREPO = ["cluster", *FAMILY, "tpu-ci"]
+
+
+@cache
+def lab() -> tuple[ImageSpec, Mapping[str, StackConfig], Pins]:
+    """The committed declaration, its stacks and its pins."""
+    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
+    return load_images(ROOT, stacks), stacks, load_pins(ROOT)
+
+
+def after(*changes: str, before: Before | None = None) -> tuple[Rebuild, ...]:
+    """What changes such as `uv.lock` of the monorepo and `tidepool:README.md` of this project rebuild."""
+    spec, stacks, _ = lab()
+    return rebuilds(spec, [_change(text) for text in changes], stacks, before)
+
+
+def names(*changes: str, before: Before | None = None) -> list[str]:
+    return [rebuild.image for rebuild in after(*changes, before=before)]
+
+
+def _change(text: str) -> Change:
+    return Change(TIDEPOOL, text.removeprefix("tidepool:")) if text.startswith("tidepool:") else Change(MARIN, text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "images"),
+    [
+        # The monorepo.
+        (["uv.lock"], MONOREPO),
+        (["pyproject.toml"], MONOREPO),
+        (["lib/levanter/pyproject.toml"], MONOREPO),
+        (["lib/levanter/src/levanter/main/train_lm.py"], ["levanter-incremental"]),
+        (["lib/marin/README.md"], ["levanter-incremental"]),
+        (["lib/levanter/tests/.hidden/test_x.py"], ["levanter-incremental"]),
+        (["README.md"], []),
+        (["docs/uv.lock"], []),
+        (["experiments/pyproject.toml"], []),
+        (["lib/levanter/docs/pyproject.toml"], ["levanter-incremental"]),
+        (["images/tpu-ci/Dockerfile"], []),  # a file of that name in the other repository
+        # This project: one image's folder.
+        (["tidepool:images/tpu-ci/Dockerfile"], ["tpu-ci"]),
+        (["tidepool:images/tpu-ci/smoke.sh"], ["tpu-ci"]),
+        (["tidepool:images/tpu-ci/Dockerfile.dockerignore"], ["tpu-ci"]),
+        (["tidepool:images/tpu-ci/README.md"], []),
+        (["tidepool:images/levanter-base/Dockerfile"], FAMILY),
+        (["tidepool:images/levanter-cluster/smoke.sh"], ["levanter-cluster"]),
+        (
+            ["tidepool:images/levanter-cluster/Dockerfile", "tidepool:images/cluster/Dockerfile"],
+            ["cluster", "levanter-cluster"],
+        ),
+        (["tidepool:images/levanter-base/smoke.sh", "tidepool:images/levanter-cluster/smoke.sh"], FAMILY),
+        (["tidepool:images/tpu-ci-old/Dockerfile"], []),
+        # This project: what images share, and what none reads.
+        (["tidepool:images/steps/build.sh"], ALL),
+        (["tidepool:images/steps/deep/lib.sh"], ALL),
+        (["tidepool:images/images.yaml"], ALL),
+        (["tidepool:images/bases.yaml"], ALL),
+        (["tidepool:images/listings/marin-community.marin.txt"], []),
+        (["tidepool:infra/model/plan.py"], ["controller"]),
+        (["tidepool:stacks/Pulumi.ci.yaml"], ["controller"]),
+        (["tidepool:requirements.lock"], ["controller"]),
+        (["tidepool:requirements-dev.lock"], []),
+        (["tidepool:docs/images.md"], []),
+        (["tidepool:README.md"], []),
+        (["tidepool:tests/conftest.py"], []),
+        (["tidepool:uv.lock"], []),
+        # Both.
+        (["uv.lock", "tidepool:infra/program.py"], ALL),
+        (["uv.lock", "uv.lock", "README.md"], MONOREPO),
+        ([], []),
+    ],
+)
+def test_a_change_rebuilds_what_reads_it(changes: list[str], images: list[str]) -> None:
+    assert names(*changes) == images
+
+
+@pytest.mark.parametrize(
+    ("changes", "image", "reason"),
+    [
+        (["uv.lock"], "tpu-ci", "uv.lock is what tpu-ci is built from"),
+        (
+            ["lib/a/pyproject.toml"],
+            "tpu-ci",
+            "lib/a/pyproject.toml matches lib/*/pyproject.toml, what tpu-ci is built from",
+        ),
+        (
+            ["tidepool:images/levanter-base/smoke.sh"],
+            "levanter-cluster",
+            "levanter-cluster is built from levanter-base",
+        ),
+        (
+            ["tidepool:images/steps/push.sh"],
+            "tpu-ci",
+            "images/steps/push.sh matches images/steps/**, what all images share",
+        ),
+        (["tidepool:images/bases.yaml"], "controller", "images/bases.yaml pins python of controller"),
+        (["tidepool:images/images.yaml"], "cluster", "images/images.yaml says how cluster is built"),
+        (
+            ["uv.lock", "pyproject.toml", "lib/a/pyproject.toml"],
+            "levanter-base",
+            "lib/a/pyproject.toml matches lib/*/pyproject.toml, what levanter-base is built from (and 2 more files)",
+        ),
+        (["uv.lock", "pyproject.toml"], "cluster", "pyproject.toml is what cluster is built from (and 1 more file)"),
+    ],
+)
+def test_the_reason_names_the_file_the_filter_and_the_image(changes: list[str], image: str, reason: str) -> None:
+    assert {rebuild.image: rebuild.reason for rebuild in after(*changes)}[image] == reason
+
+
+def test_a_rebuild_says_who_builds_it_and_where_it_goes() -> None:
+    found = {rebuild.image: rebuild for rebuild in after("uv.lock")}
+    assert found["tpu-ci"].builder is Builder.CLOUDBUILD
+    regions = [
+        target.partition("-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci")[0] for target in found["tpu-ci"].targets
+    ]
+    assert sorted(regions) == ["europe-west4", "us-central1", "us-central2", "us-east1", "us-east5", "us-west4"]
+    assert found["levanter-base"].builder is Builder.GITHUB
+    assert found["levanter-base"].targets == ("ghcr.io/marin-community/levanter-base",)
+
+
+def test_names_of_repositories_differ_in_case_for_nobody() -> None:
+    spec, stacks, _ = lab()
+    assert rebuilds(spec, [Change("Marin-Community/Marin", "uv.lock")], stacks)
+
+
+# With both versions of a table, only what uses an edited entry counts.
+
+
+def _pins(pins: Pins, **digests: str) -> Pins:
+    bases = {name: pins.bases[name].model_copy(update={"digest": digest}) for name, digest in digests.items()}
+    return pins.model_copy(update={"bases": {**pins.bases, **bases}})
+
+
+def test_another_digest_of_a_base_rebuilds_what_has_that_base_alone() -> None:
+    _, _, pins = lab()
+    newer = _pins(pins, python=f"sha256:{'1' * 64}")
+    found = after("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer))
+    assert [rebuild.image for rebuild in found] == ALL
+    assert found[0].reason == "images/bases.yaml pins another python for cluster"
+    assert found[3].reason == "levanter-cluster is built from levanter-base"
+
+
+def test_another_checksum_of_a_download_rebuilds_what_takes_it_alone() -> None:
+    _, _, pins = lab()
+    node = pins.downloads["node"].model_copy(update={"sha256": "1" * 64})
+    newer = pins.model_copy(update={"downloads": {**pins.downloads, "node": node}})
+    assert names("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer)) == ["tpu-ci"]
+
+
+def test_a_pin_that_only_builds_use_rebuilds_nothing() -> None:
+    _, _, pins = lab()
+    newer = _pins(pins, buildkit=f"sha256:{'1' * 64}")
+    assert names("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer)) == []
+
+
+def test_a_comment_in_a_table_rebuilds_nothing() -> None:
+    spec, _, pins = lab()
+    before = Before(spec=spec, pins=pins, pins_now=pins)
+    assert names("tidepool:images/bases.yaml", "tidepool:images/images.yaml", before=before) == []
+
+
+def _with(spec: ImageSpec, name: str, /, **edits: object) -> ImageSpec:
+    images = tuple(image.model_copy(update=edits) if image.name == name else image for image in spec.images)
+    return spec.model_copy(update={"images": images})
+
+
+@pytest.mark.parametrize(
+    ("edit", "images", "said"),
+    [
+        ({"platforms": ("linux/arm64",)}, FAMILY, "another platforms for levanter-base"),
+        ({"downloads": ()}, FAMILY, "another downloads"),
+        ({"name": "older"}, FAMILY, "declares levanter-base anew"),
+        ({"tags": ("other",)}, [], ""),
+        ({"when": When(after="Tests")}, [], ""),
+        ({"used_by": UsedBy(workflows=("Nightly",))}, [], ""),
+    ],
+)
+def test_an_edited_entry_rebuilds_its_image_where_its_bytes_or_places_follow_from_it(
+    edit: dict[str, object], images: list[str], said: str
+) -> None:
+    spec, _, _ = lab()
+    found = after("tidepool:images/images.yaml", before=Before(spec=_with(spec, "levanter-base", **edit)))
+    assert [rebuild.image for rebuild in found] == images
+    assert not found or said in found[0].reason
+
+
+def test_another_folder_for_uv_rebuilds_every_image() -> None:
+    spec, _, _ = lab()
+    earlier = spec.model_copy(update={"paths": spec.paths.model_copy(update={"uv_cache": "/var/cache/uv"})})
+    assert names("tidepool:images/images.yaml", before=Before(spec=earlier)) == ALL
+
+
+# Triggers
+
+
+def test_a_trigger_includes_what_the_plan_names() -> None:
+    spec, _, _ = lab()
+    assert included(spec, spec.image("tpu-ci"), MARIN) == ("lib/*/pyproject.toml", "pyproject.toml", "uv.lock")
+    assert included(spec, spec.image("tpu-ci"), TIDEPOOL) == (
+        "images/bases.yaml",
+        "images/images.yaml",
+        "images/steps/**",
+        "images/tpu-ci/**",
+    )
+    assert included(spec, spec.image("tpu-ci"), "lab/other") == ()
+
+
+def test_a_childs_trigger_leaves_to_its_parent_what_the_parents_build_makes() -> None:
+    spec, _, _ = lab()
+    cluster, incremental = spec.image("levanter-cluster"), spec.image("levanter-incremental")
+    assert trigger_files(spec, cluster, TIDEPOOL) == ("images/levanter-cluster/**",)
+    assert trigger_files(spec, cluster, MARIN) == ()
+    assert "images/steps/**" in trigger_files(spec, incremental, TIDEPOOL), "it follows another event than its parent"
+
+
+# Any declaration, any change
+
+
+@st.composite
+def declarations(draw: st.DrawFn) -> ImageSpec:
+    """Up to eight images, each with parents among those before it and one or two filters of a small alphabet."""
+    template = lab()[0].image("levanter-base")
+    images: list[Image] = []
+    for number in range(draw(st.integers(1, 8))):
+        parents = draw(st.lists(st.sampled_from([each.name for each in images]), unique=True)) if images else []
+        paths = draw(st.lists(st.sampled_from(["a", "b/*", "b/**", "**/c"]), min_size=1, unique=True))
+        name = f"i{draw(st.integers(0, 9))}-{number}"
+        images.append(
+            template.model_copy(
+                update={
+                    "name": name,
+                    "folder": f"images/{name}",
+                    "parents": tuple(parents),
+                    "context": template.context.model_copy(update={"paths": tuple(paths)}),
+                }
+            )
+        )
+    return lab()[0].model_copy(update={"images": tuple(draw(st.permutations(images)))})
+
+
+PATHS = st.sampled_from(
+    ["a", "b/x", "b/x/c", "c", "d", "images/steps/x.sh", "images/i0-0/smoke.sh", "images/bases.yaml"]
+)
+CHANGES = st.lists(st.builds(Change, st.sampled_from([MARIN, TIDEPOOL]), PATHS))
+
+
+@settings(deadline=None)
+@given(declarations(), CHANGES)
+def test_every_rebuild_comes_once_after_its_parents_and_brings_its_descendants(
+    spec: ImageSpec, changes: list[Change]
+) -> None:
+    built = [rebuild.image for rebuild in rebuilds(spec, changes, {})]
+    assert len(built) == len(set(built))
+    for position, name in enumerate(built):
+        assert not set(built[position:]) & set(spec.image(name).parents), "a parent is built before its child"
+        assert {image.name for image in spec.family(name)} <= set(built), "what is built from it is built again"
+
+
+@settings(deadline=None)
+@given(declarations(), CHANGES, CHANGES)
+def test_more_changes_rebuild_more_and_their_order_means_nothing(
+    spec: ImageSpec, some: list[Change], others: list[Change]
+) -> None:
+    both = rebuilds(spec, [*some, *others], {})
+    assert both == rebuilds(spec, [*others, *some], {})
+    assert {each.image for each in rebuilds(spec, some, {})} <= {each.image for each in both}
+
+
+@settings(deadline=None)
+@given(declarations())
+def test_an_order_has_every_image_once_after_its_parents(spec: ImageSpec) -> None:
+    order = [image.name for image in spec.order()]
+    assert sorted(order) == sorted(image.name for image in spec.images)
+    for image in spec.images:
+        assert all(order.index(parent) < order.index(image.name) for parent in image.parents)
+        family = {each.name for each in spec.family(image.name)}
+        assert all(image.name in {each.name for each in spec.ancestors(name)} for name in family - {image.name})
