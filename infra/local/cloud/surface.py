@@ -6,6 +6,7 @@ Owns its paths and the shapes of their JSON. The Python client of it is `control
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +19,13 @@ from infra.local.cloud.faults import Rule
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import tpu_edit, tpu_fate
+from infra.local.cloud.services import artifact_shelf, tpu_edit, tpu_fate
 from infra.local.cloud.services.tpu_node import KIND, Node, each
 from infra.local.cloud.wire import Reply, Request, refused, sent
 
 _SERVICE = "_tidepool"
 _LOG_LINES = 200
+_ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):\d{1,5}")
 # A time that no calendar has would be kept, and every later request would fail by it.
 _LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
@@ -62,6 +64,9 @@ class Surface:
             ("DELETE", "nodes"): self._remove_node,
             ("POST", "preempt"): self._preempt,
             ("POST", "maintain"): self._maintain,
+            ("GET", "registry"): self._registry,
+            ("POST", "registry"): self._tell_registry,
+            ("DELETE", "registry"): self._forget_registry,
             ("POST", "reset"): self._reset,
         }
 
@@ -121,6 +126,9 @@ class Surface:
     def _nodes(self, _: _Ask) -> JsonObject:
         return {"nodes": [node.public for node in each(self._cloud)]}
 
+    def _registry(self, _: _Ask) -> JsonObject:
+        return artifact_shelf.told(self._cloud)
+
     # Doing
 
     def _advance(self, ask: _Ask) -> JsonObject:
@@ -174,6 +182,17 @@ class Surface:
     def _remove_node(self, ask: _Ask) -> JsonObject:
         tpu_edit.remove(self._cloud, self._named(ask.rest))
         return {}
+
+    def _tell_registry(self, ask: _Ask) -> JsonObject:
+        address, log = ask.body.get("address"), ask.body.get("log")
+        if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+            raise invalid(f"address is HOST:PORT on loopback, not {address!r}.", field="address")
+        artifact_shelf.tell(self._cloud, address=address, log=log if isinstance(log, str) else None)
+        return self._registry(ask)
+
+    def _forget_registry(self, ask: _Ask) -> JsonObject:
+        artifact_shelf.tell(self._cloud, address=None, log=None)
+        return self._registry(ask)
 
     def _reset(self, _: _Ask) -> JsonObject:
         self._cloud.store.clear()

@@ -1,6 +1,7 @@
 """What each Google API does here, one module a service; importing this package registers all of them."""
 
 from infra.local.cloud.services import (
+    artifact_images,
     artifact_registry,
     cloud_scheduler,
     cloudbuild_builds,
@@ -26,6 +27,7 @@ from infra.local.cloud.services import (
 )
 
 __all__ = [
+    "artifact_images",
     "artifact_registry",
     "cloud_scheduler",
     "cloudbuild_builds",

@@ -1,7 +1,8 @@
-"""Artifact Registry: locations, repositories with clean-up policies, and their IAM policies. It holds no images.
+"""Artifact Registry: locations, repositories with clean-up policies, and their IAM policies.
 
 Owns the rules that the service applies to a repository: format and mode never change, a clean-up policy has one of
-condition and mostRecentVersions, a remote repository has an upstream. Pushing and pulling images is not served.
+condition and mostRecentVersions, a remote repository has an upstream. Leaves what lies in a repository to
+`artifact_images`; clean-up policies are kept, and nothing here acts on them.
 Sources: cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories and
 .../docs/repositories/cleanup-policy, read 2026-11.
 """
@@ -31,7 +32,7 @@ _MODES_WITH_CONFIG = {
 # Realistic durations, in seconds.
 _CREATE_SECONDS = 8.0
 _DELETE_SECONDS = 5.0
-_METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
+METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
 
 
 @handles("artifactregistry.projects.locations.repositories.create")
@@ -54,14 +55,14 @@ def create_repository(call: Call) -> JsonObject:
     return cloud.operations.lro(
         f"projects/{project}/locations/{location}",
         seconds=_CREATE_SECONDS,
-        metadata=_METADATA,
+        metadata=METADATA,
         response={"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.Repository", **_shown(made)},
     )
 
 
 @handles("artifactregistry.projects.locations.repositories.get")
 def get_repository(call: Call) -> JsonObject:
-    return _shown(_found(call))
+    return _shown(found(call))
 
 
 @handles("artifactregistry.projects.locations.repositories.list")
@@ -73,7 +74,7 @@ def list_repositories(call: Call) -> JsonObject:
 
 @handles("artifactregistry.projects.locations.repositories.patch")
 def patch_repository(call: Call) -> JsonObject:
-    held = _found(call)
+    held = found(call)
     body = _checked(bodies.masked(held.body, call.body, call.params.get("updateMask"), mutable=_MUTABLE))
     if body.get("remoteRepositoryConfig", {}).keys() and _upstream(body) != _upstream(held.body):
         raise invalid("The upstream of a remote repository cannot be changed.", field="remoteRepositoryConfig")
@@ -82,16 +83,10 @@ def patch_repository(call: Call) -> JsonObject:
 
 @handles("artifactregistry.projects.locations.repositories.delete")
 def delete_repository(call: Call) -> JsonObject:
-    held = _found(call)
+    held = found(call)
     call.cloud.store.delete(_KIND, held.name)
     policies.forget(call.cloud, held.name)
-    return call.cloud.operations.lro(_parent(call), seconds=_DELETE_SECONDS, metadata=_METADATA)
-
-
-@handles("artifactregistry.projects.locations.repositories.dockerImages.list")
-def list_images(call: Call) -> JsonObject:
-    _found(call)
-    return {}
+    return call.cloud.operations.lro(_parent(call), seconds=_DELETE_SECONDS, metadata=METADATA)
 
 
 @handles("artifactregistry.projects.locations.get")
@@ -113,7 +108,7 @@ def list_locations(call: Call) -> Answer:
 
 policies.serve(
     "artifactregistry.projects.locations.repositories",
-    lambda call: (_found(call).name, call.cloud.project(call.ids["projectsId"]).id),
+    lambda call: (found(call).name, call.cloud.project(call.ids["projectsId"]).id),
 )
 
 
@@ -121,17 +116,23 @@ def _parent(call: Call) -> str:
     return f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/{call.ids['locationsId']}"
 
 
-def _found(call: Call) -> Resource:
+def found(call: Call) -> Resource:
+    """The repository that a call names. Raises 404."""
     return call.cloud.store.get(_KIND, f"{_parent(call)}/repositories/{call.ids['repositoriesId']}")
 
 
-def _shown(held: Resource) -> JsonObject:
+def place(held: Resource) -> str:
+    """Where clients of the repository find what is in it: `us-central1-docker.pkg.dev/P/R`."""
     _, project, _, location, _, identity = held.name.split("/")
+    return f"{location}-{held.body['format'].lower()}.pkg.dev/{project}/{identity}"
+
+
+def _shown(held: Resource) -> JsonObject:
     return {
         "name": held.name,
         "createTime": timestamp(held.created),
         "updateTime": timestamp(held.updated),
-        "registryUri": f"{location}-{held.body['format'].lower()}.pkg.dev/{project}/{identity}",
+        "registryUri": place(held),
         "satisfiesPzi": True,
         **held.body,
     }

@@ -1,0 +1,256 @@
+"""Artifact Registry: packages, versions, tags and Docker images of a repository.
+
+Owns their names and what may be deleted: a version with tags goes only by `force`, one that an index consists of does
+not go, and a tag of a repository with immutable tags stays as it is. What there is, is `artifact_shelf`'s to say.
+Source: https://cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories.packages,
+read 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, unquote
+
+from infra.local.cloud.clock import timestamp
+from infra.local.cloud.errors import ApiError, already_exists, failed_precondition, invalid, not_found
+from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.services import artifact_registry as repositories
+from infra.local.cloud.services import bodies
+from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
+from infra.local.cloud.store import opened, page_size, sealed
+
+_BASE = "artifactregistry.projects.locations.repositories"
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_BY_VERSION = re.compile(r'\s*version\s*=\s*"([^"]+)"\s*')
+_DELETE_SECONDS = 2.0
+
+
+@handles(f"{_BASE}.dockerImages.list")
+def list_images(call: Call) -> JsonObject:
+    found = [docker_image(version, _repository(call)) for version in _all(call)]
+    return _page(call, "dockerImages", found)
+
+
+@handles(f"{_BASE}.dockerImages.get")
+def get_image(call: Call) -> JsonObject:
+    image, _, digest = unquote(call.ids["dockerImagesId"]).partition("@")
+    return docker_image(_version(call, image, digest), _repository(call))
+
+
+@handles(f"{_BASE}.packages.list")
+def list_packages(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
+    shelf = _shelf(call)
+    return _page(call, "packages", [_package(call, image, shelf.versions(image)) for image in shelf.images()])
+
+
+@handles(f"{_BASE}.packages.get")
+def get_package(call: Call) -> JsonObject:
+    return _package(call, _image(call), _versions(call))
+
+
+@handles(f"{_BASE}.packages.delete")
+def delete_package(call: Call) -> JsonObject:
+    shelf = _shelf(call)
+    for version in _versions(call):
+        shelf.delete(version)
+    return _operation(call)
+
+
+@handles(f"{_BASE}.packages.versions.list")
+def list_versions(call: Call) -> JsonObject:
+    bodies.refuse_filter(call)
+    return _page(call, "versions", [_shown(call, version) for version in _versions(call)])
+
+
+@handles(f"{_BASE}.packages.versions.get")
+def get_version(call: Call) -> JsonObject:
+    return _shown(call, _version(call, _image(call), call.ids["versionsId"]))
+
+
+@handles(f"{_BASE}.packages.versions.delete")
+def delete_version(call: Call) -> JsonObject:
+    version = _version(call, _image(call), call.ids["versionsId"])
+    if version.tags and not call.params.get("force"):
+        raise failed_precondition(f"Version '{version.digest}' has tags ({', '.join(version.tags)}); use force.")
+    _delete(call, version)
+    return _operation(call)
+
+
+@handles(f"{_BASE}.packages.versions.batchDelete")
+def delete_versions(call: Call) -> JsonObject:
+    found = [_version(call, _image(call), name.rpartition("/")[2]) for name in call.body.get("names", [])]
+    for version in found:
+        if version.tags:
+            raise failed_precondition(f"Version '{version.digest}' has tags ({', '.join(version.tags)}).")
+    if not call.body.get("validateOnly"):
+        for version in found:
+            _delete(call, version)
+    return _operation(call)
+
+
+@handles(f"{_BASE}.packages.tags.list")
+def list_tags(call: Call) -> JsonObject:
+    """Filtered by `version="NAME"` alone, the name as the API gives it."""
+    wanted = call.params.get("filter")
+    asked = _BY_VERSION.fullmatch(wanted) if wanted else None
+    if wanted and asked is None:
+        raise ApiError(501, f"The local cloud lists tags by version=\"NAME\" and not by '{wanted}'.")
+    shown = [_shown_tag(call, tag, digest) for tag, digest in _tags(call)]
+    return _page(call, "tags", [tag for tag in shown if asked is None or tag["version"] == asked[1]])
+
+
+@handles(f"{_BASE}.packages.tags.get")
+def get_tag(call: Call) -> JsonObject:
+    return _shown_tag(call, call.ids["tagsId"], _tagged(call))
+
+
+@handles(f"{_BASE}.packages.tags.create")
+def create_tag(call: Call) -> JsonObject:
+    tag = call.params.get("tagId") or call.body.get("name", "").rpartition("/")[2]
+    if not _TAG.fullmatch(tag):
+        raise invalid(f"Invalid tag '{tag}'.", field="tag_id")
+    if tag in dict(_tags(call)):
+        raise already_exists(_tag_name(call, tag))
+    return _put(call, tag)
+
+
+@handles(f"{_BASE}.packages.tags.patch")
+def patch_tag(call: Call) -> JsonObject:
+    current = _tagged(call)
+    if _wanted(call) != current:
+        _check_movable(call)
+    return _put(call, call.ids["tagsId"])
+
+
+@handles(f"{_BASE}.packages.tags.delete")
+def delete_tag(call: Call) -> JsonObject:
+    _tagged(call)
+    _check_movable(call)
+    _shelf(call).untag(_image(call), call.ids["tagsId"])
+    return {}
+
+
+def _shelf(call: Call) -> Shelf:
+    """Raises 404 for a repository that does not exist. One of another format than Docker has no images."""
+    return Shelf(call.cloud, repositories.place(repositories.found(call)))
+
+
+def _repository(call: Call) -> str:
+    return repositories.found(call).name
+
+
+def _image(call: Call) -> str:
+    return unquote(call.ids["packagesId"])
+
+
+def _package_name(call: Call, image: str) -> str:
+    return f"{_repository(call)}/packages/{quote(image, safe='')}"
+
+
+def _all(call: Call) -> Iterator[Version]:
+    shelf = _shelf(call)
+    for image in shelf.images():
+        yield from shelf.versions(image)
+
+
+def _versions(call: Call) -> list[Version]:
+    """Raises 404 for a package without any."""
+    found = _shelf(call).versions(_image(call))
+    if not found:
+        raise not_found(_package_name(call, _image(call)))
+    return found
+
+
+def _version(call: Call, image: str, digest: str) -> Version:
+    version = _shelf(call).version(image, digest)
+    if version is None:
+        raise not_found(f"{_package_name(call, image)}/versions/{digest}")
+    return version
+
+
+def _delete(call: Call, version: Version) -> None:
+    shelf = _shelf(call)
+    if parents := indexes_of(version, shelf.versions(unquote(version.image))):
+        raise failed_precondition(f"Version '{version.digest}' is part of {', '.join(parents)}.")
+    shelf.delete(version)
+
+
+def _tags(call: Call) -> Iterator[tuple[str, str]]:
+    for version in _shelf(call).versions(_image(call)):
+        for tag in version.tags:
+            yield tag, version.digest
+
+
+def _tagged(call: Call) -> str:
+    """The digest that the tag of a call stands for. Raises 404."""
+    tag = call.ids["tagsId"]
+    digest = dict(_tags(call)).get(tag)
+    if digest is None:
+        raise not_found(_tag_name(call, tag))
+    return digest
+
+
+def _wanted(call: Call) -> str:
+    return call.body.get("version", "").rpartition("/")[2]
+
+
+def _put(call: Call, tag: str) -> JsonObject:
+    version = _version(call, _image(call), _wanted(call))
+    _shelf(call).tag(version, tag)
+    return _shown_tag(call, tag, version.digest)
+
+
+def _check_movable(call: Call) -> None:
+    if repositories.found(call).body.get("dockerConfig", {}).get("immutableTags"):
+        raise failed_precondition(f"The tags of '{_repository(call)}' are immutable.")
+
+
+def _tag_name(call: Call, tag: str) -> str:
+    return f"{_package_name(call, _image(call))}/tags/{tag}"
+
+
+def _shown_tag(call: Call, tag: str, digest: str) -> JsonObject:
+    return {"name": _tag_name(call, tag), "version": f"{_package_name(call, _image(call))}/versions/{digest}"}
+
+
+def _package(call: Call, image: str, versions: list[Version]) -> JsonObject:
+    came = [version.came for version in versions]
+    return {
+        "name": _package_name(call, image),
+        "createTime": timestamp(min(came)),
+        "updateTime": timestamp(max(came)),
+    }
+
+
+def _shown(call: Call, version: Version) -> JsonObject:
+    """Its tags are shown in the FULL view alone."""
+    name = f"{_repository(call)}/packages/{version.image}/versions/{version.digest}"
+    image = docker_image(version, _repository(call))
+    shown: JsonObject = {
+        "name": name,
+        "createTime": timestamp(version.came),
+        "updateTime": timestamp(version.came),
+        "metadata": {key: image[key] for key in ("name", "imageSizeBytes", "mediaType", "buildTime") if key in image},
+    }
+    if call.params.get("view") == "FULL" and version.tags:
+        package = name.partition("/versions/")[0]
+        shown["relatedTags"] = [{"name": f"{package}/tags/{tag}", "version": name} for tag in version.tags]
+    return shown
+
+
+def _page(call: Call, key: str, items: list[JsonObject]) -> JsonObject:
+    if call.params.get("orderBy"):
+        raise ApiError(501, f"The local cloud does not serve 'orderBy' of {call.method}; leave it out.")
+    size, after = page_size(call.params), opened(call.params.get("pageToken"))
+    rest = sorted((item for item in items if item["name"] > after), key=lambda item: item["name"])
+    return bodies.listing(key, rest[:size], sealed(rest[size - 1]["name"]) if len(rest) > size else None)
+
+
+def _operation(call: Call) -> JsonObject:
+    return call.cloud.operations.lro(
+        _repository(call).rpartition("/repositories/")[0],
+        seconds=_DELETE_SECONDS,
+        metadata=repositories.METADATA,
+    )

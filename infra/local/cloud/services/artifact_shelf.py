@@ -1,0 +1,216 @@
+"""What images a repository of Artifact Registry holds: those of a real OCI registry beside the local cloud.
+
+Owns what of a digest is remembered. A place such as `us-east1-docker.pkg.dev/P/R/IMAGE` is its own path in the one
+registry (`infra.local.registry`), whose address the control surface tells (`/_tidepool/registry`); without one there
+are no images. An OCI registry neither lists digests nor says when they came: a digest is known once it was seen under a
+tag, asked for, or read in the log in which the registry names what was put.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from infra.local.cloud.clock import timestamp
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import failed_precondition
+from infra.local.cloud.oci import Manifest, OciRegistry
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.store import Resource
+
+_SETTING = "oci-registry"
+_KIND = "artifactregistry.version"
+# The line that go-containerregistry writes for a manifest it took; one that it refused says more behind it.
+_PUT = re.compile(rb" PUT /v2/(\S+)/manifests/(sha256:[0-9a-f]{64})$", re.MULTILINE)
+
+
+def told(cloud: Cloud) -> JsonObject:
+    """address and log of the registry; None in both where there is none."""
+    return {"address": None, "log": None, **cloud.store.setting(_SETTING, {})}
+
+
+def tell(cloud: Cloud, *, address: str | None, log: str | None) -> None:
+    """Say where the registry is, host:port, and the file it writes its log to; None where there is none any more."""
+    cloud.store.set_setting(_SETTING, {"address": address, "log": log} if address else {})
+    cloud.store.set_setting(f"{_SETTING}-read", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One image by digest. place: `REGION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE`. came: cloud time in seconds.
+
+    size: bytes of its layers and configuration. built: RFC 3339, empty where it does not say. parts: the images of an
+    index. tags: sorted.
+    """
+
+    place: str
+    digest: str
+    tags: tuple[str, ...]
+    media_type: str
+    size: int
+    built: str
+    parts: tuple[JsonObject, ...]
+    came: float
+
+    @property
+    def image(self) -> str:
+        """The part of the place below its repository, as names of the API have it: slashes are escaped."""
+        return quote("/".join(self.place.split("/")[3:]), safe="")
+
+
+class Shelf:
+    """The images of one repository. place: `REGION-docker.pkg.dev/PROJECT/REPOSITORY`."""
+
+    def __init__(self, cloud: Cloud, place: str) -> None:
+        self._cloud = cloud
+        self._place = place
+        address = told(cloud)["address"]
+        self._registry = OciRegistry(address) if address else None
+
+    def images(self) -> list[str]:
+        """Names of the images that have a version, sorted."""
+        if self._registry is None:
+            return []
+        below = f"{self._place}/"
+        names = (name.removeprefix(below) for name in self._registry.repositories() if name.startswith(below))
+        return [name for name in names if self.versions(name)]
+
+    def versions(self, image: str) -> list[Version]:
+        """Sorted by digest."""
+        if self._registry is None:
+            return []
+        self._read_log()
+        place = self._place_of(image)
+        tags: dict[str, list[str]] = {}
+        for tag in self._registry.tags(place):
+            if digest := self._registry.digest(place, tag):
+                tags.setdefault(digest, []).append(tag)
+        for digest in tags:
+            self._remember(place, digest)
+        known = list(self._cloud.store.each(_KIND, f"{place}@"))
+        return [version for held in known if (version := self._version(held, tags)) is not None]
+
+    def version(self, image: str, digest: str) -> Version | None:
+        """One by its digest, also one that no tag ever named."""
+        if self._registry is not None and self._registry.digest(self._place_of(image), digest):
+            self._remember(self._place_of(image), digest)
+        return next((version for version in self.versions(image) if version.digest == digest), None)
+
+    def tag(self, version: Version, tag: str) -> None:
+        """Give a version one more tag, or move it there."""
+        registry = self._needed()
+        manifest = registry.manifest(version.place, version.digest)
+        if manifest is not None:
+            registry.put(version.place, tag, manifest)
+
+    def untag(self, image: str, tag: str) -> None:
+        self._needed().delete(self._place_of(image), tag)
+
+    def delete(self, version: Version) -> None:
+        """Its tags with it."""
+        registry = self._needed()
+        for name in (*version.tags, version.digest):
+            registry.delete(version.place, name)
+        self._cloud.store.delete(_KIND, f"{version.place}@{version.digest}")
+
+    def _place_of(self, image: str) -> str:
+        return f"{self._place}/{image}"
+
+    def _needed(self) -> OciRegistry:
+        if self._registry is None:
+            raise failed_precondition("No registry stands beside the local cloud.")
+        return self._registry
+
+    def _read_log(self) -> None:
+        """Take in the digests that were put since the last look; a log that was begun anew is read from its start."""
+        log, key = told(self._cloud)["log"], f"{_SETTING}-read"
+        if log is None:
+            return
+        try:
+            data = Path(log).read_bytes()
+        except OSError:
+            return
+        begin = self._cloud.store.setting(key, 0)
+        begin = begin if begin <= len(data) else 0
+        end = data.rfind(b"\n") + 1
+        for hit in _PUT.finditer(data, begin, end):
+            self._remember(hit[1].decode(), hit[2].decode())
+        self._cloud.store.set_setting(key, end)
+
+    def _remember(self, place: str, digest: str) -> None:
+        """Keep what never changes of a digest, and when it was first seen."""
+        name = f"{place}@{digest}"
+        if self._registry is None or self._cloud.store.find(_KIND, name) is not None:
+            return
+        manifest = self._registry.manifest(place, digest)
+        if manifest is not None:
+            self._cloud.store.insert(_KIND, name, self._described(place, manifest), now=self._cloud.now)
+
+    def _described(self, place: str, manifest: Manifest) -> JsonObject:
+        body = manifest.parsed()
+        parts = body.get("manifests", [])
+        described: JsonObject = {"mediaType": manifest.media_type, "built": "", "parts": parts}
+        if parts:
+            inner = (self._needed().manifest(place, part["digest"]) for part in parts)
+            return {**described, "size": sum(_size(each.parsed()) for each in inner if each)}
+        config = self._needed().blob(place, body.get("config", {}).get("digest", ""))
+        return {**described, "size": _size(body), "built": _created(config)}
+
+    def _version(self, held: Resource, tags: dict[str, list[str]]) -> Version | None:
+        """None, and nothing is known of it any more, where the registry has lost it."""
+        place, _, digest = held.name.partition("@")
+        if not self._needed().digest(place, digest):
+            self._cloud.store.delete(_KIND, held.name)
+            return None
+        return Version(
+            place=place,
+            digest=digest,
+            tags=tuple(tags.get(digest, ())),
+            media_type=held.body["mediaType"],
+            size=held.body["size"],
+            built=held.body["built"],
+            parts=tuple(held.body["parts"]),
+            came=held.created,
+        )
+
+
+def indexes_of(version: Version, others: Iterable[Version]) -> list[str]:
+    """Digests of the indexes that a version is part of."""
+    return [other.digest for other in others if any(part["digest"] == version.digest for part in other.parts)]
+
+
+def docker_image(version: Version, repository: str) -> JsonObject:
+    """The `DockerImage` of a version; repository: `projects/P/locations/L/repositories/R`."""
+    shown: JsonObject = {
+        "name": f"{repository}/dockerImages/{version.image}@{version.digest}",
+        "uri": f"{version.place}@{version.digest}",
+        "tags": list(version.tags),
+        "imageSizeBytes": str(version.size),
+        "mediaType": version.media_type,
+        "uploadTime": timestamp(version.came),
+        "updateTime": timestamp(version.came),
+        "buildTime": version.built,
+        "imageManifests": [_part(part) for part in version.parts],
+    }
+    return {key: value for key, value in shown.items() if value not in ("", [])}
+
+
+def _part(part: JsonObject) -> JsonObject:
+    platform = part.get("platform", {})
+    told = {"digest": part["digest"], "mediaType": part.get("mediaType", "")}
+    return told | {key: platform[key] for key in ("architecture", "os", "variant") if key in platform}
+
+
+def _size(manifest: JsonObject) -> int:
+    return sum(part.get("size", 0) for part in (manifest.get("config", {}), *manifest.get("layers", [])))
+
+
+def _created(config: bytes) -> str:
+    try:
+        return json.loads(config).get("created", "")
+    except (ValueError, AttributeError):
+        return ""
