@@ -1,28 +1,17 @@
 """The command group: which commands there are, what a newcomer reads first, and how a failure is told.
 
-Owns the table of commands, loaded one by one when asked for so that a start costs little, and the exit codes: 0 done,
+Owns the table of commands, loaded one by one when asked for (`lazy`), and the exit codes: 0 done,
 1 failed or findings, 2 wrong usage or invalid configuration, 130 interrupted. What a command does is its module's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib import import_module
 from typing import Any
 
 import click
 
 from infra.cli import failures
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One command: the module that has it as `command`, and its line in the group's help."""
-
-    module: str
-    summary: str
-
+from infra.cli.lazy import Entry, LazyGroup
 
 SECTIONS: dict[str, dict[str, Entry]] = {
     "The fleet": {
@@ -33,6 +22,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "destroy": Entry("infra.cli.destroy", "Delete all that a stack has made."),
         "output": Entry("infra.cli.output", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),
+    },
+    "Images": {
+        "images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools."),
     },
     "The pull request": {
         "comment": Entry("infra.cli.comment", "Write and post the comment of a pull request."),
@@ -50,39 +42,19 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "lock": Entry("infra.cli.lock", "Write the lock files anew from pyproject.toml."),
     },
 }
-COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
-        entry = COMMANDS.get(cmd_name)
-        return import_module(entry.module).command if entry else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"There is no command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        for title, entries in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()], col_max=12)
+class Commands(LazyGroup):
+    """All of them; a failure of any is told here."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with failures.told(ctx):
             return super().invoke(ctx)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 def cli() -> None:
     """Tidepool owns a lab's Cloud TPU capacity. One file a stack,
     stacks/Pulumi.STACK.yaml, says what there shall be; the rest is derived.

@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import Failure, Refusal
+from infra.cli.failures import Failure
 from infra.cli.render.console import machines, people
-from infra.cli.session import ask, local_cloud
+from infra.cli.session import ask, cloud_without_engine, local_cloud
 from infra.cli.workspace import workspace
-from infra.engines.choose import observe
 from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
 from infra.fleet.bootstrap_calls import Project
@@ -35,13 +34,7 @@ from infra.model.stack import load_stack, stack_names
     multiple=True,
     help="Who may act as the deploying account, such as user:EMAIL; may be repeated.",
 )
-@click.option(
-    "--cloud",
-    type=click.Choice([options.AUTO, *(name.value for name in CloudName)]),
-    default=options.AUTO,
-    show_default=True,
-    help="Where: the local cloud or Google's.",
-)
+@options.cloud_option
 @options.yes_option
 @options.json_option
 def command(
@@ -51,7 +44,7 @@ def command(
     location: str | None,
     bucket: str | None,
     impersonators: tuple[str, ...],
-    cloud: str,
+    cloud: CloudName | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -70,7 +63,7 @@ def command(
         impersonators=impersonators,
     )
     console = people(as_json=as_json)
-    where = _where(cloud)
+    where = cloud_without_engine(cloud)
     console.print(Text(f"project {config.project} on {where.value} cloud", style="dim"), soft_wrap=True)
     endpoint = local_cloud(workspace(), console) if where is CloudName.LOCAL else None
     try:
@@ -91,19 +84,6 @@ def command(
     console.print("\nNext, in this checkout:", *(f"  {line}" for line in commands), sep="\n", soft_wrap=True)
     if as_json:
         machines(_document(wanted, where, steps, commands))
-
-
-def _where(cloud: str) -> CloudName:
-    """Auto is Google where there are credentials for it: the CLI and a backend are not needed yet."""
-    credentials = observe().credentials
-    if cloud == CloudName.GOOGLE.value and credentials is None:
-        raise Refusal(
-            "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
-            "or try this out with --cloud local"
-        )
-    if cloud == options.AUTO:
-        return CloudName.LOCAL if credentials is None else CloudName.GOOGLE
-    return CloudName(cloud)
 
 
 def _require_same(stack: str, config: StackConfig, project: str | None) -> None:

@@ -62,21 +62,26 @@ def yes_option(command: F) -> F:
     return click.option("--yes", "-y", is_flag=True, help="Do not ask, as in CI.")(command)
 
 
+def cloud_option(command: F) -> F:
+    """--cloud; the command gets None for auto."""
+    return _place_option("cloud", CloudName, "Where: the local cloud or Google's.")(command)
+
+
 def place_options(command: F) -> F:
     """--engine and --cloud; the command gets None for auto."""
-    for name, values, text in (
-        ("cloud", CloudName, "Where: the local cloud or Google's."),
-        ("engine", EngineName, "Who works: the pulumi CLI or the embedded (local) engine."),
-    ):
-        command = click.option(
-            f"--{name}",
-            type=click.Choice([AUTO, *(value.value for value in values)]),
-            default=AUTO,
-            show_default=True,
-            callback=_auto(values),
-            help=text,
-        )(command)
-    return command
+    engine = _place_option("engine", EngineName, "Who works: the pulumi CLI or the embedded (local) engine.")
+    return engine(cloud_option(command))
+
+
+def _place_option(name: str, values: type[EngineName] | type[CloudName], text: str) -> Callable[[F], F]:
+    return click.option(
+        f"--{name}",
+        type=click.Choice([AUTO, *(value.value for value in values)]),
+        default=AUTO,
+        show_default=True,
+        callback=_auto(values),
+        help=text,
+    )
 
 
 def work_options(command: F) -> F:

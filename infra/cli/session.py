@@ -150,6 +150,17 @@ def open_session(
     return Session(place=place, choice=choice, request=request, console=console)
 
 
+def cloud_without_engine(cloud: CloudName | None) -> CloudName:
+    """The cloud for what needs neither engine nor state: Google where there are credentials for it."""
+    credentials = observe().credentials
+    if cloud is CloudName.GOOGLE and credentials is None:
+        raise Refusal(
+            "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
+            "or try this out with --cloud local"
+        )
+    return cloud or (CloudName.LOCAL if credentials is None else CloudName.GOOGLE)
+
+
 def local_cloud(place: Workspace, console: Console) -> str:
     """Root URL of the local cloud of this home, started where it is not running."""
     place.make_home()

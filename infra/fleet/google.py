@@ -29,9 +29,11 @@ class Api(Enum):
     """An API and its version, as its discovery document is named."""
 
     ARTIFACTS = ("artifactregistry", "v1")
+    BUILDS = ("cloudbuild", "v1")
     IAM = ("iam", "v1")
     KMS = ("cloudkms", "v1")
     PROJECTS = ("cloudresourcemanager", "v1")
+    PUBSUB = ("pubsub", "v1")
     SERVICES = ("serviceusage", "v1")
     STORAGE = ("storage", "v1")
     TPU = ("tpu", "v2")

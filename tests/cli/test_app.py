@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from infra.cli import app, failures
+from infra.cli import app, failures, lazy
 from infra.engines.protocol import EngineError
 from infra.model.errors import ConfigError, Problem
 from tests.cli.conftest import ROOT, Checkout
@@ -32,8 +32,8 @@ def _fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         ctx.meta[failures.WANTS_JSON] = as_json
         raise error
 
-    monkeypatch.setitem(app.COMMANDS, "output", app.Entry("tests.cli.stand_in", ""))
-    monkeypatch.setattr(app, "import_module", lambda _: _module(command))
+    monkeypatch.setitem(app.cli.entries, "output", lazy.Entry("tests.cli.stand_in", ""))
+    monkeypatch.setattr(lazy, "import_module", lambda _: _module(command))
 
 
 def _module(command: click.Command) -> SimpleNamespace:
@@ -44,13 +44,13 @@ def _module(command: click.Command) -> SimpleNamespace:
 
 def test_the_help_names_every_command_and_the_first_steps(checkout: Checkout) -> None:
     said = checkout.ok("--help").stdout
-    assert all(f"\n  {name} " in said for name in app.COMMANDS)
+    assert all(f"\n  {name} " in said for name in app.cli.entries)
     assert "./tidepool up ci" in said
     assert max(map(len, said.splitlines())) <= 80
 
 
 def test_every_command_of_the_table_exists_and_has_help(checkout: Checkout) -> None:
-    for name in app.COMMANDS:
+    for name in app.cli.entries:
         assert f"tidepool {name}" in checkout.ok(name, "--help").stdout
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
@@ -31,24 +31,40 @@ class RegistryError(Exception):
     """A registry refused or did not answer; the text is what a person reads."""
 
 
+class Reader(Protocol):
+    """Who knows which digest a name has."""
+
+    def digest(self, place: str, reference: str) -> str | None:
+        """The digest of a tag or digest of `host/name`, None where it is not there. Raises RegistryError."""
+        ...
+
+
+class NoRegistry:
+    """A cloud without a registry: nothing is in it."""
+
+    def digest(self, place: str, reference: str) -> str | None:
+        del place, reference
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OciRegistry:
-    """Registries by host name.
+    """Every registry of the world, or one that stands for all of them.
 
     token: GitHub's, for packages that are not public; None reads as anybody. Hidden from logs.
-    roots: root URLs that take the place of `https://HOST`, by host.
+    stand_in: root URL of a registry that has the place `HOST/NAME` as its repository of that name; None asks HOST.
     """
 
     token: str | None = field(default=None, repr=False)
-    roots: Mapping[str, str] = field(default_factory=dict)
+    stand_in: str | None = None
     http: urllib3.PoolManager = field(
         default_factory=lambda: urllib3.PoolManager(retries=_RETRIES, timeout=_TIMEOUT), repr=False
     )
 
     def digest(self, place: str, reference: str) -> str | None:
-        """The digest of a tag or digest of `host/name`, None where it is not there."""
         host, _, name = place.partition("/")
-        url = f"{self.roots.get(host, f'https://{host}').rstrip('/')}/v2/{name}/manifests/{reference}"
+        root = f"https://{host}/v2/{name}" if self.stand_in is None else f"{self.stand_in.rstrip('/')}/v2/{place}"
+        url = f"{root}/manifests/{reference}"
         answer = self._ask("HEAD", url, {"Accept": _ACCEPT}, place)
         if answer.status == UNAUTHORIZED:
             bearer = self._bearer(url, answer.headers.get("WWW-Authenticate", ""), place)

@@ -1,6 +1,6 @@
 """What registries answer for a place: whether it has a digest, what a tag names, and the tags that keep digests.
 
-Owns the calls to Artifact Registry and the choice of who answers for a place. GHCR is read by `oci`. Leaves which
+Owns the calls to Artifact Registry and the choice of who answers for a place. Others, such as GHCR, are read by `oci`. Leaves which
 digests are kept, and when, to `promotion`.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 
 from infra.fleet.google import Api, Clients, GoogleError, execute
-from infra.fleet.images.oci import OciRegistry
+from infra.fleet.images.oci import Reader
 
 _NOT_FOUND: Final = 404
 _PAGE: Final = 1000
@@ -78,7 +78,7 @@ class Registries:
     """Artifact Registry by its API, and every other registry by the protocol that all of them speak."""
 
     google: Clients
-    others: OciRegistry
+    others: Reader
 
     def has(self, place: str, digest: str) -> bool:
         found = ArtifactPlace.parse(place)

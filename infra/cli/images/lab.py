@@ -1,0 +1,159 @@
+"""What commands about images work with: the declarations of this checkout, and the registries and buckets of a cloud.
+
+Owns how they are put together. What is read and written through them is `infra.fleet.images`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from infra.cli.failures import Failure
+from infra.cli.render.console import say
+from infra.cli.session import ask, cloud_without_engine, local_cloud
+from infra.cli.workspace import workspace
+from infra.engines.protocol import CloudName
+from infra.fleet.google import Clients, GoogleError, clients
+from infra.fleet.images.oci import NoRegistry, OciRegistry, Reader, RegistryError
+from infra.fleet.images.promotion import Promotion, artifact_places
+from infra.fleet.images.registries import Registries
+from infra.fleet.images.store import Store
+from infra.fleet.records import Records
+from infra.local.cloud.control import Control
+from infra.model.catalogue import region_of
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.load import load_images
+from infra.model.images.pins import Pins, load_pins
+from infra.model.images.places import places
+from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
+from infra.model.images.users import pool_stacks, record_stack, uses
+from infra.model.schema import StackConfig
+from infra.model.stack import load_stack, stack_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab:
+    """Everything that this checkout declares about images."""
+
+    root: Path
+    spec: ImageSpec
+    pins: Pins
+    stacks: Mapping[str, StackConfig]
+
+    def image(self, name: str) -> Image:
+        """The image of that name; ConfigError with the known ones where there is none."""
+        known = [each.name for each in self.spec.images]
+        if name not in known:
+            fix = f"one of {', '.join(sorted(known))}"
+            raise ConfigError([Problem("image", name, f"{SPEC_FILE} declares that image", fix)])
+        return self.spec.image(name)
+
+    def places(self, image: str) -> tuple[str, ...]:
+        return places(self.spec.image(image), self.stacks)
+
+    @property
+    def home(self) -> StackConfig:
+        """The stack whose fleet bucket has the record."""
+        return self.stacks[record_stack(self.spec)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A cloud at hand. google: clients by stack."""
+
+    lab: Lab
+    cloud: CloudName
+    google: Mapping[str, Clients]
+    store: Store
+    registries: Registries
+
+    @property
+    def records(self) -> Records:
+        """The bucket with the record of images."""
+        home = self.lab.home
+        return Records(google=self.google[home.stack], bucket=home.bucket.name)
+
+    def promotion(self) -> Promotion:
+        lab, stacks = self.lab, pool_stacks(self.lab.stacks)
+        return Promotion(
+            store=self.store,
+            registries=self.registries,
+            uses=uses(lab.spec, lab.stacks),
+            places={each.name: artifact_places(lab.places(each.name)) for each in lab.spec.images},
+            regions={
+                pool: frozenset(map(region_of, lab.stacks[stack].pool(pool).zones)) for pool, stack in stacks.items()
+            },
+            stacks=stacks,
+        )
+
+
+def declared() -> Lab:
+    """What images.yaml, the pins and all stack files say; ConfigError with every problem."""
+    root = workspace().root
+    stacks = {name: load_stack(root, name) for name in stack_names(root)}
+    return Lab(root=root, spec=load_images(root, stacks), pins=load_pins(root), stacks=stacks)
+
+
+@contextmanager
+def at_work(
+    lab: Lab, cloud: CloudName | None, console: Console, *, asks: str = "", yes: bool = True
+) -> Generator[Work]:
+    """Reach the cloud; what a service refuses becomes a Failure.
+
+    asks: what is asked about first on Google Cloud, empty for what asks nothing.
+    """
+    place, chosen = workspace(), cloud_without_engine(cloud)
+    title = "Google Cloud" if chosen is CloudName.GOOGLE else "the local cloud"
+    say(console, Text(f"the record of {lab.home.stack} on {title}", style="dim"))
+    if asks and chosen is CloudName.GOOGLE:
+        ask(f"{asks} on Google Cloud", yes=yes)
+    endpoint = local_cloud(place, console) if chosen is CloudName.LOCAL else None
+    try:
+        with ExitStack() as stack:
+            google = {
+                name: stack.enter_context(clients(config.project, endpoint)) for name, config in lab.stacks.items()
+            }
+            buckets = {
+                name: Records(google=google[name], bucket=config.bucket.name) for name, config in lab.stacks.items()
+            }
+            home = lab.home.stack
+            others = _others(endpoint)
+            yield Work(
+                lab=lab,
+                cloud=chosen,
+                google=google,
+                store=Store(record=buckets[home], pointers=buckets),
+                registries=Registries(google=google[home], others=others),
+            )
+    except (GoogleError, RegistryError) as error:
+        raise Failure(str(error)) from None
+
+
+def _others(endpoint: str | None) -> Reader:
+    """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them."""
+    if endpoint is None:
+        return OciRegistry(token=os.environ.get("GITHUB_TOKEN") or None)
+    address = Control(endpoint).registry()["address"]
+    return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()
+
+
+def told(console: Console) -> Callable[[str], None]:
+    """Lines for people while a command works."""
+    return lambda line: say(console, line)
+
+
+def digest_of(lab: Lab, subject: str) -> tuple[str, str | None]:
+    """`IMAGE` or `IMAGE@DIGEST` taken apart; ConfigError where no such image is declared."""
+    name, _, digest = subject.partition("@")
+    return lab.image(name).name, digest or None
+
+
+def pools_of(lab: Lab, image: Image) -> Sequence[str]:
+    """The pools that may run an image."""
+    return sorted(pool for pool, images in uses(lab.spec, lab.stacks).items() if image.name in images)

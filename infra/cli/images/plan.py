@@ -1,0 +1,113 @@
+"""`./tidepool images plan --changed FILE...`: what a change of files rebuilds, in which order, and why."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from infra.cli import options
+from infra.cli.failures import Refusal
+from infra.cli.images.lab import Lab, declared
+from infra.cli.render.console import people, say, show
+from infra.model.errors import ConfigError
+from infra.model.images.pins import PINS_FILE, Pins, parse_pins
+from infra.model.images.reading import Written, parsed
+from infra.model.images.rebuilds import Before, Change, Rebuild, rebuilds
+from infra.model.images.spec import SPEC_FILE, ImageSpec
+
+
+@click.command(name="plan", short_help="Say what a change of files rebuilds, in which order, and why.")
+@click.option("--changed", multiple=True, metavar="FILE...", help="Files that change, from the repository's top.")
+@click.argument("more", nargs=-1, metavar="")
+@click.option("--repository", metavar="OWNER/NAME", help="Whose files they are; this project's where not given.")
+@click.option("--base", metavar="REF", help="Take the files that differ from this commit in this checkout, by git.")
+@options.json_option
+def command(
+    *, changed: tuple[str, ...], more: tuple[str, ...], repository: str | None, base: str | None, as_json: bool
+) -> None:
+    """Say which images a change rebuilds: parents before children, each with the reason, its builder and its places.
+
+    With --base the tables of pins and images are compared entry by entry, so that an edit of one entry rebuilds only
+    the images that use it. Reads this checkout alone. With --json a list.
+    """
+    if more and not changed:
+        raise Refusal(f"say what {more[0]} is: --changed {' '.join(more)}")
+    if bool(changed) == bool(base):
+        raise Refusal("say what changed: either --changed FILE..., or --base REF")
+    lab = declared()
+    if base and repository and repository.lower() != lab.spec.recipes.lower():
+        raise Refusal(f"--base looks at this checkout, which is {lab.spec.recipes}; name files of others by --changed")
+    files = _differing(lab.root, base) if base else (*changed, *more)
+    changes = [Change(repository or lab.spec.recipes, file.removeprefix("./")) for file in files]
+    found = rebuilds(lab.spec, changes, lab.stacks, _before(lab, base) if base else None)
+    console = people(as_json=as_json)
+    if found:
+        show(console, _table(found))
+    else:
+        count = f"{len(files)} files" if len(files) != 1 else "1 file"
+        say(console, Text(f"{count} of {repository or lab.spec.recipes}: no image is rebuilt"))
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+
+
+def _table(found: tuple[Rebuild, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("image", no_wrap=True)
+    table.add_column("builder", no_wrap=True)
+    table.add_column("places", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for number, each in enumerate(found, start=1):
+        table.add_row(str(number), each.image, each.builder.value, str(len(each.targets)), each.reason)
+    return table
+
+
+def _before(lab: Lab, base: str) -> Before:
+    """The two tables at the other commit, as far as this program can read what they said."""
+    return Before(
+        spec=_spec(_at(lab.root, base, SPEC_FILE)), pins=_pins(_at(lab.root, base, PINS_FILE)), pins_now=lab.pins
+    )
+
+
+def _spec(text: str | None) -> ImageSpec | None:
+    try:
+        written = Written.read(text or "", SPEC_FILE)
+    except ConfigError:
+        return None
+    return parsed(ImageSpec, written.data, written.subject)[0]
+
+
+def _pins(text: str | None) -> Pins | None:
+    try:
+        return parse_pins(text or "")
+    except ConfigError:
+        return None
+
+
+def _differing(root: Path, base: str) -> tuple[str, ...]:
+    """Files of the working tree that differ from the commit where HEAD and `base` parted, new ones included."""
+    parted = _git(root, "merge-base", base, "HEAD")
+    if parted is None:
+        raise Refusal(f"{base!r} is no commit that this checkout has in common with HEAD; a clone of depth 1 lacks it")
+    differing = _git(root, "diff", "--name-only", "--no-renames", "-z", parted.strip()) or ""
+    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
+    return tuple(sorted({each for each in f"{differing}\0{new}".split("\0") if each}))
+
+
+def _at(root: Path, base: str, path: str) -> str | None:
+    parted = _git(root, "merge-base", base, "HEAD")
+    return _git(root, "show", f"{(parted or '').strip()}:{path}")
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Refusal("git is not installed; name files by --changed") from None
+    return done.stdout if done.returncode == 0 else None

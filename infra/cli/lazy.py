@@ -1,0 +1,52 @@
+"""Groups whose commands are imported when they are called, so that a start costs little.
+
+Owns the table of commands by section, and what a mistyped one is told. What a command does is its module's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command: the module that has it as `command`, and its line in the group's help."""
+
+    module: str
+    summary: str
+
+
+class LazyGroup(click.Group):
+    """A group of commands by section."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.sections = sections
+        self.entries = {name: entry for section in sections.values() for name, entry in section.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        entry = self.entries.get(cmd_name)
+        return import_module(entry.module).command if entry else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.entries and not args[0].startswith("-"):
+            near = get_close_matches(args[0], self.entries, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        for title, entries in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()], col_max=12)

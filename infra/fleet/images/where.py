@@ -1,0 +1,137 @@
+"""Every place that names a digest: record, pools, pointers, manifests, registries and their tags, VMs.
+
+Owns the search. Each source is searched by itself, so that one that does not answer hides nothing of the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from infra.fleet.google import Api, Clients, GoogleError, execute
+from infra.fleet.images.oci import RegistryError
+from infra.fleet.images.registries import Answers, ArtifactPlace
+from infra.fleet.images.store import Store
+from infra.fleet.records import Records
+from infra.model import names
+from infra.model.images.record import Record
+from infra.model.schema import StackConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place that names the digest.
+
+    kind: `record`, `child`, `pool`, `pointer`, `manifest`, `registry`, `tag` or `vm`. subject: what names it.
+    detail: how.
+    """
+
+    kind: str
+    subject: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """uses: in the order of the kinds above. silent: sources that did not answer, and why."""
+
+    uses: tuple[Use, ...]
+    silent: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """google: clients by stack. fleets: stacks by name, each with its own bucket. places: by image. tags: of images."""
+
+    store: Store
+    registries: Answers
+    google: Mapping[str, Clients]
+    fleets: Mapping[str, StackConfig]
+    places: Mapping[str, Sequence[str]]
+    tags: Mapping[str, Sequence[str]]
+    _silent: list[str] = field(default_factory=list)
+
+    def find(self, digest: str) -> Found:
+        """Everything that names `digest`."""
+        uses = [*self._asked(lambda: in_record(self.store.read(), digest))]
+        for stack in self.fleets:
+            uses += self._asked(lambda stack=stack: self._pointer(stack, digest))
+        for stack, config in self.fleets.items():
+            uses += self._asked(lambda stack=stack, config=config: self._manifest(stack, config, digest))
+        for image, places in self.places.items():
+            for place in places:
+                uses += self._asked(lambda place=place, image=image: self._place(place, self.tags[image], digest))
+        for stack, config in self.fleets.items():
+            for zone in sorted({zone for pool in config.pools for zone in pool.zones}):
+                uses += self._asked(
+                    lambda stack=stack, config=config, zone=zone: self._vms(stack, config, zone, digest)
+                )
+        return Found(tuple(uses), tuple(self._silent))
+
+    def _asked(self, source: Callable[[], Iterator[Use]]) -> list[Use]:
+        try:
+            return list(source())
+        except (GoogleError, RegistryError) as error:
+            self._silent.append(str(error))
+            return []
+
+    def _pointer(self, stack: str, digest: str) -> Iterator[Use]:
+        for pool, references in sorted(self.store.images(stack).items()):
+            regions = sorted(region for region, each in references.items() if each.endswith(f"@{digest}"))
+            if regions:
+                yield Use("pointer", f"{names.pointer_object()} of {stack}", f"pool {pool} in {', '.join(regions)}")
+
+    def _manifest(self, stack: str, config: StackConfig, digest: str) -> Iterator[Use]:
+        manifest = names.manifest_object(stack)
+        found = Records(google=self.google[stack], bucket=config.bucket.name).read(manifest)
+        for slot in found.body.get("slots", ()) if found else ():
+            if _names(slot, digest):
+                yield Use("manifest", f"{manifest} of {stack}", f"slot {slot['name']}")
+
+    def _place(self, place: str, tags: Sequence[str], digest: str) -> Iterator[Use]:
+        if not self.registries.has(place, digest):
+            return
+        yield Use("registry", place, "has it")
+        if ArtifactPlace.parse(place):
+            named = [tag for tag, each in sorted(self.registries.tags(place).items()) if each == digest]
+        else:
+            named = [tag for tag in tags if "{" not in tag and self.registries.named(place, tag) == digest]
+        if named:
+            yield Use("tag", place, ", ".join(named))
+
+    def _vms(self, stack: str, config: StackConfig, zone: str, digest: str) -> Iterator[Use]:
+        api = self.google[stack].api(Api.TPU).projects().locations().nodes()
+        request = api.list(parent=f"projects/{config.project}/locations/{zone}", pageSize=1000)
+        while request is not None:
+            page = execute(request, f"listing TPU VMs of {zone}")
+            for node in page.get("nodes", ()):
+                said = [part for part in ("labels", "metadata") if _names(node.get(part, {}), digest)]
+                if said:
+                    yield Use("vm", node["name"].rpartition("/")[2], f"{' and '.join(said)} in {zone}")
+            request = api.list_next(request, page)
+
+
+def in_record(record: Record, digest: str) -> Iterator[Use]:
+    """The builds that have the digest or are built from it, and the pools that run it or can go back to it."""
+    for name, image in record.images.items():
+        for age, build in enumerate(image.builds()):
+            when = f"{build.built:%Y-%m-%d %H:%M} UTC"
+            if build.digest == digest:
+                yield Use("record", name, f"{'current' if age == 0 else f'{age} builds ago'}, built {when}")
+            for parent, each in build.parents.items():
+                if each == digest:
+                    yield Use("child", f"{name}@{build.digest}", f"is built from it as {parent}")
+    for pool, target in record.pools.items():
+        for back, each in enumerate(target.chain()):
+            if each.digest == digest:
+                said = "its target" if back == 0 else f"{back} undo back" if back == 1 else f"{back} undos back"
+                yield Use("pool", pool, f"{said}, promoted {each.since:%Y-%m-%d %H:%M} UTC")
+
+
+def _names(value: Any, digest: str) -> bool:
+    """Whether plain data names the digest. A label has no room for all of it: 12 digits as a value of their own do."""
+    if digest in json.dumps(value):
+        return True
+    return isinstance(value, Mapping) and digest.removeprefix("sha256:")[:12] in value.values()
