@@ -1,8 +1,8 @@
 """Which legs a matrix has: the product of its axes, less what is excluded, with what is included.
 
-Owns GitHub's rules for `exclude` and `include`, from `jobs.<job_id>.strategy.matrix` of its workflow syntax page
-and MatrixBuilder.cs in https://github.com/actions/runner (read 2026-11-21), which compares as expressions do. Leaves the
-values of expressions in a matrix to the caller.
+Owns GitHub's rules for `exclude` and `include`: its page on the workflow syntax, and MatrixBuilder.cs in
+https://github.com/actions/runner (read 2026-11-21), which compares as expressions do. Leaves the values of
+expressions in a matrix to the caller.
 """
 
 from __future__ import annotations

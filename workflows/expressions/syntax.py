@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
+
+_PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 STATUS_FUNCTIONS = frozenset(("success", "failure", "always", "cancelled"))
 """Functions that say how what came before went; a condition with none of them holds only after success."""
@@ -118,3 +121,46 @@ def functions(node: Node) -> frozenset[str]:
     """Functions that are called anywhere in it, in lower case."""
     here = {node.function} if isinstance(node, Call) else set()
     return frozenset(here).union(*(functions(child) for child in children(node)))
+
+
+def written(node: Node) -> str:
+    """An expression as people write it, with the parentheses that it needs."""
+    return _written(node)[0]
+
+
+def _written(node: Node) -> tuple[str, int]:
+    """The text, and how tightly it binds: 1 for ||, 2 for &&, 3 for ==, 4 for <, 5 for !, 6 for what needs nothing."""
+    match node:
+        case Literal(str(value)):
+            return "'" + value.replace("'", "''") + "'", 6
+        case Literal(None):
+            return "null", 6
+        case Literal(bool(value)):
+            return str(value).lower(), 6
+        case Literal(value):
+            return f"{value:.15g}", 6
+        case Name(name):
+            return name, 6
+        case Star():
+            return "*", 6
+        case Index(of, Star()):
+            return f"{_within(of, 6)}.*", 6
+        case Index(of, Literal(str(key))) if _PROPERTY.fullmatch(key):
+            return f"{_within(of, 6)}.{key}", 6
+        case Index(of, key):
+            return f"{_within(of, 6)}[{written(key)}]", 6
+        case Call(function, arguments):
+            return f"{function}({', '.join(map(written, arguments))})", 6
+        case Not(operand):
+            return f"!{_within(operand, 5)}", 5
+        case Comparison(operator, left, right):
+            binds = 3 if operator in {"==", "!="} else 4
+            return f"{_within(left, binds)} {operator} {_within(right, binds + 1)}", binds
+        case Logic(operator, operands):
+            binds = 1 if operator == "||" else 2
+            return f" {operator} ".join(_within(operand, binds + 1) for operand in operands), binds
+
+
+def _within(node: Node, binds: int) -> str:
+    text, own = _written(node)
+    return text if own >= binds else f"({text})"

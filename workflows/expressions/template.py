@@ -11,6 +11,8 @@ from workflows.expressions.parser import parse
 from workflows.expressions.syntax import STATUS_FUNCTIONS, Call, Literal, Logic, Node, functions
 from workflows.expressions.values import Value, text
 
+_SUCCESS = Call("success", (), 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -60,19 +62,19 @@ def condition(written: str | bool | float | None, contexts: Collection[str] | No
     Text beside an expression makes the whole a text, which is never empty and so always holds, as it is at GitHub.
     """
     if not isinstance(written, str):
-        asked: Node = Literal(written)
-        return Logic("&&", (Call("success", (), 0), asked)) if written is not None else Call("success", (), 0)
+        return _SUCCESS if written is None else Logic("&&", (_SUCCESS, Literal(written)))
     pieces = list(parts(written.strip()))
     if not pieces:
-        return Call("success", (), 0)
+        return _SUCCESS
     if len(pieces) == 1:
-        asked = parse(pieces[0].text, contexts)
+        asked: Node = parse(pieces[0].text, contexts)
     else:
         values = [parse(piece.text, contexts) for piece in pieces if piece.expression]
         asked = Call("format", (Literal(_pattern(pieces)), *values), 0)
     if functions(asked) & STATUS_FUNCTIONS:
         return asked
-    return Logic("&&", (Call("success", (), 0), asked))
+    every = asked.operands if isinstance(asked, Logic) and asked.operator == "&&" else (asked,)
+    return Logic("&&", (_SUCCESS, *every))
 
 
 def _pattern(pieces: list[Part]) -> str:

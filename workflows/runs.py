@@ -1,0 +1,235 @@
+"""Which jobs of a workflow start at an event, with which legs on which runners, and why the others do not.
+
+Owns conditions, needs, their results and matrices, in plain data of any workflow file. Leaves filters of `on` to
+`workflows.triggering`. A job that another needs is taken to succeed unless it is said how it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from infra.model.errors import ConfigError, Problem
+from workflows.events import Event
+from workflows.expressions import (
+    ExpressionError,
+    Scope,
+    Status,
+    condition,
+    evaluate,
+    expand,
+    references,
+    truthy,
+    written,
+)
+from workflows.expressions.syntax import Call, Logic, Node
+from workflows.legs import Leg, legs
+from workflows.triggering import listed, started, triggers
+
+Result = Literal["success", "failure", "cancelled", "skipped"]
+_READABLE = ("github", "inputs", "needs", "vars")
+"""What a job's `if` may read.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/contexts#context-availability (read 2026-11-21)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What is true of a run besides its event.
+
+    results: how jobs end; all others succeed. outputs: what they put out. cancelled: the run is cancelled while the
+    jobs that wait for none are running.
+    """
+
+    results: Mapping[str, Result] = field(default_factory=dict)
+    outputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LegRun:
+    """One leg: its values, and the labels and the group of the runner that it waits for."""
+
+    matrix: Leg
+    labels: tuple[str, ...]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One job: whether it starts, if not why, and how it ends."""
+
+    id: str
+    starts: bool
+    result: Result
+    why: str = ""
+    legs: tuple[LegRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What an event makes of a workflow; `why` says which filter keeps it from starting."""
+
+    event: Event
+    starts: bool
+    why: str = ""
+    jobs: tuple[JobRun, ...] = ()
+
+
+def run(workflow: Mapping[str, Any], event: Event, given: Given | None = None) -> Run:
+    """Ask a workflow about an event. ConfigError where an expression is none: GitHub refuses the whole file for it."""
+    found = started(workflow["on"], event)
+    if not found.starts:
+        return Run(event, starts=False, why=found.why)
+    jobs = _Jobs(workflow, event, found.subject, given or Given())
+    return Run(event, starts=True, jobs=tuple(jobs.run(job) for job in workflow["jobs"]))
+
+
+class _Jobs:
+    """The jobs of one run, each asked once, after those that it needs."""
+
+    def __init__(self, workflow: Mapping[str, Any], event: Event, subject: str, given: Given) -> None:
+        self._jobs: Mapping[str, Mapping[str, Any]] = workflow["jobs"]
+        self._given = given
+        self._asked: dict[str, JobRun] = {}
+        self._contexts = _contexts(workflow, event, subject, given)
+
+    def run(self, job: str) -> JobRun:
+        if job not in self._asked:
+            self._asked[job] = self._run(job)
+        return self._asked[job]
+
+    def _run(self, job: str) -> JobRun:
+        spec = self._jobs[job]
+        needs = self._needs(job)
+        scope = Scope({**self._contexts, "needs": {each: self._outcome(each) for each in needs}}, self._status(job))
+        try:
+            asked = condition(spec.get("if"), _READABLE)
+            if not truthy(evaluate(asked, scope)):
+                return JobRun(job, starts=False, result="skipped", why=self._against(job, asked, scope))
+            return JobRun(job, starts=True, result=self._result(job), legs=tuple(_legs(spec, scope)))
+        except ExpressionError as error:
+            fix = "an expression that GitHub reads"
+            raise ConfigError([Problem(f"jobs.{job}", error.text, error.said, fix)]) from error
+
+    def _needs(self, job: str) -> tuple[str, ...]:
+        return listed(self._jobs[job].get("needs"))
+
+    def _ancestors(self, job: str) -> Iterator[str]:
+        for each in self._needs(job):
+            yield each
+            yield from self._ancestors(each)
+
+    def _status(self, job: str) -> Status:
+        """Of all that a job waits for, however far up: one that was skipped is no success either."""
+        results = {self.run(each).result for each in self._ancestors(job)}
+        cancelled = self._given.cancelled and bool(results)
+        return Status(
+            success=not cancelled and results <= {"success"}, failure=not cancelled and "failure" in results,
+            cancelled=cancelled,
+        )  # fmt: skip
+
+    def _outcome(self, job: str) -> dict[str, Any]:
+        found = self.run(job)
+        return {"result": found.result, "outputs": dict(self._given.outputs.get(job, {})) if found.starts else {}}
+
+    def _result(self, job: str) -> Result:
+        first = self._given.cancelled and not self._needs(job)
+        result = self._given.results.get(job, "cancelled" if first else "success")
+        return "success" if result == "failure" and self._jobs[job].get("continue-on-error") is True else result
+
+    def _against(self, job: str, asked: Node, scope: Scope) -> str:
+        """The first operand of the condition that does not hold, with what it read."""
+        for operand in asked.operands if isinstance(asked, Logic) and asked.operator == "&&" else (asked,):
+            if truthy(evaluate(operand, scope)):
+                continue
+            if operand == Call("success", (), 0) or (isinstance(operand, Call) and operand.function == "success"):
+                bad = sorted({each for each in self._ancestors(job) if self.run(each).result != "success"})
+                ended = ", ".join(f"{each} {self.run(each).result}" for each in bad)
+                return f"needs: {ended}" if ended else "the run was cancelled"
+            read = sorted(set(references(operand)))
+            values = ", ".join(f"{path} is {_shown(evaluate(path, scope))}" for path in read if _plain(path))
+            return f"if: {written(operand)}" + (f" ({values})" if values else "")
+        return f"if: {written(asked)}"
+
+
+def _legs(spec: Mapping[str, Any], scope: Scope) -> Iterator[LegRun]:
+    """The legs with their runners. A matrix that is computed from outputs that nobody gave has none."""
+    strategy = spec.get("strategy") or {}
+    matrix = _expanded(strategy.get("matrix"), scope)
+    for leg in legs(matrix) if isinstance(matrix, Mapping) else ({},):
+        runner = _expanded(spec.get("runs-on"), Scope({**scope.contexts, "matrix": leg}, scope.status))
+        group = runner.get("group", "") if isinstance(runner, Mapping) else ""
+        labels = runner.get("labels") if isinstance(runner, Mapping) else runner
+        yield LegRun(leg, listed(labels), str(group))
+
+
+def _expanded(value: Any, scope: Scope) -> Any:
+    """Plain data with the expressions in it evaluated."""
+    if isinstance(value, str):
+        return expand(value, scope)
+    if isinstance(value, Mapping):
+        return {key: _expanded(each, scope) for key, each in value.items()}
+    return [_expanded(each, scope) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Given) -> dict[str, Any]:
+    payload = dict(event.payload)
+    if event.name == "schedule":
+        payload["schedule"] = subject
+    if event.name == "workflow_run":
+        payload["workflow_run"] = {**payload["workflow_run"], "name": subject}
+        payload["workflow"] = {"name": subject}
+    repository = payload["repository"]["full_name"]
+    github = {
+        "event_name": event.name, "event": payload, "repository": repository,
+        "repository_owner": repository.partition("/")[0], "actor": "someone", "workflow": workflow.get("name", ""),
+        "run_id": "1", "run_attempt": "1", "server_url": "https://github.com", **event.github,
+    }  # fmt: skip
+    declared = (triggers(workflow["on"]).get("workflow_dispatch") or {}).get("inputs") or {}
+    inputs = {name: (each or {}).get("default", "") for name, each in declared.items()}
+    given_inputs = {**inputs, **event.inputs} if event.name == "workflow_dispatch" else {}
+    return {"github": github, "inputs": given_inputs, "vars": dict(given.variables)}
+
+
+def _plain(path: str) -> bool:
+    return "*" not in path and "[" not in path and not any(part[:1].isdigit() for part in path.split("."))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return f"'{value}'"
+    return str(value).lower() if isinstance(value, bool | int | float) else "an object"
+
+
+def told(runs: tuple[Run, ...]) -> str:
+    """What a workflow does at each event, a line a job, and in the last line the events that it has no trigger for."""
+    lines: list[str] = []
+    deaf = [each for each in runs if not each.starts and each.why.startswith("no trigger")]
+    for each in runs:
+        if each in deaf:
+            continue
+        if not each.starts:
+            lines.append(f"{each.event.title}: not started, {each.why}")
+            continue
+        lines.append(f"{each.event.title}:")
+        for job in each.jobs:
+            lines.extend(_told(job))
+    if deaf:
+        lines.append(f"no trigger: {', '.join(each.event.title for each in deaf)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _told(job: JobRun) -> Iterator[str]:
+    if not job.starts:
+        yield f"  {job.id}: skipped, {job.why}"
+        return
+    for leg in job.legs:
+        values = ", ".join(f"{key} {value}" for key, value in leg.matrix.items())
+        runner = ", ".join((*((f"group {leg.group}",) if leg.group else ()), *leg.labels))
+        yield f"  {job.id}{f' ({values})' if values else ''}: starts on {runner}"
