@@ -9,7 +9,7 @@
 #   PARENTS     "ARGUMENT=IMAGE=PLACE": images of this or an earlier build that this one is FROM
 #   BUILDKIT    the BuildKit to build with, by digest
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 folder=$WORKSPACE/recipes/images/$IMAGE
 result=$out/$IMAGE

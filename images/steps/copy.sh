@@ -5,7 +5,7 @@
 #   FROM    the first place
 #   PLACE   the other one
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 result=$out/$IMAGE
 digest=$(cat "$result/digest")

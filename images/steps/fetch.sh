@@ -6,7 +6,7 @@
 #   X_REVISION   the commit for folder x; the branch's newest where it is empty
 #   UNRESOLVED   entries of images/bases.yaml without a digest or checksum
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 if [ -n "${UNRESOLVED-}" ]; then

@@ -5,7 +5,7 @@
 #   IMAGE      its name
 #   SEVERITY   negligible, low, medium, high or critical
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 result=$out/$IMAGE
 

@@ -4,7 +4,7 @@
 #   PARENTS   images
 #   KNOWN     "IMAGE=DIGEST" of jobs before this one; without a digest where none ran
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 for parent in $PARENTS; do

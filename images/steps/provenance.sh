@@ -6,7 +6,7 @@
 #   ARGUMENTS, PLATFORMS  as for build.sh
 #   BUILDER, BUILD        who builds, and the build's id there
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 result=$out/$IMAGE
 digest=$(cat "$result/digest")

@@ -4,7 +4,7 @@
 #   IMAGE   its name
 #   PLACE   registry, repository and name
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 digest=$(cat "$out/$IMAGE/digest")
 

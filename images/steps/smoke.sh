@@ -3,7 +3,7 @@
 #
 #   IMAGE   its name and that of its folder
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 test=$WORKSPACE/recipes/images/$IMAGE/smoke.sh
 interpreter=$(sed -n '1s/^#! *//p' "$test")

@@ -6,7 +6,7 @@
 #   PLACES   where it is
 #   TAGS     with {date} for the build's day and {revision} for 12 digits of its commit
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 digest=$(cat "$out/$IMAGE/digest")
 

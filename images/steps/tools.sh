@@ -4,7 +4,7 @@
 #   TOOLS             names
 #   X_URL, X_SHA256   where tool x is, as a binary or a .tar.gz that holds it
 set -eu
-# shellcheck source=lib.sh
+# shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 folder=$WORKSPACE/tools
 mkdir -p "$folder/bin"

@@ -1,7 +1,7 @@
 """A real OCI registry on loopback, and where the places of images are in it.
 
 Owns the registry's process (`crane registry serve`, which is go-containerregistry's) and the mapping: every registry of
-the world is a path of this one, so that `us-east1-docker.pkg.dev/P/R/N` is `127.0.0.1:PORT/us-east1-docker.pkg.dev/P/R/N`.
+the world is a path of this one, so that `ghcr.io/owner/name` is `127.0.0.1:PORT/ghcr.io/owner/name`.
 Blobs are files of its folder; manifests live as long as the process.
 """
 

@@ -43,7 +43,9 @@ def need(name: str) -> Path:
         if shutil.which("go") is None:
             found = find(name)
             if found is None:
-                raise ToolError(f"{name} is not on this machine, nor is Go to build it: install Go (https://go.dev/dl/)")
+                raise ToolError(
+                    f"{name} is not on this machine, nor is Go to build it: install Go (https://go.dev/dl/)"
+                )
             return found
         _build(name)
     return BIN / name

@@ -51,6 +51,8 @@ TIMEOUTS = {
 }
 """Seconds after which a step is ended; each is far above what it takes, and far below for ever."""
 
+SIGNING_IN = frozenset({"push", "copy", "verify", "tags"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildStep:
@@ -67,6 +69,12 @@ class BuildStep:
     after: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
+
+    @property
+    def signs_in(self) -> bool:
+        """Whether the step needs the registry's credentials; no other is given them."""
+        kind = Path(self.script).stem
+        return kind in SIGNING_IN or (kind == "build" and bool(self.env["PARENTS"]))
 
 
 @dataclass(frozen=True, slots=True)

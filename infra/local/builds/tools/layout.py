@@ -19,10 +19,10 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 
 
 def main(arguments):
-    given = {}
-    build_args = {}
+    given: dict[str, str] = {}
+    build_args: dict[str, str] = {}
     words = iter(arguments[2:])
-    context = None
+    context = Path()
     for word in words:
         if word == "--load" or "=" in word:
             continue

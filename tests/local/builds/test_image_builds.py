@@ -1,0 +1,205 @@
+"""What a build of images leaves behind: digests in every place, the record, the tags, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from infra.local.builds.cloudbuild import run_build
+from infra.local.builds.github import run_jobs
+from infra.local.builds.machine import Fault, Status, When
+from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
+
+OUT = "workspace/.tidepool/out/tpu-ci"
+
+
+def test_tpu_ci_ends_with_one_digest_in_six_regions_and_a_record_of_it(images: World) -> None:
+    assert run_build(images.config("tpu-ci"), images.machine).status is Status.SUCCESS
+    current = images.record.images["tpu-ci"].current
+    assert len(current.places) == 6
+    assert images.tags("tpu-ci") == {current.digest}
+    assert images.lacking() == []
+    assert current.revision[MONOREPO] == commit(1)
+
+
+def test_a_push_to_levanter_base_builds_the_family_in_order_each_from_the_digest_before_it(images: World) -> None:
+    jobs = images.jobs()
+    outcomes = dict(run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1"))
+    assert images.recorder.writes == ["levanter-base", "levanter-cluster", "levanter-incremental"]
+    base = outcomes["levanter-base"].outputs["digest"]
+    for child in ("levanter-cluster", "levanter-incremental"):
+        assert images.record.images[child].current.parents == {"levanter-base": base}
+        assert images.record.images[child].current.places == images.places[child]
+        assert all(place.startswith("ghcr.io/marin-community/") for place in images.places[child])
+    assert images.lacking() == []
+
+
+def test_a_family_on_cloud_build_hands_the_digest_on_within_one_build(images: World) -> None:
+    images.keep_in_artifact_registry()
+    assert run_build(images.config("levanter-base"), images.machine).status is Status.SUCCESS
+    base = images.record.images["levanter-base"].current.digest
+    assert images.record.images["levanter-incremental"].current.parents == {"levanter-base": base}
+
+
+def test_a_child_that_is_built_alone_is_from_the_digest_that_the_record_names(images: World) -> None:
+    jobs = images.jobs()
+    dict(run_jobs(jobs, images.machine, wanted=("levanter-base",), run="1"))
+    dict(run_jobs(jobs, images.machine, wanted=("levanter-cluster",), run="2"))
+    base = images.record.images["levanter-base"].current.digest
+    assert images.record.images["levanter-cluster"].current.parents == {"levanter-base": base}
+
+
+def test_a_child_without_any_build_of_its_parent_is_not_built(images: World) -> None:
+    ((_, outcome),) = run_jobs(images.jobs(), images.machine, wanted=("levanter-cluster",), run="1")
+    assert outcome.step("parents").status is Status.FAILURE
+    assert outcome.step("build-levanter-cluster").status is Status.QUEUED
+    assert images.recorder.writes == []
+
+
+def test_children_of_a_failed_parent_are_skipped(images: World) -> None:
+    jobs = images.jobs()
+    fault = Fault("smoke-levanter-base")
+    outcomes = dict(run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1", fault=fault))
+    assert {name: each.status for name, each in outcomes.items()} == {
+        "levanter-base": Status.FAILURE,
+        "levanter-cluster": Status.QUEUED,
+        "levanter-incremental": Status.QUEUED,
+    }
+
+
+def test_other_sources_make_another_digest_and_equal_sources_the_same(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    first = images.record.images["tpu-ci"].current.digest
+    run_build(images.config("tpu-ci"), images.machine)
+    assert images.record.images["tpu-ci"].current.digest == first
+    images.push(2, {"uv.lock": "version = 2\n"})
+    run_build(images.config("tpu-ci"), images.machine)
+    assert images.record.images["tpu-ci"].current.digest != first
+
+
+def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor_tags(images: World) -> None:
+    older, newer = images.push(2, {"uv.lock": "version = 2\n"}), images.push(3)
+    images.monorepo.joinpath("uv.lock").write_text("version = 3\n")
+    run_build(images.config("tpu-ci", newer), images.machine)
+    current = images.record.images["tpu-ci"].current.digest
+    images.monorepo.joinpath("uv.lock").write_text("version = 2\n")
+    outcome = run_build(images.config("tpu-ci", older), images.machine)
+    assert outcome.status is Status.SUCCESS
+    assert images.record.images["tpu-ci"].current.digest == current
+    assert images.record.images["tpu-ci"].history[0].revision[MONOREPO] == older
+    assert images.tags("tpu-ci") == {current}
+
+
+def test_tags_say_the_day_and_the_commit(images: World) -> None:
+    run_build(images.config("tpu-ci", images.push(5)), images.machine)
+    current = images.record.images["tpu-ci"].current
+    for tag in (f"{current.built:%Y%m%d}", commit(5)[:12]):
+        assert images.tags("tpu-ci", tag) == {current.digest}
+
+
+def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
+    fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
+    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is Status.SUCCESS
+    tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
+    assert len(tries) == 1  # signing in was what failed
+    assert images.lacking() == []
+
+
+def test_a_copy_writes_down_every_byte_of_the_layers(images: World) -> None:
+    images.push(9, {"uv.lock": "version = 9\n"})
+    run_build(images.config("tpu-ci"), images.machine)
+    folder = images.machine.folder / OUT
+    blobs = folder / "oci/blobs/sha256"
+    digest = (folder / "digest").read_text().strip().removeprefix("sha256:")
+    expected = sum(blob.stat().st_size for blob in blobs.iterdir() if blob.name != digest)
+    said = dict(part.split("=") for part in (folder / "copies/us-east1").read_text().split()[1:])
+    assert sum(map(int, said.values())) == expected
+
+
+def test_the_first_push_is_by_digest_and_tags_come_after_the_record(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    calls = [arguments for _, tool, arguments in images.machine.calls() if tool in ("crane", "tidepool")]
+    (push,) = [each for each in calls if each.startswith("push ")]
+    assert "@sha256:" in push
+    recorded = next(number for number, each in enumerate(calls) if each.startswith("images record"))
+    assert all(number > recorded for number, each in enumerate(calls) if each.startswith("tag "))
+
+
+def test_no_token_is_on_a_command_line_or_in_what_is_kept(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
+    tokens = ("a-token-of-the-builder", "a-token-of-the-job")
+    kept = [path.read_text() for path in images.machine.folder.rglob("*.json")]
+    logs = [path.read_text() for path in images.machine.folder.rglob("*.log")]
+    for text in (*kept, *logs, images.machine.calls_file.read_text()):
+        assert not any(token in text for token in tokens)
+
+
+def test_the_smoke_test_runs_in_the_built_image_without_network(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    (run,) = [arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:4]) == ("docker", "run ")]
+    assert "--network none" in run
+    assert "tidepool/tpu-ci:built" in run
+    assert "--env" not in run
+
+
+def test_provenance_says_commits_bases_downloads_and_parameters(images: World) -> None:
+    run_build(images.config("tpu-ci"), images.machine)
+    statement = json.loads((images.machine.folder / OUT / "provenance.json").read_text())
+    current = images.record.images["tpu-ci"].current
+    assert statement["predicateType"] == "https://slsa.dev/provenance/v1"
+    assert statement["subject"] == [
+        {"name": images.places["tpu-ci"][0], "digest": {"sha256": current.digest.removeprefix("sha256:")}}
+    ]
+    definition = statement["predicate"]["buildDefinition"]
+    assert all(each["digest"] for each in definition["resolvedDependencies"])
+    found = {each["uri"]: each["digest"] for each in definition["resolvedDependencies"]}
+    assert found[f"git+https://github.com/{MONOREPO}@{commit(1)}"] == {"gitCommit": commit(1)}
+    for name in images.spec.image("tpu-ci").downloads:
+        entry = images.pins.download(name)
+        assert found[entry.url] == {"sha256": entry.sha256}
+    assert definition["internalParameters"]["UV_CACHE_DIR"] == images.spec.paths.uv_cache
+    assert statement["predicate"]["runDetails"]["metadata"]["invocationId"] == "build-1"
+
+
+def test_provenance_of_a_child_names_its_parent_by_digest(images: World) -> None:
+    images.keep_in_artifact_registry()
+    run_build(images.config("levanter-base"), images.machine)
+    base = images.record.images["levanter-base"].current.digest
+    out = images.machine.folder / "workspace/.tidepool/out/levanter-cluster/provenance.json"
+    dependencies = json.loads(out.read_text())["predicate"]["buildDefinition"]["resolvedDependencies"]
+    place = f"oci://{images.places['levanter-base'][0]}"
+    assert {"uri": place, "digest": {"sha256": base.removeprefix("sha256:")}} in dependencies
+
+
+def test_a_build_from_unresolved_pins_is_refused_before_anything_is_fetched(images: World) -> None:
+    crane = images.pins.download("crane").model_copy(update={"sha256": "unresolved"})
+    images.pins = images.pins.model_copy(update={"downloads": {**images.pins.downloads, "crane": crane}})
+    outcome = run_build(images.config("tpu-ci"), images.machine)
+    assert "crane" in outcome.step("fetch").log
+    assert "./tidepool images bases --resolve" in outcome.step("fetch").log
+    assert images.machine.calls() == []
+
+
+@pytest.mark.parametrize("revision", ["main; rm -rf /", "refs/heads/other", "$(id)"])
+def test_a_revision_that_is_no_commit_is_refused(images: World, revision: str) -> None:
+    outcome = run_build(images.config("tpu-ci", revision), images.machine)
+    assert "is no commit" in outcome.step("fetch").log
+    assert images.recorder.writes == []
+
+
+def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: World, tmp_path: Any) -> None:
+    config = images.config("tpu-ci")
+    build = {**config, "steps": [step for step in config["steps"] if step["id"] == "fetch"]}
+    assert run_build(build, images.machine).status is Status.SUCCESS
+    archive = tmp_path / "crane"
+    archive.write_text("another program")
+    env = {"TOOLS": "crane", "CRANE_URL": archive.as_uri(), "CRANE_SHA256": "0" * 64}
+    env["WORKSPACE"] = str(images.machine.folder / "workspace/.tidepool")
+    script = f"{env['WORKSPACE']}/recipes/images/steps/tools.sh"
+    outcome = images.machine.run("tools", ["sh", script], cwd=tmp_path, env=env, timeout=60)
+    assert outcome.status is Status.FAILURE
+    assert f"its SHA-256 is not {'0' * 64}" in outcome.log
+    assert tagged(images.machine.registry, images.places["tpu-ci"][0], "none") is None
