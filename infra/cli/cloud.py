@@ -6,19 +6,17 @@ Owns the words of these commands. What they do is `infra.local.cloud.daemon` and
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import click
 
-from infra.cli import options
-from infra.cli.failures import Failure, Refusal
-from infra.cli.render.console import machines
+from infra.cli import cloud_push, options
+from infra.cli.cloud_told import answer, running, told
+from infra.cli.failures import Refusal
 from infra.cli.render.pools import ended_line
 from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
-from infra.local.cloud.control import Control, ControlError
 from infra.local.cloud.faults import Kind, Rule
 from infra.model.stack import pulumi_values, stack_names
 
@@ -46,33 +44,36 @@ def command() -> None:
     """
 
 
+command.add_command(cloud_push.push)
+
+
 @command.command()
 @options.json_option
 def start(*, as_json: bool) -> None:
     """Start it in the background; one that runs already is left as it is."""
     place = workspace()
     place.make_home()
-    with _told():
+    with told():
         handle = daemon.ensure_running(place.home)
-    _answer(as_json, {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})")
+    answer(as_json, {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})")
 
 
 @command.command()
 @options.json_option
 def stop(*, as_json: bool) -> None:
     """End it. What it holds stays for the next start."""
-    with _told():
+    with told():
         stopped = daemon.stop(workspace().home)
-    _answer(as_json, {"stopped": stopped}, "stopped" if stopped else "it was not running")
+    answer(as_json, {"stopped": stopped}, "stopped" if stopped else "it was not running")
 
 
 @command.command()
 @options.json_option
 def status(*, as_json: bool) -> None:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
-    with _told():
+    with told():
         found = daemon.status(workspace().home)
-    _answer(as_json, found, *_status_lines(found))
+    answer(as_json, found, *_status_lines(found))
 
 
 @command.command()
@@ -80,10 +81,10 @@ def status(*, as_json: bool) -> None:
 @options.json_option
 def preempt(*, vm: str, as_json: bool) -> None:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    with _running() as control:
+    with running() as control:
         node = control.preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
-    _answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
+    answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
 
 
 @command.command()
@@ -92,9 +93,9 @@ def preempt(*, vm: str, as_json: bool) -> None:
 @options.json_option
 def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
     """Begin a maintenance event of a TPU VM."""
-    with _running() as control:
+    with running() as control:
         node = control.maintain(vm, seconds)
-    _answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
+    answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
 
 
 @command.command()
@@ -130,7 +131,7 @@ def fail(
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """
-    with _running() as control:
+    with running() as control:
         if mend_all or mend is not None:
             control.mend(mend)
         elif kind is not None:
@@ -139,7 +140,7 @@ def fail(
                 given["until"] = control.clock()["seconds"] + lasting
             control.fail(kind, **given)  # ty: ignore[invalid-argument-type] - click has checked it
         faults = control.faults()
-    _answer(as_json, {"faults": faults}, *(_fault_lines(faults) or ["nothing goes wrong on purpose"]))
+    answer(as_json, {"faults": faults}, *(_fault_lines(faults) or ["nothing goes wrong on purpose"]))
 
 
 @command.command()
@@ -148,13 +149,13 @@ def fail(
 @options.json_option
 def clock(*, advance: float | None, compression: float | None, as_json: bool) -> None:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
-    with _running() as control:
+    with running() as control:
         if compression is not None:
             control.set_compression(compression)
         now = control.clock() if advance is None else control.advance(advance)
         now["compression"] = control.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
-    _answer(as_json, now, said)
+    answer(as_json, now, said)
 
 
 @command.command()
@@ -163,7 +164,7 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
 @options.json_option
 def log(*, limit: int, failed: bool, as_json: bool) -> None:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
-    with _running() as control:
+    with running() as control:
         entries = control.log(limit=100_000 if failed else limit)
     if failed:
         entries = [entry for entry in entries if entry["status"] >= 400][-limit:]
@@ -171,7 +172,7 @@ def log(*, limit: int, failed: bool, as_json: bool) -> None:
         f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
         for entry in entries
     )
-    _answer(as_json, {"entries": entries}, *lines)
+    answer(as_json, {"entries": entries}, *lines)
 
 
 @command.command()
@@ -206,7 +207,7 @@ def limit(
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
     """
-    with _running() as control:
+    with running() as control:
         if zone is not None:
             if generation is None or (chips is None and not lift):
                 raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
@@ -221,33 +222,7 @@ def limit(
         f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"
         for each in limits
     ]
-    _answer(as_json, {"limits": limits}, *(lines or ["no limits are declared"]))
-
-
-@contextmanager
-def _told() -> Generator[None]:
-    try:
-        yield
-    except (ControlError, daemon.DaemonError) as error:
-        raise Failure(str(error)) from None
-
-
-@contextmanager
-def _running() -> Generator[Control]:
-    home = workspace().home
-    with _told():
-        handle = daemon.running(home)
-        if handle is None:
-            raise Failure(f"the local cloud of {home} does not run; start it with `./tidepool cloud start`")
-        yield Control(handle.url)
-
-
-def _answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
-    if as_json:
-        machines(body)
-        return
-    for line in lines:
-        click.echo(line)
+    answer(as_json, {"limits": limits}, *(lines or ["no limits are declared"]))
 
 
 def _status_lines(found: Mapping[str, Any]) -> list[str]:

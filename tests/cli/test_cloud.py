@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
+
+import urllib3
 
 from tests.cli.conftest import Checkout
 
@@ -79,3 +82,34 @@ def test_state_outlives_a_stop(clouded: Checkout) -> None:
     with clouded.start("cloud", "start") as process:
         process.communicate(timeout=60)
     assert any(limit["chips"] == 8 for limit in clouded.json("cloud", "limit")["limits"])
+
+
+def _trigger(checkout: Checkout, name: str, **more: Any) -> None:
+    body = {
+        "name": name,
+        "github": {"owner": "stanford-crfm", "name": "levanter", "push": {"branch": "^main$"}},
+        "build": {"steps": [{"name": "x"}]},
+        **more,
+    }
+    url = checkout.json("cloud", "status")["url"]
+    answer = urllib3.request("POST", f"{url}/v1/projects/lab/triggers", json=body, retries=False)
+    assert answer.status == 200, answer.data
+
+
+def test_a_push_tells_which_builds_it_started_and_why_not_the_others(clouded: Checkout) -> None:
+    assert "no trigger" in clouded.ok("cloud", "push", "stanford-crfm/levanter", "--changed", "a").stdout
+    _trigger(clouded, "base", includedFiles=["images/levanter-base/**"])
+    _trigger(clouded, "tpu-ci", includedFiles=["images/tpu-ci/**"])
+    files = ("--changed", "README.md", "images/levanter-base/Dockerfile")
+    done = clouded.json("cloud", "push", "stanford-crfm/levanter", *files)
+    assert done["changed"] == ["README.md", "images/levanter-base/Dockerfile"]
+    assert [each["status"] for each in done["builds"]] == ["QUEUED"]
+    said = clouded.ok("cloud", "push", "stanford-crfm/levanter", *files, "--commit", "f" * 40).stdout
+    assert said.startswith("stanford-crfm/levanter branch main is at ffffffffffff\n  base: build ")
+    assert "  tpu-ci: no build; no changed file passes its filters\n" in said
+
+
+def test_a_push_that_cannot_be_is_refused(clouded: Checkout) -> None:
+    assert "OWNER/NAME" in clouded.run("cloud", "push", "levanter", "--changed", "a").stderr
+    assert clouded.run("cloud", "push", "a/b", "--branch", "x", "--tag", "y").exit_code == 2
+    assert "forty" in clouded.run("cloud", "push", "a/b", "--commit", "main").stderr

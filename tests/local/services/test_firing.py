@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 
 @contextmanager
-def _services(url: str) -> Iterator[Any]:
+def _services(url: str) -> Generator[Any]:
     made = {
         name: build(
             service, version, credentials=AnonymousCredentials(), client_options={"api_endpoint": url},
@@ -251,6 +251,16 @@ def test_a_report_ends_a_build_and_its_operation(world):
     assert "FAILURE" in ended["error"]["message"]
     with pytest.raises(ControlError, match="nobody runs it"):
         world.control.report(taken["id"], status="SUCCESS")
+
+
+def test_the_lengths_of_steps_put_them_one_behind_another(world):
+    world.trigger("timed", build={"steps": [{"id": "one", "name": "x"}, {"id": "two", "name": "y"}]})
+    world.push("a")
+    name = world.control.take()["id"]
+    steps = {step: {"status": "SUCCESS", "seconds": 1.5} for step in ("one", "two")}
+    first, second = (step["timing"] for step in world.control.report(name, status="SUCCESS", steps=steps)["steps"])
+    assert first["endTime"] == second["startTime"] == "2026-11-21T08:00:01.500000Z"
+    assert second["endTime"] == "2026-11-21T08:00:03.000000Z"
 
 
 def test_a_runner_learns_that_its_build_was_cancelled(world):

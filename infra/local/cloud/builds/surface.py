@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from infra.local.cloud import media
-from infra.local.cloud.clock import timestamp
+from infra.local.cloud.clock import seconds_of, timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, failed_precondition, invalid
 from infra.local.cloud.registry import JsonObject
@@ -101,7 +101,7 @@ class BuildSurface:
         status = body.get("status", "WORKING")
         if status != "WORKING" and status not in builds.ENDS:
             raise invalid(f"A build ends as one of {', '.join(builds.ENDS)}, and not as {status!r}.", field="status")
-        steps = self._stepped(held.body["steps"], body.get("steps", {}))
+        steps = self._stepped(held, body.get("steps", {}))
         changes = {"status": status, "steps": steps, **{key: body[key] for key in _REPORTED if key in body}}
         if status == "WORKING":
             held = self._cloud.store.replace(held, {**held.body, **changes}, now=self._cloud.now)
@@ -109,21 +109,26 @@ class BuildSurface:
             held = builds.end(self._cloud, held, changes)
         return {"build": builds.shown(held)}
 
-    def _stepped(self, steps: list[JsonObject], reported: dict[str, JsonObject]) -> list[JsonObject]:
+    def _stepped(self, held: Resource, reported: dict[str, JsonObject]) -> list[JsonObject]:
+        steps = held.body["steps"]
         names = [step.get("id") or str(at) for at, step in enumerate(steps)]
         if unknown := sorted(set(reported) - set(names)):
             raise invalid(f"The build has no step {', '.join(unknown)}; it has {', '.join(names)}.", field="steps")
-        return [self._step(step, reported.get(name)) for name, step in zip(names, steps, strict=True)]
+        after, done = held.body["startTime"], []
+        for name, step in zip(names, steps, strict=True):
+            done.append(self._step(step, reported[name], after) if name in reported else step)
+            after = done[-1].get("timing", {}).get("endTime", after)
+        return done
 
-    def _step(self, step: JsonObject, report: JsonObject | None) -> JsonObject:
-        if report is None:
-            return step
-        status = report.get("status")
+    def _step(self, step: JsonObject, report: JsonObject, after: str) -> JsonObject:
+        """after: when the step before it ended, from which a step counts whose length alone is reported."""
+        status, seconds = report.get("status"), report.get("seconds")
         if status not in _STATES:
             raise invalid(f"{status!r} is no state of a step.", field="steps")
-        now = timestamp(self._cloud.now)
-        timing = dict(step.get("timing", {}))
-        if status == "WORKING":
+        now, timing = timestamp(self._cloud.now), dict(step.get("timing", {}))
+        if isinstance(seconds, int | float):
+            timing = {"startTime": after, "endTime": timestamp(seconds_of(after) + seconds)}
+        elif status == "WORKING":
             timing["startTime"] = now
         elif status in builds.ENDS and "startTime" in timing:
             timing["endTime"] = now

@@ -1,0 +1,55 @@
+"""`./tidepool cloud push`: tell the local Cloud Build what GitHub would tell the real one about a push.
+
+Owns the words of the command. Which triggers a push is for is `infra.local.cloud.services.cloudbuild_firing`'s to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from infra.cli import options
+from infra.cli.cloud_told import answer, running
+
+
+@click.command()
+@click.argument("repository", metavar="OWNER/NAME")
+@click.argument("more", nargs=-1, metavar="[FILE]...")
+@click.option("--changed", multiple=True, metavar="FILE", help="A changed file; more may follow it.")
+@click.option("--branch", help="Where the commits went; main when left out.")
+@click.option("--tag", help="The tag that was made, in place of a branch.")
+@click.option("--commit", default="", help="Its forty digits; a made-up commit when left out.")
+@options.json_option
+def push(
+    *,
+    repository: str,
+    more: tuple[str, ...],
+    changed: tuple[str, ...],
+    branch: str | None,
+    tag: str | None,
+    commit: str,
+    as_json: bool,
+) -> None:
+    """Push to a repository: every trigger that it is for puts a build into the queue.
+
+    ./tidepool cloud push stanford-crfm/levanter --changed lib/levanter/pyproject.toml uv.lock
+    """
+    if branch and tag:
+        raise click.UsageError("a push goes to a --branch or makes a --tag")
+    with running() as control:
+        done = control.push(
+            repository, [*changed, *more], branch="" if tag else branch or "main", tag=tag or "", commit=commit
+        )
+    answer(as_json, done, *_lines(done))
+
+
+def _lines(done: Mapping[str, Any]) -> Iterator[str]:
+    ref = f"branch {done['branch']}" if done["branch"] else f"tag {done['tag']}"
+    yield f"{done['repository']} {ref} is at {done['commit'][:12]}"
+    for trigger in done["triggers"]:
+        said = f"build {trigger['build']} is queued" if trigger["build"] else "no build"
+        yield f"  {trigger['name']}: {said}; {trigger['reason']}"
+    if not done["triggers"]:
+        yield "  no trigger answers pushes to it"
