@@ -77,7 +77,7 @@ class GoogleProvider:
         checked = check_fields(findings, "", kind.fields, inputs)
         if kind.naming is not None:
             fill_name(kind.naming, checked, name, urn, old)
-        for hole in kind.identity.holes:
+        for hole in sorted({*kind.identity.holes} - kind.assigned.keys()):
             if hole in kind.fields and hole not in checked and self._settings.default_of(hole) is None:
                 where = "region" if hole == "location" else hole
                 findings.failures.append(CheckFailure(hole, f"{token}: give {hole!r}, or set gcp:{where} for all"))
@@ -127,7 +127,6 @@ class GoogleProvider:
             values=self._values(kind, inputs),
             body=self._body(kind, inputs, None),
         )
-        resource_id = kind.id_of(call.values)
         try:
             kind.calls.create(call)
         except ApiError as error:
@@ -138,7 +137,8 @@ class GoogleProvider:
             ) from error
         except OperationTimeoutError as error:
             message = f"Error waiting to create {kind.noun}: {error}; Google Cloud goes on with it"
-            raise self._half_made(token, resource_id, inputs, message) from error
+            raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
+        resource_id = kind.id_of(call.values)
         try:
             found = kind.calls.read(call)
         except (ApiError, OperationTimeoutError) as error:
@@ -171,6 +171,9 @@ class GoogleProvider:
             managed = dict(found.get("labels") or {})
             values["labels"] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
         outputs = self._outputs(kind, values, values, found, managed)
+        if kind.assigned:
+            values |= {hole: found[key] for hole, key in kind.assigned.items()}
+            resource_id = kind.id_of(values)
         return ReadResult(resource_id, as_written(kind.fields, outputs, written), outputs)
 
     def update(
@@ -239,6 +242,8 @@ class GoogleProvider:
 
     def _locate(self, kind: ResourceType, inputs: Mapping[str, Any]) -> str | None:
         values = self._values(kind, inputs)
+        if kind.sought is not None:
+            return kind.sought.fill(values) if kind.sought.known(values) else None
         return kind.id_of(values) if kind.identity.known(values) and not has_unknown(values.get("condition")) else None
 
     def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:

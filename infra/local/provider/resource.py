@@ -61,6 +61,7 @@ _FORMS = {
     "role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+",
     "member": r".+",
     "bucket": r"b/[^/]+",
+    "parentConnection": r"projects/[^/]+/locations/[^/]+/connections/[^/]+",
     "keyRing": r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+",
     "serviceAccountId": r"projects/[^/]+/serviceAccounts/[^/]+",
 }
@@ -135,6 +136,8 @@ class ResourceType:
     derived: outputs that follow from given values (an account's email).
     tidied: how an input that has several spellings stands in paths (`bucket` without `b/`).
     qualified: what follows an id because of further values (the title of a grant's condition).
+    assigned: holes of the identity that the service fills in, and where a body has them. sought: where such a resource
+        is found as long as nobody knows them.
     replaced_in_turn: always deleted before its replacement is made.
     """
 
@@ -149,6 +152,8 @@ class ResourceType:
     derived: Mapping[str, Path] = field(default_factory=dict)
     tidied: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     qualified: Callable[[Values], str] | None = None
+    assigned: Mapping[str, str] = field(default_factory=dict)
+    sought: Path | None = None
     replaced_in_turn: bool = False
 
     def id_of(self, values: Values) -> str:

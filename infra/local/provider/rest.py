@@ -20,6 +20,7 @@ class Rest:
     base: the API's path, version included. collection, item: below it. query: what a create says there, by hole.
     create_wait, update_wait, delete_wait: how these calls end.
     masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
+    whole: an update carries everything, without a mask.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
     gone: whether a body shows what was deleted and is only kept for a while.
     """
@@ -33,6 +34,7 @@ class Rest:
     update_wait: Wait = Wait.NONE
     delete_wait: Wait = Wait.NONE
     masked: bool = True
+    whole: bool = False
     settling: Callable[[Mapping[str, Any]], bool] | None = None
     gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
@@ -64,8 +66,8 @@ class Rest:
         if not paths:
             return
         tops = {path.split(".")[0] for path in paths}
-        body = {top: value for top, value in call.body.items() if top in tops}
-        query = {"updateMask": ",".join(paths)} if self.masked else None
+        body = {top: value for top, value in call.body.items() if self.whole or top in tops}
+        query = {"updateMask": ",".join(paths)} if self.masked and not self.whole else None
         answer = call.send("PATCH", self.path(call), query=query, body=body)
         wait(call.api, self.update_wait, self.base, answer, call.deadline)
 

@@ -7,9 +7,20 @@ from types import MappingProxyType
 from typing import Final
 
 from infra.local.provider.resource import ResourceType
-from infra.local.provider.tables import artifacts, compute, federation, identity, keys, secrets, storage, tpu
+from infra.local.provider.tables import (
+    artifacts,
+    builds,
+    compute,
+    federation,
+    identity,
+    keys,
+    messages,
+    secrets,
+    storage,
+    tpu,
+)
 
-_SERVICES = (artifacts, compute, federation, identity, keys, secrets, storage, tpu)
+_SERVICES = (artifacts, builds, compute, federation, identity, keys, messages, secrets, storage, tpu)
 
 TYPES: Final[Mapping[str, ResourceType]] = MappingProxyType(
     {kind.token: kind for service in _SERVICES for kind in service.TYPES}
