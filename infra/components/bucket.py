@@ -1,6 +1,6 @@
-"""The bucket that keeps what the fleet is meant to be: manifests, the runner bundle and its pointer.
+"""The bucket that keeps what the fleet is meant to be: manifests, the runner bundle and its pointer, the image record.
 
-Owns the bucket and who may read which part of it. Leaves its objects to `infra.fleet.records`.
+Owns the bucket and who may read or write which part of it. Leaves its objects to `infra.fleet.records`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import pulumi
 import pulumi_gcp as gcp
 
 READER: Final = "roles/storage.objectViewer"
+WRITER: Final = "roles/storage.objectUser"
+"""Reads too, and deletes, which replacing an object is to Cloud Storage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixReader:
-    """One identity that may read the objects whose names start with `prefix`, and no others.
+class PrefixAccess:
+    """One identity that may read the objects whose names start with `prefix`, and no others; write them if it `writes`.
 
     name: says who, in resource names.
     member: its IAM member (`serviceAccount:EMAIL`).
@@ -26,6 +28,7 @@ class PrefixReader:
     name: str
     member: pulumi.Input[str]
     prefix: str
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class FleetBucketArgs:
     bucket: str
     location: str
     labels: dict[str, str]
-    readers: Sequence[PrefixReader]
+    access: Sequence[PrefixAccess]
 
 
 class FleetBucket(pulumi.ComponentResource):
@@ -59,13 +62,13 @@ class FleetBucket(pulumi.ComponentResource):
             force_destroy=False,
             opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
         )
-        for reader in args.readers:
+        for each in args.access:
             gcp.storage.BucketIAMMember(
-                f"{reader.name}-reads-{reader.prefix.strip('/')}",
+                f"{each.name}-{'writes' if each.writes else 'reads'}-{each.prefix.strip('/')}",
                 bucket=bucket.name,
-                role=READER,
-                member=reader.member,
-                condition=_below(args.bucket, reader.prefix),
+                role=WRITER if each.writes else READER,
+                member=each.member,
+                condition=_below(args.bucket, each.prefix),
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.bucket = bucket.name

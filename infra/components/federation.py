@@ -1,4 +1,4 @@
-"""Who of GitHub Actions may act here: a workload identity pool, its provider, and the members of two accounts.
+"""Who of GitHub Actions may act here: a workload identity pool, its provider, and the members of their accounts.
 
 Owns the way in and the accounts that it leads to. Gives them no role on anything: an account that deploys needs some on
 the project, which only its owner gives (`./tidepool bootstrap`). No key is ever made.
@@ -71,9 +71,14 @@ class Federation(pulumi.ComponentResource):
             opts=kept,
         )
         accounts = {federated.key: self._account(args.project, pool, federated) for federated in args.accounts}
+        self._members = {key: account.member for key, account in accounts.items()}
         self.provider = provider.name
         self.emails = pulumi.Output.all(**{key: account.email for key, account in accounts.items()})
         self.register_outputs({"provider": self.provider, "emails": self.emails})
+
+    def member(self, key: str) -> pulumi.Output[str]:
+        """The IAM member of one account; whoever uses it waits until the account exists."""
+        return self._members[key]
 
     def _account(
         self, project: str, pool: gcp.iam.WorkloadIdentityPool, federated: FederatedAccount

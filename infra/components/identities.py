@@ -1,4 +1,4 @@
-"""Service accounts: one for every pool, one each for the controller, the broker and image builds.
+"""Service accounts: one for every pool, one each for the controller, the broker, image builds and what starts these.
 
 Owns the accounts and nothing that they may do: each grant stands beside the one resource it opens. No account here has
 a role on the project, and no key is ever made.
@@ -17,7 +17,7 @@ import pulumi_gcp as gcp
 class Identity:
     """A service account to be.
 
-    key: how the program speaks of it: `controller`, `broker`, `builder` or `pool/NAME`.
+    key: how the program speaks of it: `controller`, `broker`, `builder`, `starter` or `pool/NAME`.
     account_id: the part of its address before the @.
     purpose: what it is for, as Google's console shows it.
     """

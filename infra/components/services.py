@@ -23,24 +23,29 @@ APIS: Final = (
     "sts.googleapis.com",
     "tpu.googleapis.com",
 )
-"""What the other components call. At most 20: the provider enables them in one batch, and a batch holds no more."""
+"""What every stack calls. At most 20 with those of builds: the provider enables one batch, which holds no more."""
+
+BUILD_APIS: Final = ("cloudbuild.googleapis.com", "cloudscheduler.googleapis.com", "pubsub.googleapis.com")
+"""What a stack that builds images calls besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServicesArgs:
-    """project: where to enable the APIs."""
+    """project: where to enable the APIs. builds: whether those of builds too."""
 
     project: str
+    builds: bool = False
 
 
 class Services(pulumi.ComponentResource):
-    """Every API of `APIS`, enabled."""
+    """Every API that the stack calls, enabled."""
 
     enabled: list[str]
 
     def __init__(self, name: str, args: ServicesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:services:Services", name, None, opts)
-        for api in APIS:
+        self.enabled = [*APIS, *(BUILD_APIS if args.builds else ())]
+        for api in self.enabled:
             gcp.projects.Service(
                 api.removesuffix(".googleapis.com"),
                 project=args.project,
@@ -48,5 +53,4 @@ class Services(pulumi.ComponentResource):
                 disable_on_destroy=False,
                 opts=pulumi.ResourceOptions(parent=self),
             )
-        self.enabled = list(APIS)
         self.register_outputs({"enabled": self.enabled})

@@ -7,6 +7,7 @@ both read 2026-11.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from infra.model.schema import GitHub
@@ -19,9 +20,17 @@ DEPLOYER: Final = ("tidepool-deployer", "Deploys Tidepool's stacks; has no key")
 PREVIEWER: Final = ("tidepool-previewer", "Reads what previews of Tidepool's stacks compare; changes nothing")
 """Account id and description. Their roles on the project are given by whoever owns it, never by a stack."""
 
+IMAGE_BUILDER: Final = ("image-builder", "Builds images in GitHub's jobs; has no key")
+"""Role and description. Its account id carries the stack's name, since the images and the bucket are a stack's."""
+IMAGES_WORKFLOW: Final = ".github/workflows/docker-images.yaml"
+"""The one workflow of a source repository whose jobs build images."""
+
 EVENTS: Final = ("pull_request", "push", "schedule", "workflow_dispatch")
 """Runs that are let in. `pull_request_target` and `workflow_run` are not: they carry the main branch's ref while they
 work for whoever opened a pull request."""
+
+BUILD_EVENTS: Final = ("push", "schedule", "workflow_dispatch")
+"""Of these, the runs that build images: none of them works for a stranger."""
 
 MAPPING: Final = {
     "google.subject": "assertion.sub",
@@ -29,6 +38,7 @@ MAPPING: Final = {
     "attribute.preview": (
         "assertion.repository + '/' + (assertion.event_name == 'pull_request' ? 'pull_request' : assertion.ref)"
     ),
+    "attribute.workflow": "assertion.workflow_ref",
     "attribute.deployment": (
         "assertion.repository + '/' + (has(assertion.environment) ? assertion.environment : '') + '/' + assertion.ref"
     ),
@@ -37,13 +47,40 @@ MAPPING: Final = {
 unless its job names one."""
 
 
-def condition(github: GitHub) -> str:
-    """What every token must say, whatever it is used for."""
+def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
+    """What every token must say, whatever it is used for.
+
+    sources: repositories whose workflow of images is let in besides, from their main branch alone.
+    """
+    own = _own(github)
+    if not sources:
+        return own
+    workflows = _listed(f"{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
+    building = (
+        f"assertion.repository in {_listed(sources)} && assertion.ref == '{MAIN}'"
+        f" && assertion.workflow_ref in {workflows} && assertion.event_name in {_listed(BUILD_EVENTS)}"
+    )
+    return f"({own}) || ({building})"
+
+
+def _own(github: GitHub) -> str:
     said = [f"assertion.repository == '{github.repository}'"]
     if github.repository_id is not None:
         said.append(f"assertion.repository_id == '{github.repository_id}'")
-    said.append(f"assertion.event_name in [{', '.join(repr(event) for event in EVENTS)}]")
+    said.append(f"assertion.event_name in {_listed(EVENTS)}")
     return " && ".join(said)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return f"[{', '.join(repr(text) for text in texts)}]"
+
+
+def image_builder_attributes(sources: Sequence[str]) -> tuple[str, ...]:
+    """The ends of the members that build images: the workflow of images on each source's main branch.
+
+    A reference to a workflow names repository, file and branch at once; a pull request's has another branch.
+    """
+    return tuple(f"attribute.workflow/{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
 
 
 def preview_attributes(github: GitHub) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixReader
+from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixAccess
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registries import Registries, RegistriesArgs, Registry
@@ -141,8 +141,8 @@ def test_a_vm_without_an_address_waits_for_its_way_out() -> None:
 
 
 def test_a_reader_of_a_prefix_reads_nothing_beside_it() -> None:
-    reader = PrefixReader(name="pool-a", member="user:a@b.c", prefix="runner/")
-    args = FleetBucketArgs(project=LAB, bucket="a-lab", location="us", labels={}, readers=[reader])
+    reader = PrefixAccess(name="pool-a", member="user:a@b.c", prefix="runner/")
+    args = FleetBucketArgs(project=LAB, bucket="a-lab", location="us", labels={}, access=[reader])
     grant = made(lambda: FleetBucket("bucket", args)).one("BucketIAMMember")
     assert grant.inputs["role"] == "roles/storage.objectViewer"
     assert grant.inputs["condition"]["expression"] == (

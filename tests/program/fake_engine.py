@@ -48,8 +48,9 @@ class Built:
     component_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def of(self, kind: str) -> list[Registered]:
-        """Every resource of a type, told by the last part of its token (`V2Vm`), by name."""
-        return sorted((r for r in self.resources.values() if r.type.split(":")[-1] == kind), key=lambda r: r.name)
+        """Every resource of a type, told by the last part of its token (`V2Vm`) or all but `gcp:`, by name."""
+        found = (r for r in self.resources.values() if kind in (r.type.split(":")[-1], r.type.removeprefix("gcp:")))
+        return sorted(found, key=lambda r: r.name)
 
     def one(self, kind: str) -> Registered:
         (only,) = self.of(kind)
@@ -163,6 +164,19 @@ class _Cloud(pulumi_mocks.Mocks):
                 pool = f"locations/global/workloadIdentityPools/{given['workloadIdentityPoolId']}"
                 path = f"{pool}/providers/{given['workloadIdentityPoolProviderId']}"
                 return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
+            case "gcp:cloudbuildv2/connection:Connection":
+                name = f"projects/{project}/locations/{given['location']}/connections/{given['name']}"
+                waits = {"stage": "PENDING_USER_OAUTH", "message": "", "actionUri": "https://accounts.google.com/o"}
+                done = {"stage": "COMPLETE", "message": "", "actionUri": ""}
+                return name, {**given, "installationStates": [done if given["githubConfig"] else waits]}
+            case "gcp:cloudbuildv2/repository:Repository":
+                return f"{given['parentConnection']}/repositories/{given['name']}", given
+            case "gcp:cloudbuild/trigger:Trigger":
+                return f"projects/{project}/locations/{given['location']}/triggers/{args.name}-uuid", given
+            case "gcp:cloudscheduler/job:Job":
+                return f"projects/{project}/locations/{given['region']}/jobs/{given['name']}", given
+            case "gcp:pubsub/topic:Topic":
+                return f"projects/{project}/topics/{given['name']}", given
             case "gcp:secretmanager/secret:Secret":
                 # The service answers with the project's number, which is why nothing may build on this name.
                 return f"projects/{project}/secrets/{given['secretId']}", {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,10 +47,95 @@ def test_pull_requests_and_the_main_branch_read() -> None:
     }
 
 
+def test_the_workflow_of_images_on_a_sources_main_branch_builds_images() -> None:
+    assert members_of("tidepool-ci-image-builder") == {
+        f"/attribute.workflow/{repository}/.github/workflows/docker-images.yaml@refs/heads/main"
+        for repository in ("marin-community/marin", HERE)
+    }
+
+
+MONOREPO = "marin-community/marin"
+IMAGES = {
+    "repository": MONOREPO,
+    "ref": "refs/heads/main",
+    "event_name": "push",
+    "workflow_ref": f"{MONOREPO}/.github/workflows/docker-images.yaml@refs/heads/main",
+    "sub": f"repo:{MONOREPO}:ref:refs/heads/main",
+}
+PULL = {
+    "ref": "refs/pull/1/merge",
+    "event_name": "pull_request",
+    "workflow_ref": f"{MONOREPO}/.github/workflows/docker-images.yaml@refs/pull/1/merge",
+}
+
+
+def is_let_in(claims: Mapping[str, str]) -> bool:
+    """What the provider's condition says of a token; of CEL it uses what Python spells alike but for two operators."""
+    said = provider_inputs()["attributeCondition"].replace("&&", "and").replace("||", "or")
+    return eval(said, {"__builtins__": {}}, {"assertion": SimpleNamespace(**claims)})
+
+
+def acts_as_image_builder(claims: Mapping[str, str]) -> bool:
+    return is_let_in(claims) and f"/attribute.workflow/{claims['workflow_ref']}" in members_of(
+        "tidepool-ci-image-builder"
+    )
+
+
+def test_the_monorepos_workflow_of_images_acts_on_main() -> None:
+    assert acts_as_image_builder(IMAGES)
+    assert acts_as_image_builder(IMAGES | {"event_name": "schedule"})
+    assert acts_as_image_builder(IMAGES | {"event_name": "workflow_dispatch"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PULL,
+        PULL | {"event_name": "pull_request_target", "ref": "refs/heads/main"},
+        {"event_name": "pull_request_target"},
+        {"event_name": "workflow_run"},
+        {"ref": "refs/heads/topic"},
+        {"workflow_ref": f"{MONOREPO}/.github/workflows/levanter-tests.yaml@refs/heads/main"},
+        {"workflow_ref": f"{MONOREPO}/.github/workflows/docker-images.yaml@refs/heads/topic"},
+        {"repository": "stranger/marin"},
+        {
+            "repository": "stranger/marin",
+            "workflow_ref": "stranger/marin/.github/workflows/docker-images.yaml@refs/heads/main",
+        },
+        {"repository": "marin-community/marin-fork"},
+    ],
+)
+def test_nothing_else_of_the_monorepo_or_of_another_repository_is_let_in(other: Mapping[str, str]) -> None:
+    assert not is_let_in({**IMAGES, **other})
+
+
+@pytest.mark.parametrize("event", ["pull_request", "push"])
+def test_a_pull_request_or_another_workflow_of_this_repository_builds_no_image(event: str) -> None:
+    elsewhere = "refs/pull/1/merge" if event == "pull_request" else "refs/heads/main"
+    name = "docker-images.yaml" if event == "pull_request" else "apply.yaml"
+    workflow = f"{HERE}/.github/workflows/{name}@{elsewhere}"
+    claims = IMAGES | {"repository": HERE, "event_name": event, "ref": elsewhere, "workflow_ref": workflow}
+    assert is_let_in(claims), "it may still preview or apply"
+    assert not acts_as_image_builder(claims)
+
+
+def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and_no_more() -> None:
+    member = "serviceAccount:tidepool-ci-image-builder@hai-gcp-models.iam.gserviceaccount.com"
+    grants = [each for each in committed("ci").custom if each.inputs.get("member") == member]
+    assert {(each.type.split(":")[-1], each.inputs["role"]) for each in grants} == {
+        ("BucketIAMMember", "roles/storage.objectUser"),
+        ("RepositoryIamMember", "roles/artifactregistry.reader"),
+        ("TopicIAMMember", "roles/pubsub.publisher"),
+    }
+    (bucket,) = (each for each in grants if each.type.endswith(":BucketIAMMember"))
+    assert bucket.inputs["condition"]["expression"].endswith('/objects/images/")')
+
+
 def test_no_other_account_is_anybodys_outside() -> None:
     for grant in committed("ci").custom:
         if grant.inputs.get("member", "").startswith("principalSet://"):
-            assert grant.inputs["serviceAccountId"].split("/")[-1].startswith(("tidepool-deployer@", "tidepool-prev"))
+            account = grant.inputs["serviceAccountId"].split("/")[-1].partition("@")[0]
+            assert account in ("tidepool-deployer", "tidepool-previewer", "tidepool-ci-image-builder")
 
 
 def test_a_token_of_another_repository_is_not_let_in() -> None:

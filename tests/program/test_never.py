@@ -27,7 +27,7 @@ KEPT = ("gcp:artifactregistry/repository:Repository", "gcp:secretmanager/secret:
 
 SECRETS = text_of("ci")[text_of("ci").index("  tidepool:secrets:") :]
 FORBIDDEN = {
-    "a repository under another name": ("      - name: marin-ci\n", "      - name: marin-tests\n"),
+    "a repository under another name": ("    - name: ghcr-mirror\n", "    - name: quay-mirror\n"),
     "a region without its repositories": ("      - us-east5\n", ""),
     "a bucket of another name": ("name: hai-gcp-models-tidepool-ci", "name: hai-gcp-models-tidepool-new"),
     "a bucket in another place": ("    location: us-central1\n", "    location: us-west4\n"),
@@ -108,7 +108,7 @@ def test_the_list_names_only_what_the_provider_knows() -> None:
 
 
 def test_a_repositorys_form_is_written_so_that_no_default_can_move_it() -> None:
-    for repository in committed("ci").of("Repository"):
+    for repository in committed("ci").of("artifactregistry/repository:Repository"):
         assert repository.inputs["format"] == "DOCKER"
         remote = "remoteRepositoryConfig" in repository.inputs
         assert repository.inputs["mode"] == ("REMOTE_REPOSITORY" if remote else "STANDARD_REPOSITORY")

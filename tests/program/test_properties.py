@@ -94,7 +94,7 @@ def every_cloud_name_is_made_once(config: StackConfig, built: Built) -> None:
 
 
 def what_cannot_be_made_again_is_protected(config: StackConfig, built: Built) -> None:
-    for resource in (*built.of("Repository"), *built.of("Secret"), *built.of("Bucket")):
+    for resource in (*built.of("artifactregistry/repository:Repository"), *built.of("Secret"), *built.of("Bucket")):
         assert resource.protect
         assert resource.retain_on_delete
 

@@ -23,7 +23,11 @@ def test_ci_has_the_labs_nine_slices() -> None:
 
 
 def test_ci_has_its_repositories_in_six_regions() -> None:
-    standard = [r for r in committed("ci").of("Repository") if r.inputs["mode"] == "STANDARD_REPOSITORY"]
+    standard = [
+        r
+        for r in committed("ci").of("artifactregistry/repository:Repository")
+        if r.inputs["mode"] == "STANDARD_REPOSITORY"
+    ]
     assert len({r.inputs["location"] for r in standard}) == 6
 
 
@@ -109,7 +113,7 @@ def test_nothing_secret_stands_in_a_program(stack: str) -> None:
 @every_stack
 def test_what_cannot_be_made_again_is_protected_and_outlives_its_removal(stack: str) -> None:
     program = committed(stack)
-    kept = [*program.of("Repository"), *program.of("Secret"), *program.of("Bucket")]
+    kept = [*program.of("artifactregistry/repository:Repository"), *program.of("Secret"), *program.of("Bucket")]
     kept += [*program.of("WorkloadIdentityPool"), *program.of("WorkloadIdentityPoolProvider")]
     assert kept
     for resource in kept:
@@ -141,7 +145,10 @@ def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
         "roles/artifactregistry.reader",
         "roles/artifactregistry.writer",
         "roles/iam.workloadIdentityUser",
+        "roles/pubsub.publisher",
         "roles/secretmanager.secretAccessor",
+        "roles/storage.legacyBucketReader",
+        "roles/storage.objectUser",
         "roles/storage.objectViewer",
     }
 
@@ -165,7 +172,10 @@ def test_images_are_written_by_the_builder_alone(stack: str) -> None:
 
 @every_stack
 def test_a_vm_reads_its_start_up_files_and_no_manifest(stack: str) -> None:
+    fleet_bucket = committed(stack).outputs["manifest"]["bucket"]
     for grant in committed(stack).of("BucketIAMMember"):
+        if grant.inputs["bucket"] != fleet_bucket or grant.inputs["role"] != "roles/storage.objectViewer":
+            continue
         prefix = "runner/" if "-pool-" in grant.inputs["member"] else "manifests/"
         bucket = grant.inputs["bucket"]
         expected = f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")'
@@ -173,11 +183,13 @@ def test_a_vm_reads_its_start_up_files_and_no_manifest(stack: str) -> None:
 
 
 @every_stack
-def test_the_fleet_bucket_is_private_and_versioned(stack: str) -> None:
-    bucket = committed(stack).one("Bucket").inputs
-    assert bucket["uniformBucketLevelAccess"] is True
-    assert bucket["publicAccessPrevention"] == "enforced"
-    assert bucket["versioning"] == {"enabled": True}
+def test_buckets_are_private_and_the_fleets_is_versioned(stack: str) -> None:
+    for bucket in committed(stack).of("Bucket"):
+        assert bucket.inputs["uniformBucketLevelAccess"] is True
+        assert bucket.inputs["publicAccessPrevention"] == "enforced"
+    fleet_bucket = committed(stack).outputs["manifest"]["bucket"]
+    (fleet,) = (each.inputs for each in committed(stack).of("Bucket") if each.name == fleet_bucket)
+    assert fleet["versioning"] == {"enabled": True}
 
 
 @every_stack
@@ -195,7 +207,7 @@ def test_subnets_do_not_overlap(stack: str) -> None:
 
 @every_stack
 def test_clean_up_policies_are_live(stack: str) -> None:
-    for repository in committed(stack).of("Repository"):
+    for repository in committed(stack).of("artifactregistry/repository:Repository"):
         assert repository.inputs["cleanupPolicyDryRun"] is False
         for policy in repository.inputs["cleanupPolicies"]:
             assert ("condition" in policy) != ("mostRecentVersions" in policy)
@@ -204,14 +216,16 @@ def test_clean_up_policies_are_live(stack: str) -> None:
 
 @every_stack
 def test_a_mirror_keeps_nothing_for_ever(stack: str) -> None:
-    for repository in committed(stack).of("Repository"):
+    for repository in committed(stack).of("artifactregistry/repository:Repository"):
         if repository.inputs["mode"] == "REMOTE_REPOSITORY":
             assert {policy["action"] for policy in repository.inputs["cleanupPolicies"]} <= {"DELETE"}
 
 
 @every_stack
 def test_tags_may_move_since_that_block_would_never_settle(stack: str) -> None:
-    assert not [r.name for r in committed(stack).of("Repository") if "dockerConfig" in r.inputs]
+    assert not [
+        r.name for r in committed(stack).of("artifactregistry/repository:Repository") if "dockerConfig" in r.inputs
+    ]
 
 
 @every_stack
@@ -283,12 +297,15 @@ def test_outputs_name_every_identity_and_the_manifest() -> None:
 @pytest.mark.parametrize("stack", ["nightly", "training"])
 def test_a_stack_without_registries_reads_those_of_ci(stack: str) -> None:
     assert committed(stack).outputs["registries"] == CI_REGISTRIES
-    assert not committed(stack).of("Repository")
+    assert not committed(stack).of("artifactregistry/repository:Repository")
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_pool_may_pull_from_every_repository_that_its_stack_uses(stack: str) -> None:
-    repositories = {(r.inputs["location"], r.inputs["repositoryId"]) for r in committed("ci").of("Repository")}
+    repositories = {
+        (r.inputs["location"], r.inputs["repositoryId"])
+        for r in committed("ci").of("artifactregistry/repository:Repository")
+    }
     grants = committed(stack).of("RepositoryIamMember")
     for pool in {key for key in committed(stack).outputs["identities"] if key.startswith("pool/")}:
         member = f"serviceAccount:{committed(stack).outputs['identities'][pool]}"

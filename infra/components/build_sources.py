@@ -1,0 +1,106 @@
+"""How Cloud Build hears of pushes: a connection to GitHub for each source repository, and the repository in it.
+
+Owns both. Holds no token: a connection names the version of a secret, or a person authorises it once at the address
+that Google gives. Leaves what a push starts to `builds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSource:
+    """A repository at GitHub, `owner/name`, and what Cloud Build calls its connection and it.
+
+    installation: number of Cloud Build's app there; None while no person has authorised the connection.
+    token_version: the full name of a secret's version, given with an installation.
+    """
+
+    repository: str
+    connection_name: str
+    repository_name: str
+    installation: int | None = None
+    token_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSourcesArgs:
+    """The sources of a stack, each repository once. region: where the triggers are that hear of them."""
+
+    project: str
+    region: str
+    sources: tuple[BuildSource, ...]
+
+
+class BuildSources(pulumi.ComponentResource):
+    """Repositories by `owner/name`.
+
+    ids: their full names at Cloud Build. connections: the name of each one's connection, the stage at which its
+    authorisation is, and where a person goes on with it.
+    """
+
+    ids: Mapping[str, pulumi.Output[str]]
+    connections: pulumi.Output[Mapping[str, Any]]
+
+    def __init__(self, name: str, args: BuildSourcesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("tidepool:build_sources:BuildSources", name, None, opts)
+        ids: dict[str, pulumi.Output[str]] = {}
+        said: dict[str, pulumi.Output[Any]] = {}
+        for source in args.sources:
+            connection = gcp.cloudbuildv2.Connection(
+                source.connection_name,
+                project=args.project,
+                location=args.region,
+                name=source.connection_name,
+                github_config=_github(source),
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            ids[source.repository] = gcp.cloudbuildv2.Repository(
+                f"{source.connection_name}/{source.repository_name}",
+                project=args.project,
+                location=args.region,
+                name=source.repository_name,
+                # An output, so that the repository is made after its connection and goes before it.
+                parent_connection=connection.id,
+                remote_uri=f"https://github.com/{source.repository}.git",
+                opts=pulumi.ResourceOptions(parent=self),
+            ).id
+            said[source.repository] = pulumi.Output.all(
+                name=connection.name, states=connection.installation_states
+            ).apply(_said)
+        self.ids = ids
+        self.connections = pulumi.Output.all(**said)
+        self.register_outputs({"connections": self.connections})
+
+
+def _github(source: BuildSource) -> gcp.cloudbuildv2.ConnectionGithubConfigArgs:
+    """An empty one asks for a person, which the connection's state then says."""
+    if source.installation is None:
+        return gcp.cloudbuildv2.ConnectionGithubConfigArgs()
+    return gcp.cloudbuildv2.ConnectionGithubConfigArgs(
+        app_installation_id=source.installation,
+        authorizer_credential=gcp.cloudbuildv2.ConnectionGithubConfigAuthorizerCredentialArgs(
+            oauth_token_secret_version=source.token_version
+        ),
+    )
+
+
+def _said(known: Mapping[str, Any]) -> dict[str, str]:
+    states = known["states"] or [{}]
+    first: Any = states[0]
+    return {
+        "name": known["name"],
+        "stage": _text(first, "stage"),
+        "authorise_at": _text(first, "action_uri"),
+    }
+
+
+def _text(state: Any, key: str) -> str:
+    value = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    return value or ""

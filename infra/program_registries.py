@@ -1,0 +1,102 @@
+"""The image registries of a stack, joined: its repositories and mirrors, and who reads or writes each.
+
+Owns which of them a stack declares or reads of another. Leaves how one is made to the components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from infra.components.registries import Registries, RegistriesArgs, Registry
+from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
+from infra.model.schema import StackConfig
+from infra.program_shared import grantee, labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Who may do what in every repository that a stack uses, so that a region can come or go without a word here.
+
+    key: the identity's, such as `builder` or `pool/NAME`. mirrors: in the mirrors too, which nobody writes.
+    """
+
+    key: str
+    member: pulumi.Input[str]
+    access: Access
+    mirrors: bool
+
+
+def registries(
+    config: StackConfig, registry: StackConfig | None, reaches: Sequence[Reach], ready: pulumi.ResourceOptions
+) -> pulumi.Input[Mapping[str, Any]]:
+    """Docker paths by location and repository: this stack's own, or those of the stack that it names."""
+    owner = registry or config
+    if not _places(owner):
+        return {}
+    ids: Mapping[tuple[str, str], pulumi.Input[str]]
+    paths: pulumi.Output[Any]
+    if registry is None:
+        made = Registries("registries", _registries(config), ready)
+        ids, paths = made.ids, made.paths
+    else:
+        ids = {place: place[1] for place in _places(registry)}
+        paths = pulumi.StackReference(str(config.registry_stack)).require_output("registries")
+    grants = tuple(
+        RegistryGrant(
+            who=grantee(reach.key),
+            member=reach.member,
+            access=reach.access,
+            location=place[0],
+            repository=place[1],
+            repository_id=ids[place],
+        )
+        for reach in reaches
+        for place in (_places(owner) if reach.mirrors else _pushed(owner))
+    )
+    RegistryGrants("registry-grants", RegistryGrantsArgs(project=owner.project, grants=grants), ready)
+    return paths
+
+
+def _pushed(config: StackConfig) -> list[tuple[str, str]]:
+    """Location and name of every repository that images are pushed to."""
+    if config.registries is None:
+        return []
+    return [
+        (region, repository.name)
+        for region in config.registries.regions
+        for repository in config.registries.repositories
+    ]
+
+
+def _places(config: StackConfig) -> list[tuple[str, str]]:
+    """Location and name of every repository, mirrors too."""
+    return _pushed(config) + [(location, mirror.name) for mirror in config.mirrors for location in mirror.locations]
+
+
+def _registries(config: StackConfig) -> RegistriesArgs:
+    repositories = [
+        Registry(
+            location=region,
+            repository=repository.name,
+            description=repository.description,
+            cleanup=repository.cleanup,
+        )
+        for region in (config.registries.regions if config.registries else ())
+        for repository in (config.registries.repositories if config.registries else ())
+    ]
+    mirrors = [
+        Registry(
+            location=location,
+            repository=mirror.name,
+            description=f"Pull-through mirror of {mirror.upstream}",
+            cleanup=mirror.cleanup,
+            upstream=mirror.upstream,
+        )
+        for mirror in config.mirrors
+        for location in mirror.locations
+    ]
+    return RegistriesArgs(project=config.project, labels=labels(config), registries=(*repositories, *mirrors))
