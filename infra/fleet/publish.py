@@ -69,7 +69,7 @@ def manifest_document(config: StackConfig, bundle: Bundle, registry: StackConfig
 
 
 def _pointer(config: StackConfig, bundle: Bundle, current: Body | None) -> Body:
-    """What VMs read at boot. `images` belongs to image builds, which record there what VMs pull: it is kept."""
+    """What VMs read at boot. `images` belongs to promotion, which says there what VMs pull: it is kept."""
     return {
         "images": {},
         **(current or {}),

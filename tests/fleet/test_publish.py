@@ -86,12 +86,12 @@ def test_a_changed_count_changes_the_manifest_alone(cloud: TestCloud, config: St
     assert not published.pointer.changed
 
 
-def test_images_that_builds_recorded_are_kept(cloud: TestCloud, config: StackConfig, records: Records) -> None:
-    records.update(names.pointer_object(), lambda _: {"images": {"us-west4": "an image"}})
+def test_images_that_were_promoted_are_kept(cloud: TestCloud, config: StackConfig, records: Records) -> None:
+    records.update(names.pointer_object(), lambda _: {"images": {"tpu-ci": {"us-west4": "an image"}}})
     publish(config, cloud.url)
     pointer = records.read(names.pointer_object())
     assert pointer is not None
-    assert pointer.body["images"] == {"us-west4": "an image"}
+    assert pointer.body["images"] == {"tpu-ci": {"us-west4": "an image"}}
 
 
 def test_a_stack_without_registries_of_its_own_names_those_it_reads(cloud: TestCloud, records: Records) -> None:

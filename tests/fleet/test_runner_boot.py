@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from infra.fleet.bundle import RUNNER, STUB
 from infra.model.fleet import slots
@@ -111,19 +112,27 @@ def test_a_repository_that_fails_does_not_keep_the_next_one_cold(vm: Sandbox) ->
 
 def test_the_cache_belongs_to_the_runners_user_and_is_the_folder_that_is_warmed(vm: Sandbox) -> None:
     boot = vm.boot()
-    assert "chown 1000:1000 ROOT/var/lib/tidepool/uv-cache" in boot.calls
-    assert (vm.root / "var/lib/tidepool/uv-cache/wheels").is_dir()
+    assert "chown 1000:1000 ROOT/opt/uv/cache" in boot.calls
+    assert (vm.root / "opt/uv/cache/wheels").is_dir()
 
 
-def test_without_an_image_for_its_region_a_vm_skips_the_pull_and_says_so(vm: Sandbox) -> None:
-    vm.publish(images={"us-east1": IMAGE})
+def test_uvs_cache_is_on_a_vm_where_images_say_that_it_is() -> None:
+    said = yaml.safe_load((RUNNER.parents[2] / "images" / "images.yaml").read_text())["paths"]["uv_cache"]
+    assert f"\nuv_cache=$root{said}\n" in (RUNNER / "lib.sh").read_text()
+
+
+@pytest.mark.parametrize("images", [{}, {"tpu-ci": {"us-east1": IMAGE}}, {"tpu-v4": {"us-west4": IMAGE}}])
+def test_without_an_image_for_its_pool_and_region_a_vm_skips_the_pull_and_says_so(
+    vm: Sandbox, images: dict[str, dict[str, str]]
+) -> None:
+    vm.publish(images=images)
     boot = vm.boot()
-    assert "no image is recorded for us-west4; pull skipped" in boot.log
+    assert "no image is promoted to tpu-ci in us-west4; pull skipped" in boot.log
     assert not [call for call in boot.calls if call.startswith("docker")]
 
 
 def test_a_recorded_image_is_pulled_once_by_digest_with_the_vms_own_identity(vm: Sandbox) -> None:
-    vm.publish(images={"us-west4": IMAGE})
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     calls = vm.boot().calls
     assert "docker login -u oauth2accesstoken --password-stdin https://us-west4-docker.pkg.dev" in calls
     assert [call for call in calls if call.startswith("docker pull")] == [
@@ -136,7 +145,7 @@ def test_a_recorded_image_is_pulled_once_by_digest_with_the_vms_own_identity(vm:
     "image", ["us-west4-docker.pkg.dev/p/marin-ci/tpu-ci:latest", f"evil.example/x@sha256:{'a' * 64}"]
 )
 def test_an_image_that_is_no_digest_of_artifact_registry_is_refused(vm: Sandbox, image: str) -> None:
-    vm.publish(images={"us-west4": image})
+    vm.publish(images={"tpu-ci": {"us-west4": image}})
     boot = vm.boot()
     assert boot.status == 1
     assert f"refused image {image.split('@')[0]}" in boot.log
@@ -145,7 +154,7 @@ def test_an_image_that_is_no_digest_of_artifact_registry_is_refused(vm: Sandbox,
 
 
 def test_no_token_reaches_the_log_or_a_command_line(vm: Sandbox) -> None:
-    vm.publish(images={"us-west4": IMAGE})
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     boot = vm.boot()
     assert TOKEN not in boot.log
     assert not [call for call in boot.calls if TOKEN in call]
@@ -203,7 +212,7 @@ def test_no_request_may_hang(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["attributes/tidepool-region", "attributes/tidepool-pool"])
 def test_a_metadata_server_that_refuses_at_first_is_asked_again(vm: Sandbox, path: str) -> None:
-    vm.publish(images={"us-west4": IMAGE})
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.hesitate[path] = 2
     boot = vm.boot()
     assert boot.status == 0, boot.log
@@ -212,7 +221,7 @@ def test_a_metadata_server_that_refuses_at_first_is_asked_again(vm: Sandbox, pat
 
 
 def test_a_refused_token_is_asked_for_again_before_docker_logs_in(vm: Sandbox) -> None:
-    vm.publish(images={"us-west4": IMAGE})
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.boot()
     (vm.path / "images").write_text("")
     vm.hesitate["service-accounts/default/token"] = 3

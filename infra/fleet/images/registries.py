@@ -1,7 +1,7 @@
 """What registries answer for a place: whether it has a digest, what a tag names, and the tags that keep digests.
 
-Owns the calls to Artifact Registry and the choice of who answers for a place. Others, such as GHCR, are read by `oci`. Leaves which
-digests are kept, and when, to `promotion`.
+Owns the calls to Artifact Registry and the choice of who answers for a place. Others, such as GHCR, are read by `oci`.
+Leaves which digests are kept, and when, to `promotion`.
 """
 
 from __future__ import annotations

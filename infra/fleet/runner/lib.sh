@@ -6,6 +6,9 @@ export TZ=UTC
 root=${TIDEPOOL_ROOT-}
 # shellcheck disable=SC2034 # read by those who source this
 state=$root/var/lib/tidepool runner_user=1000
+# paths.uv_cache of images/images.yaml: where jobs, in the image as well, look for it. A container mounts it there.
+# shellcheck disable=SC2034 # read by those who source this
+uv_cache=$root/opt/uv/cache
 
 # To standard error: functions that say a value to their caller log too.
 log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*" >&2; }

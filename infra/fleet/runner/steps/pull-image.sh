@@ -1,13 +1,14 @@
 #!/bin/bash
-# Pulls the test image by digest from the repository of the VM's own region, with the VM's own identity.
+# Pulls the pool's image by digest from the repository of the VM's own region, with the VM's own identity.
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
+pool=$(attribute tidepool-pool)
 region=$(attribute tidepool-region)
-image=$(jq -r --arg region "$region" '.images[$region] // empty' "$state/current.json")
+image=$(jq -r --arg pool "$pool" --arg region "$region" '.images[$pool][$region] // empty' "$state/current.json")
 if [[ -z $image ]]; then
-  log "no image is recorded for $region; pull skipped"
+  log "no image is promoted to $pool in $region; pull skipped"
   exit 0
 fi
 if [[ ! $image =~ ^[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}$ ]]; then

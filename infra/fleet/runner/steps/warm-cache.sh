@@ -8,10 +8,9 @@ source "$here/lib.sh"
 source "$here/versions.env"
 
 # Jobs read this very folder: a cache that is filled elsewhere warms nothing.
-cache=$state/uv-cache
 warmed=$state/warmed
-mkdir -p "$cache" "$warmed"
-chown "$runner_user:$runner_user" "$cache"
+mkdir -p "$uv_cache" "$warmed"
+chown "$runner_user:$runner_user" "$uv_cache"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -24,7 +23,7 @@ if [[ ! -x $uv ]]; then
 fi
 
 as_runner() {
-  setpriv --reuid "$runner_user" --regid "$runner_user" --clear-groups env HOME="$1" UV_CACHE_DIR="$cache" "${@:2}"
+  setpriv --reuid "$runner_user" --regid "$runner_user" --clear-groups env HOME="$1" UV_CACHE_DIR="$uv_cache" "${@:2}"
 }
 
 # shellcheck disable=SC2329 # called by retry
