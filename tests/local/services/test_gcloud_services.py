@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
+from infra.local.registry import local_reference, serve
+from infra.tools.install import find
+
 PROJECT = "gcloud-lab"
 BASES = {
     "ARTIFACTREGISTRY": "/",
+    "CLOUDBUILD": "/",
     "CLOUDKMS": "/",
     "CLOUDRESOURCEMANAGER": "/",
+    "CLOUDSCHEDULER": "/",
     "COMPUTE": "/compute/v1/",
     "IAM": "/",
+    "PUBSUB": "/",
     "SECRETMANAGER": "/",
     "SERVICEUSAGE": "/",
     "STORAGE": "/storage/v1/",
@@ -60,6 +67,45 @@ def test_gcloud_lists_the_repositories_of_every_location(gcloud, client):
     assert sorted(each["name"].split("/")[3] for each in listed) == ["europe", "us-central1"]
 
 
+def test_gcloud_lists_triggers_and_jobs(gcloud, client):
+    parent, topic = f"projects/{PROJECT}/locations/us-central1", f"projects/{PROJECT}/topics/listed"
+    client("pubsub").projects().topics().create(name=topic, body={}).execute()
+    body = {"name": "listed", "pubsubConfig": {"topic": topic}, "build": {"steps": [{"name": "x"}]}}
+    client("cloudbuild").projects().locations().triggers().create(parent=parent, body=body).execute()
+    target = {"topicName": topic, "attributes": {"image": "tpu-ci"}}
+    job = {"name": f"{parent}/jobs/listed", "schedule": "0 3 * * *", "timeZone": "Etc/UTC", "pubsubTarget": target}
+    client("cloudscheduler").projects().locations().jobs().create(parent=parent, body=job).execute()
+    (trigger,) = json.loads(gcloud("builds", "triggers", "list", "--region=us-central1", "--format=json"))
+    assert trigger["pubsubConfig"]["topic"] == topic
+    (shown,) = json.loads(gcloud("scheduler", "jobs", "list", "--location=us-central1", "--format=json"))
+    assert shown["pubsubTarget"] == target
+
+
+def test_gcloud_lists_the_images_of_a_real_registry(gcloud, client, google, tmp_path):
+    crane = find("crane")
+    if crane is None:
+        pytest.skip("crane is not installed")
+    repositories = client("artifactregistry").projects().locations().repositories()
+    parent = f"projects/{PROJECT}/locations/us-east1"
+    repositories.create(parent=parent, repositoryId="marin", body={"format": "DOCKER"}).execute()
+    registry = serve(tmp_path)
+    google.control.set_registry(registry.address)
+    place = f"us-east1-docker.pkg.dev/{PROJECT}/marin"
+    with tarfile.open(tmp_path / "layer.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("said"))
+    there = local_reference(registry.address, f"{place}/tpu-ci:in-use-v5e")
+    push = [str(crane), "append", "--new_layer", str(tmp_path / "layer.tar"), "--new_tag", there]
+    try:
+        subprocess.run(push, check=True, capture_output=True, timeout=60)
+        (image,) = json.loads(gcloud("artifacts", "docker", "images", "list", place, "--include-tags", "--format=json"))
+    finally:
+        google.control.forget_registry()
+        registry.stop()
+    assert image["package"] == f"{place}/tpu-ci"
+    assert image["tags"] == ["in-use-v5e"]
+    assert image["version"].startswith("sha256:")
+
+
 def test_gcloud_lists_secrets(gcloud, client):
     secrets = client("secretmanager").projects().secrets()
     body = {"replication": {"automatic": {}}}
@@ -96,6 +142,39 @@ def test_gcloud_makes_and_removes_buckets_with_large_objects(gcloud, tmp_path):
         "gs://gcloud-lab-large/dir/blob",
     ]
     gcloud("storage", "rm", "--recursive", "gs://gcloud-lab-large")
+
+
+@pytest.mark.heavy
+def test_gcloud_connects_a_repository_and_runs_its_trigger(gcloud, tmp_path):
+    where = "--region=us-central1"
+    repository = f"projects/{PROJECT}/locations/us-central1/connections/host/repositories/levanter"
+    config = tmp_path / "build.yaml"
+    config.write_text("steps: [{name: debian, args: [echo, $_SAID]}]\n")
+    gcloud("builds", "connections", "create", "github", "host", where)
+    uri = "--remote-uri=https://github.com/stanford-crfm/levanter.git"
+    gcloud("builds", "repositories", "create", "levanter", "--connection=host", where, uri)
+    gcloud(
+        "builds", "triggers", "create", "github", "--name=pushed", where, f"--repository={repository}",
+        "--branch-pattern=^main$", f"--inline-config={config}", "--substitutions=_SAID=hello",
+    )  # fmt: skip
+    gcloud("builds", "triggers", "run", "pushed", where, "--branch=main")
+    (build,) = json.loads(gcloud("builds", "list", where, "--ongoing", "--format=json"))
+    assert build["steps"][0]["args"] == ["echo", "hello"]
+    gcloud("builds", "cancel", build["id"], where)
+    gcloud("builds", "triggers", "delete", "pushed", where)
+
+
+@pytest.mark.heavy
+def test_gcloud_publishes_by_hand_and_by_time(gcloud):
+    gcloud("pubsub", "topics", "create", "weekly")
+    gcloud("pubsub", "topics", "publish", "weekly", "--message=hello")
+    job = ("--schedule=0 3 * * *", "--topic=weekly", "--message-body=hello", "--location=us-central1")
+    gcloud("scheduler", "jobs", "create", "pubsub", "daily", *job)
+    gcloud("scheduler", "jobs", "run", "daily", "--location=us-central1")
+    gcloud("scheduler", "jobs", "pause", "daily", "--location=us-central1")
+    shown = json.loads(gcloud("scheduler", "jobs", "describe", "daily", "--location=us-central1", "--format=json"))
+    assert shown["state"] == "PAUSED"
+    assert "status" not in shown
 
 
 @pytest.mark.heavy
