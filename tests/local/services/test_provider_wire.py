@@ -270,3 +270,83 @@ def test_kms_ring_and_key(wire):
         wire("POST", f"v1/{version['name']}:destroy", {})
     wire("PATCH", f"{keys}/key?updateMask=rotationPeriod,nextRotationTime")
     assert "rotationPeriod" not in wire("GET", f"{keys}/key")
+
+
+def test_pubsub_topic(wire):
+    path = f"v1/projects/{P}/topics/wire"
+    body = {"labels": TOP, "messageRetentionDuration": "86400s"}
+    wire("PUT", path, body)
+    _echoed(wire("GET", path), body)
+    # The mask stands in the query, where the discovery document has it in the body.
+    changed = {"topic": {"name": f"projects/{P}/topics/wire", "labels": {**TOP, "a": "b"}}}
+    wire("PATCH", f"{path}?updateMask=labels", changed)
+    assert wire("GET", path) == {"name": f"projects/{P}/topics/wire", **body, "labels": {**TOP, "a": "b"}}
+    wire("DELETE", path)
+    wire.gone(path)
+
+
+def test_cloudscheduler_job(wire):
+    parent, topic = f"projects/{P}/locations/us-central1", f"projects/{P}/topics/scheduled"
+    wire("PUT", f"v1/{topic}", {})
+    body = {
+        "name": f"{parent}/jobs/wire",
+        "schedule": "0 3 * * *",
+        "timeZone": "Etc/UTC",
+        "description": "d",
+        "pubsubTarget": {"topicName": topic, "attributes": {"started_by": "wire"}},
+    }
+    path = f"v1/{parent}/jobs/wire"
+    wire("POST", f"v1/{parent}/jobs", body)
+    wire("POST", f"{path}:resume", {})
+    _echoed(wire("GET", path), body)
+    assert wire("PATCH", path, {**body, "schedule": "0 4 * * *"})["schedule"] == "0 4 * * *"
+    wire("POST", f"{path}:pause", {})
+    assert wire("GET", path)["state"] == "PAUSED"
+    wire("DELETE", path)
+    wire.gone(path)
+
+
+def test_cloudbuildv2_connection_and_repository(wire):
+    parent = f"v2/projects/{P}/locations/us-central1/connections"
+    wire.lro("POST", f"{parent}?connectionId=wire", {"githubConfig": {}, "annotations": {"a": "b"}}, base="v2")
+    got = wire("GET", f"{parent}/wire")
+    _echoed(got, {"annotations": {"a": "b"}})
+    wire.lro("PATCH", f"{parent}/wire", {"githubConfig": {}, "disabled": True, "etag": got["etag"]}, base="v2")
+    assert "annotations" not in wire("GET", f"{parent}/wire")
+    repository = {"remoteUri": "https://github.com/marin-community/marin.git", "name": "marin"}
+    wire.lro("POST", f"{parent}/wire/repositories?repositoryId=marin", repository, base="v2")
+    assert wire("GET", f"{parent}/wire/repositories/marin")["remoteUri"] == repository["remoteUri"]
+    wire.lro("DELETE", f"{parent}/wire/repositories/marin", base="v2")
+    wire.lro("DELETE", f"{parent}/wire", base="v2")
+    wire.gone(f"{parent}/wire")
+
+
+def test_cloudbuild_trigger(wire):
+    parent = f"v1/projects/{P}/locations/us-central1/triggers"
+    topic = f"projects/{P}/topics/triggered"
+    wire("PUT", f"v1/{topic}", {})
+    body = {
+        "name": "wire",
+        "description": "d",
+        "disabled": True,
+        "tags": ["a"],
+        "substitutions": {"_X": ""},
+        "pubsubConfig": {"topic": topic},
+        "build": {
+            "steps": [{"id": "one", "name": "debian", "entrypoint": "sh", "args": ["a"], "env": ["B=$$c"]}],
+            "timeout": "7200s",
+            "queueTtl": "3600s",
+            "logsBucket": "gs://logs",
+            "options": {"diskSizeGb": "100", "logging": "GCS_ONLY", "machineType": "E2_HIGHCPU_8"},
+        },
+    }
+    made = wire("POST", parent, body)
+    _echoed(wire("GET", f"{parent}/{made['id']}"), body)
+    assert made["substitutions"] == {"_X": ""}
+    whole = {**body, "id": made["id"], "disabled": False, "description": "new", "approvalConfig": {}}
+    whole.pop("tags")
+    changed = wire("PATCH", f"{parent}/{made['id']}", whole)
+    assert "tags" not in changed
+    assert changed["description"] == "new"
+    wire("DELETE", f"{parent}/{made['id']}")
+    wire.gone(f"{parent}/{made['id']}")
