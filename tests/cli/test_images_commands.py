@@ -1,0 +1,265 @@
+"""The commands about images over real HTTP: the local cloud, and a real registry that Artifact Registry shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.fleet.google import Api, clients, execute
+from infra.local.cloud import daemon
+from infra.local.cloud.control import Control
+from infra.local.registry import serve
+from infra.model import names
+from infra.model.images.places import places
+from infra.model.stack import load_stack
+from infra.tools.install import find
+from tests.cli.conftest import BARE, ROOT
+
+IMAGE, POOL, REGIONS = "tpu-ci", "tpu-ci", 6
+REPOSITORY = "marin-ci"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+TWO_HOURS_AGO = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """This checkout's declarations, a home of its own, and the registry beside its cloud."""
+
+    home: Path
+    registry: str
+    places: tuple[str, ...]
+
+    def run(self, *arguments: str) -> Result:
+        folders = {"TIDEPOOL_ROOT": str(ROOT), "TIDEPOOL_HOME": str(self.home), "HOME": str(self.home)}
+        environ = BARE | folders | {"PATH": os.environ["PATH"]}
+        return CliRunner().invoke(cli, ("images", *arguments), env=environ, prog_name="tidepool")
+
+    def ok(self, *arguments: str) -> Result:
+        result = self.run(*arguments)
+        assert result.exit_code == 0, result.output
+        return result
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.ok(*arguments, "--json").stdout)
+
+    def push(self, content: str) -> str:
+        """An image of no layers in every place; its digest."""
+        config = {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": f"sha256:{'0' * 64}", "size": 2}
+        body = {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": config,
+            "layers": [],
+            "annotations": {"n": content},
+        }
+        data = json.dumps(body).encode()
+        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        for place in self.places:
+            # A digest that no tag names is known from the registry's log alone; each gets a tag, as after a build.
+            for name in (digest, "latest"):
+                url = f"http://{self.registry}/v2/{place}/manifests/{name}"
+                answer = urllib3.request("PUT", url, body=data, headers={"Content-Type": MANIFEST}, retries=False)
+                assert answer.status == 201, answer.data
+        return digest
+
+    def build(self, folder: Path, content: str, *, hours: int = 0, places: tuple[str, ...] | None = None) -> list[str]:
+        """Arguments of `record` for a build of commits `hours` after the first; every place has it."""
+        when = (TWO_HOURS_AGO + timedelta(hours=hours)).isoformat().replace("+00:00", "Z")
+        body = {
+            "digest": self.push(content),
+            "revision": {"marin-community/marin": "a" * 40},
+            "committed": {"marin-community/marin": when},
+            "built": when,
+            "build": f"cloudbuild/{content}",
+            "places": places or self.places,
+            "parents": {},
+            "size_bytes": 2_300_000_000,
+        }
+        for name, text in (("build", json.dumps(body)), ("sbom", "{}"), ("provenance", "{}")):
+            (folder / f"{content}-{name}.json").write_text(text)
+        return [
+            IMAGE,
+            *("--build", str(folder / f"{content}-build.json")),
+            *("--sbom", str(folder / f"{content}-sbom.json")),
+            *("--provenance", str(folder / f"{content}-provenance.json")),
+        ]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A cloud with fleet buckets and repositories, as an apply leaves it."""
+    if find("crane") is None:
+        pytest.skip("crane is not installed")
+    home = tmp_path_factory.mktemp("lab")
+    handle = daemon.ensure_running(home)
+    registry = serve(home / "registry")
+    Control(handle.url).set_registry(registry.address, log=str(home / "registry" / "registry.log"))
+    config = load_stack(ROOT, "ci")
+    assert config.registries is not None
+    with clients(config.project, handle.url) as google:
+        for stack in ("ci", "nightly", "training"):
+            bucket = load_stack(ROOT, stack).bucket
+            body = {"name": bucket.name, "location": bucket.location}
+            execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
+        repositories = google.api(Api.ARTIFACTS).projects().locations().repositories()
+        for region in config.registries.regions:
+            parent = f"projects/{config.project}/locations/{region}"
+            request = repositories.create(parent=parent, repositoryId=REPOSITORY, body={"format": "DOCKER"})
+            execute(request, "making a repository")
+    declared = [
+        f"{names.docker_path(config.project, region, REPOSITORY)}/{IMAGE}" for region in config.registries.regions
+    ]
+    yield Lab(home, registry.address, tuple(declared))
+    registry.stop()
+    daemon.stop(home)
+
+
+def test_the_lab_of_these_tests_has_the_places_that_are_declared(lab: Lab) -> None:
+    from infra.cli.images.lab import declared
+
+    known = declared()
+    assert set(places(known.spec.image(IMAGE), known.stacks)) == set(lab.places)
+
+
+def test_before_the_first_build_nothing_is_current_and_nothing_can_be_promoted(lab: Lab) -> None:
+    for arguments in (("current", IMAGE), ("promote", IMAGE, "--pool", POOL)):
+        result = lab.run(*arguments)
+        assert result.exit_code == 1
+        assert f"no build of {IMAGE} is recorded" in result.stderr
+    (image,) = lab.json("list", IMAGE)["images"]
+    assert (image["current"], image["equal"], image["pools"][POOL]) == (None, None, None)
+
+
+def test_a_build_that_a_region_lacks_is_not_recorded(lab: Lab, tmp_path: Path) -> None:
+    arguments = lab.build(tmp_path, "partial")
+    body = json.loads((tmp_path / "partial-build.json").read_text())
+    url = f"http://{lab.registry}/v2/{lab.places[3]}/manifests/"
+    for name in (body["digest"], "latest"):
+        assert urllib3.request("DELETE", url + name, retries=False).status == 202
+    result = lab.run("record", *arguments)
+    assert result.exit_code == 2
+    assert f"{lab.places[3]}: does not have {body['digest']}" in result.stderr
+    assert lab.run("current", IMAGE).exit_code == 1
+
+
+def test_a_build_of_other_places_than_the_declared_ones_is_not_recorded(lab: Lab, tmp_path: Path) -> None:
+    result = lab.run("record", *lab.build(tmp_path, "narrow", places=lab.places[:5]))
+    assert result.exit_code == 2
+    assert f"{lab.places[5]}: {IMAGE} was not pushed there" in result.stderr
+
+
+def test_what_is_no_build_is_told_by_its_field(lab: Lab, tmp_path: Path) -> None:
+    arguments = lab.build(tmp_path, "odd")
+    (tmp_path / "odd-build.json").write_text('{"digest": "latest"}')
+    result = lab.run("record", *arguments)
+    assert result.exit_code == 1
+    assert "is no build: digest" in result.stderr
+
+
+def test_a_build_goes_from_the_record_to_a_pool_and_back(lab: Lab, tmp_path: Path) -> None:
+    first, second, late = (lab.build(tmp_path, each, hours=at) for each, at in (("one", 0), ("two", 1), ("late", -1)))
+    assert lab.json("record", *first)["outcome"] == "current"
+    assert lab.json("record", *first)["outcome"] == "unchanged"
+    one = lab.ok("current", IMAGE).stdout.strip()
+    (moved,) = lab.json("promote", IMAGE, "--pool", POOL)["pools"]
+    assert (moved["digest"], moved["before"], len(moved["kept"])) == (one, None, REGIONS)
+
+    assert lab.json("record", *second)["outcome"] == "current"
+    two = lab.ok("current", IMAGE).stdout.strip()
+    older = lab.json("record", *late)
+    assert (older["outcome"], older["current"]) == ("older", two)
+    lab.push("two")
+    (image,) = lab.json("list", IMAGE)["images"]
+    assert image["equal"] is True
+    assert [each["has_current"] for each in image["places"]] == [True] * REGIONS
+    assert {each["named"] for each in image["places"]} == {two}
+    assert image["pools"][POOL]["digest"] == one
+    assert image["current"]["sbom"] == names.image_document_object(IMAGE, two, "sbom.json")
+
+    lab.ok("promote", f"{IMAGE}@{two}", "--pool", POOL)
+    uses = lab.json("where", one[7:19])["uses"]
+    assert {"kind": "pool", "subject": POOL, "detail": uses_detail(uses, "pool")} in uses
+    assert "1 undo back" in uses_detail(uses, "pool")
+    tagged = [each for each in uses if each["kind"] == "tag"]
+    assert len(tagged) == REGIONS
+    assert all(names.in_use_tag(POOL, one) in each["detail"] for each in tagged)
+    assert not [each for each in uses if each["kind"] == "pointer"]
+
+    (moved,) = lab.json("undo", "--pool", POOL)["pools"]
+    assert (moved["digest"], moved["before"], moved["changed"]) == (one, two, True)
+    pointers = [each for each in lab.json("where", one)["uses"] if each["kind"] == "pointer"]
+    assert [each["detail"].count(",") for each in pointers] == [REGIONS - 1]
+    result = lab.run("undo", "--pool", POOL)
+    assert result.exit_code == 2
+    assert "there is something to undo" in result.stderr
+
+
+def uses_detail(uses: list[dict[str, str]], kind: str) -> str:
+    (found,) = [each["detail"] for each in uses if each["kind"] == kind]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("promote", "tpu-cy", "--pool", POOL), "images/images.yaml declares that image"),
+        (("promote", f"{IMAGE}@sha256:{'1' * 64}", "--pool", "nowhere"), "the stack file has that pool"),
+        (("promote", f"{IMAGE}@sha256:{'1' * 64}", "--pool", "train-v4"), "used_by.pools"),
+        (("promote", f"controller@sha256:{'1' * 64}", "--pool", POOL), "used_by.pools"),
+        (("undo", "--pool", "nowhere"), "the stack file has that pool"),
+        (("where", "latest"), "is no digest"),
+        (("where", "0" * 12), "0 recorded builds start with"),
+        (("build", "levanter-base", "--trigger"), "is built by GitHub"),
+        (("build", "controller", "--image-for", "BASE_IMAGE"), "has no equals sign"),
+        (("plan",), "either --changed FILE..., or --base REF"),
+        (("plan", "uv.lock"), "--changed uv.lock"),
+        (("plan", "--base", "no-such-ref"), "is no commit"),
+        (("plan", "--base", "HEAD", "--repository", "marin-community/marin"), "--changed"),
+        (("undoo",), "Did you mean 'undo'?"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_the_way_on(lab: Lab, arguments: tuple[str, ...], said: str) -> None:
+    result = lab.run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+
+
+def test_a_plan_is_a_list_in_build_order(lab: Lab) -> None:
+    found = lab.json("plan", "--changed", "images/levanter-base/Dockerfile")
+    assert [each["image"] for each in found] == ["levanter-base", "levanter-cluster", "levanter-incremental"]
+    assert all(each.keys() == {"image", "reason", "builder", "targets"} for each in found)
+    assert found[1]["reason"] == "levanter-cluster is built from levanter-base"
+    assert found[0]["targets"] == ["ghcr.io/marin-community/levanter-base"]
+
+
+def test_files_may_follow_one_word_and_be_another_repositorys(lab: Lab) -> None:
+    found = lab.json("plan", "--repository", "marin-community/marin", "--changed", "uv.lock", "README.md")
+    assert "tpu-ci" in [each["image"] for each in found]
+    assert lab.json("plan", "--changed", "README.md") == []
+
+
+@pytest.mark.parametrize(("image", "inside"), [(IMAGE, "steps"), ("levanter-base", "levanter-cluster")])
+def test_the_generated_build_is_shown_as_its_builder_gets_it(lab: Lab, image: str, inside: str) -> None:
+    shown = lab.json("show", image)
+    assert inside in shown["build"]
+    assert inside in lab.ok("show", image).stdout
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_list_fits_a_terminal(lab: Lab, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BARE, "COLUMNS", str(width))
+    lines = lab.ok("list").stdout.splitlines()
+    table = [line for line in lines if not line.endswith("unresolved")]
+    assert max(map(len, table)) <= width
+    assert any(line.startswith("  levanter-cluster ") for line in lines), "a child stands below its parent"
