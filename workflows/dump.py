@@ -69,6 +69,9 @@ class _Writer:
             yield from _literal(start, value, note, indent + 2)
         elif value is None:
             yield start + note
+        elif isinstance(value, str) and len(start) + len(value) >= WIDTH and _folds(value):
+            yield f"{start} >-{note}"
+            yield from _folded(value, indent + 2)
         else:
             yield f"{start} {_scalar(value)}{note}"
 
@@ -170,6 +173,23 @@ def _escaped(sign: str) -> str:
 def _blocks(text: str) -> bool:
     """Whether a literal block can hold the text: it has lines, and no sign that YAML would change or refuse."""
     return "\n" in text and not _UNPRINTABLE.search(text) and bool(text.strip("\n"))
+
+
+def _folds(text: str) -> bool:
+    """Whether lines of a folded block give the text back: words with one space between them."""
+    return text.isprintable() and " " in text and "  " not in text and text == text.strip()
+
+
+def _folded(text: str, indent: int) -> Iterator[str]:
+    """Lines of whole words, broken behind `&&` and `||` where the text has them."""
+    line = ""
+    for piece in re.split(r"(?<=&&) |(?<=\|\|) ", text):
+        if line and indent + len(line) + 1 + len(piece) > WIDTH:
+            yield f"{' ' * indent}{line}"
+            line = piece
+        else:
+            line = f"{line} {piece}".lstrip()
+    yield f"{' ' * indent}{line}"
 
 
 def _literal(start: str, text: str, note: str, indent: int) -> Iterator[str]:

@@ -82,6 +82,19 @@ def test_a_long_list_is_written_one_value_a_line() -> None:
     assert dump(Document({"paths": values})).splitlines()[1] == "  - lib/package-0/**"
 
 
+def test_a_long_condition_is_folded_behind_its_operators() -> None:
+    parts = [f"github.event.pull_request.head.repo.full_name != 'someone/{number}'" for number in range(3)]
+    written = dump(Document({"if": " && ".join(parts)}))
+    assert written == f"if: >-\n  {parts[0]} &&\n  {parts[1]} &&\n  {parts[2]}\n"
+    assert read(written, "x").data == {"if": " && ".join(parts)}
+
+
+@given(st.lists(TEXTS, min_size=20, max_size=40))
+def test_a_long_text_is_read_back_as_it_was(words: list[str]) -> None:
+    text = " && ".join(words)
+    assert read(dump(Document({"a": {"if": text}})), "x").data == {"a": {"if": text}}
+
+
 def test_comments_stand_above_and_beside_what_they_are_of() -> None:
     step = ("jobs", "a", "steps", 0)
     document = Document(

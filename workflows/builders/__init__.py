@@ -8,6 +8,7 @@ from workflows.builders.expression import (
     context,
     literal,
     not_cancelled,
+    parsed,
     template,
 )
 from workflows.builders.job import Hosted, Job, Ours
@@ -58,6 +59,7 @@ __all__ = [
     "context",
     "literal",
     "not_cancelled",
+    "parsed",
     "template",
     "timed",
 ]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
 from infra.model.errors import ConfigError, Problem
+from workflows.expressions import ExpressionError, parse, references
+from workflows.expressions.syntax import Comparison, Logic, Node, Not
 
 ROOTS = frozenset(
     ("env", "github", "inputs", "job", "jobs", "matrix", "needs", "runner", "secrets", "steps", "strategy", "vars")
@@ -119,7 +121,30 @@ def context(path: str) -> Expression:
     if not _CONTEXT.fullmatch(path) or root not in ROOTS:
         rule = "a context is names joined by dots, the first one of " + ", ".join(sorted(ROOTS))
         raise ConfigError([Problem("expression", path, rule, "github.event_name")])
-    return Expression(path, frozenset((path,)))
+    return Expression(path, frozenset((path.lower(),)))
+
+
+def parsed(source: str, contexts: Collection[str] = ROOTS) -> Expression:
+    """An expression that somebody wrote, with or without its braces; ConfigError where GitHub would refuse it."""
+    text = source.strip()
+    text = text[3:-2].strip() if text.startswith("${{") and text.endswith("}}") else text
+    try:
+        node = parse(text, contexts)
+    except ExpressionError as error:
+        raise ConfigError([Problem("expression", source, error.said, "an expression that GitHub reads")]) from error
+    return Expression(text, frozenset(references(node)), _binding(node))
+
+
+def _binding(node: Node) -> Binding:
+    match node:
+        case Logic(operator):
+            return Binding.OR if operator == "||" else Binding.AND
+        case Comparison():
+            return Binding.EQUALITY
+        case Not():
+            return Binding.NOT
+        case _:
+            return Binding.PRIMARY
 
 
 def literal(value: str | float | bool | None) -> Expression:

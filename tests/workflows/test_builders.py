@@ -1,0 +1,375 @@
+"""What must not be written cannot be built, and what is built says what it must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.model.errors import ConfigError
+from workflows.builders import (
+    Access,
+    Concurrency,
+    Expression,
+    Grant,
+    Guard,
+    Hosted,
+    Input,
+    Job,
+    Matrix,
+    Ours,
+    Permissions,
+    Pinned,
+    PullRequest,
+    Purpose,
+    Push,
+    Schedule,
+    Scope,
+    Step,
+    Triggers,
+    Workflow,
+    WorkflowDispatch,
+    WorkflowRun,
+    always,
+    call,
+    context,
+    literal,
+    not_cancelled,
+    parsed,
+    template,
+    timed,
+)
+from workflows.builders.step import inner_limits
+from workflows.dump import dump
+from workflows.events import pull_request, push, workflow_run
+from workflows.expressions import Scope as Contexts
+from workflows.expressions import evaluate, parse, references
+from workflows.read import read
+from workflows.runs import run
+
+CHECKOUT = Pinned("actions/checkout", "08c6903cd8c0fde910a37f88322edcfb5dd907a8", "v5.0.0")
+GOLDEN = Path(__file__).parent / "golden" / "built.yaml"
+GITHUB = {"event": {"number": 3}, "ref": "refs/heads/main"}
+
+
+def job(**values: Any) -> Job:
+    """A job that stands, with what a test changes of it."""
+    whole: dict[str, Any] = {
+        "id": "test",
+        "runs_on": Hosted(),
+        "timeout_minutes": 15,
+        "permissions": Permissions.read_contents(),
+        "purpose": Purpose.TEST,
+        "steps": [Step(run="pytest\n")],
+        **values,
+    }
+    return Job(**whole)
+
+
+def workflow(*jobs: Job, **values: Any) -> Workflow:
+    whole: dict[str, Any] = {
+        "name": "Tests",
+        "triggers": Triggers.of(Push(branches=["main"]), PullRequest()),
+        "concurrency": Concurrency(template("tests-", context("github.ref")), Purpose.TEST),
+        "jobs": jobs or [job()],
+        **values,
+    }
+    return Workflow(**whole)
+
+
+def test_a_job_without_limit_permissions_purpose_or_place_is_no_job() -> None:
+    for missing in ("timeout_minutes", "permissions", "purpose", "runs_on", "steps"):
+        whole = {name: getattr(job(), name) for name in Job.__dataclass_fields__ if name != missing}
+        with pytest.raises(TypeError, match=missing):
+            Job(**whole)
+
+
+def secret(name: str = "PYPI") -> Expression:
+    return context(f"secrets.{name}")
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "no time": (lambda: job(timeout_minutes=0), "0 minutes"),
+    "more time than GitHub gives": (lambda: job(timeout_minutes=361), "within 360 minutes"),
+    "no steps": (lambda: job(steps=[]), "a job does something"),
+    "a bad id": (lambda: job(id="tpu tests"), "an id is letters"),
+    "a label that moves": (lambda: job(runs_on=Hosted("ubuntu-latest")), "without a commit"),
+    "a runner without labels": (lambda: job(runs_on=Ours([])), "no labels"),
+    "a runner that a stranger chooses": (
+        lambda: job(runs_on=Ours([context("github.event.pull_request.head.ref")])),
+        "a stranger chooses this text",
+    ),
+    "two steps of one id": (lambda: job(steps=[Step(id="a", run="x"), Step(id="a", run="y")]), "step a"),
+    "a step that does nothing": (lambda: job(steps=[Step(name="x")]), "either a script or an action"),
+    "a step that does both": (lambda: job(steps=[Step(run="x", uses=CHECKOUT)]), "either a script or an action"),
+    "inputs of a script": (lambda: job(steps=[Step(run="x", inputs={"a": 1})]), "inputs are an action's"),
+    "an expression in a script": (lambda: job(steps=[Step(run="echo ${{ github.head_ref }}")]), "part of its code"),
+    "a secret in a script": (lambda: job(steps=[Step(run=f"login {secret()}")]), "a secret part of its command line"),
+    "an expression in a script of an action": (
+        lambda: job(steps=[Step(uses=CHECKOUT, inputs={"script": context("github.head_ref")})]),
+        "part of its code",
+    ),
+    "an expression as text": (
+        lambda: job(steps=[Step(run="x", env={"A": "${{ github.ref }}"})]),
+        "an expression is composed",
+    ),
+    "a stranger's ref": (
+        lambda: job(steps=[Step(uses=CHECKOUT, inputs={"ref": context("github.head_ref")})]),
+        "head.sha",
+    ),
+    "a secret for every step": (lambda: job(env={"TOKEN": secret()}), "the step that needs it"),
+    "a token for every step": (lambda: job(env={"TOKEN": context("github.token")}), "the step that needs it"),
+    "a secret that is put out": (lambda: job(outputs={"x": secret()}), "no secret"),
+    "a secret in a condition": (lambda: job(condition=secret().differs("")), "cannot read secrets"),
+    "an inner limit that is none": (
+        lambda: job(steps=[Step(run=timed(900, "docker run x"))]),
+        "timeout of 905 s",
+    ),
+    "an inner limit longer than its step": (
+        lambda: job(steps=[Step(run=timed(290, "x") + "\n", timeout_minutes=4)]),
+        "after 240 s",
+    ),
+    "a step longer than its job": (lambda: job(steps=[Step(run="x", timeout_minutes=15)]), "ends before its job"),
+    "257 legs": (lambda: job(matrix=Matrix(axes={"n": range(257)})), "257 legs"),
+    "no leg": (lambda: job(matrix=Matrix(axes={"n": []})), "at least one job"),
+    "a value twice": (lambda: job(matrix=Matrix(axes={"n": ["a", "a"]})), "stands once"),
+    "an exclude that leaves nothing out": (
+        lambda: job(matrix=Matrix(axes={"n": [1]}, exclude=[{"m": 1}])),
+        "exclude names axes alone",
+    ),
+    "a computed matrix and axes": (
+        lambda: job(matrix=Matrix(axes={"n": [1]}, computed=call("fromJSON", context("needs.a.outputs.x")))),
+        "the whole matrix",
+    ),
+    "no leg at a time": (lambda: job(matrix=Matrix(axes={"n": [1]}, max_parallel=0)), "at least one leg"),
+    "a right to write without a reason": (
+        lambda: job(permissions=Permissions.of(Grant(Scope.ISSUES, Access.WRITE))),
+        "what it is for",
+    ),
+    "a scope twice": (
+        lambda: job(permissions=Permissions.of(*[Grant(Scope.CONTENTS, Access.READ)] * 2)),
+        "a scope stands once",
+    ),
+    "a clean-up that is cut off": (
+        lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CHECK)),
+        "never cut off",
+    ),
+    "a workflow that cuts off an apply": (
+        lambda: workflow(job(purpose=Purpose.APPLY), concurrency=Concurrency("x", Purpose.CHECK)),
+        "job test is apply",
+    ),
+    "no concurrency": (lambda: workflow(concurrency=None), "cancel the first, or wait"),
+    "needs that name no job": (lambda: workflow(job(needs=["build"])), "needs build"),
+    "needs in a circle": (lambda: workflow(job(id="a", needs=["b"]), job(id="b", needs=["a"])), "in a circle"),
+    "two jobs of one id": (lambda: workflow(job(), job()), "stands once in a workflow"),
+    "no jobs": (lambda: workflow(jobs=[]), "a workflow has a job"),
+    "no event": (lambda: workflow(triggers=Triggers.of()), "started by something"),
+    "an event twice": (lambda: workflow(triggers=Triggers.of(Push(), Push())), "an event stands once"),
+    "a time that is none": (lambda: workflow(triggers=Triggers.of(Schedule(["0 25 * * *"]))), "five fields"),
+    "a time that GitHub does not know": (lambda: workflow(triggers=Triggers.of(Schedule(["0 2 L * *"]))), "POSIX"),
+    "a filter that lets nothing through": (lambda: workflow(triggers=Triggers.of(Push(branches=["!x"]))), "out of"),
+    "a run of nothing": (lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=[]))), "names the workflows"),
+    "a choice of nothing": (
+        lambda: workflow(triggers=Triggers.of(WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")}))),
+        "a choice has options",
+    ),
+    "a secret for every job": (lambda: workflow(env={"A": secret()}), "the step that needs it"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_must_not_be_written_is_refused(what: str) -> None:
+    make, said = REFUSED[what]
+    with pytest.raises(ConfigError) as error:
+        make()
+    assert said in str(error.value)
+
+
+def test_all_mistakes_of_a_job_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as error:
+        job(timeout_minutes=0, steps=[], runs_on=Hosted("ubuntu-latest"))
+    assert len(error.value.problems) == 3
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds"),
+    [
+        (timed(890, "docker run x"), [895]),
+        ("timeout -k 5 -s TERM 15m a", [905]),
+        ("timeout \\\n  --foreground 10 y\ntimeout 1h z", [10, 3600]),
+        ("timeout --kill-after 1m --signal TERM 2h x", [7260]),
+        ("echo no-timeout 5; curl --connect-timeout 5", []),
+    ],
+)
+def test_the_inner_limits_of_a_script_are_found(script: str, seconds: list[float]) -> None:
+    assert list(inner_limits(script)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("expression", "source"),
+    [
+        (context("github.ref").equals("it's"), "github.ref == 'it''s'"),
+        ((literal(True) | literal(False)) & literal(True), "(true || false) && true"),
+        (literal(True) | literal(False) & literal(True), "true || false && true"),
+        (~(context("github.ref").equals("x")), "!(github.ref == 'x')"),
+        (~call("cancelled") & always(), "!cancelled() && always()"),
+        (context("github.ref").equals("a").equals(True), "(github.ref == 'a') == true"),
+        (
+            context("github.event_name").one_of(["push", "a"]),
+            'contains(fromJSON(\'["a", "push"]\'), github.event_name)',
+        ),
+    ],
+)
+def test_expressions_are_composed_with_their_quotes_and_parentheses(expression: Expression, source: str) -> None:
+    assert expression.source == source
+
+
+@pytest.mark.parametrize("path", ["githb.ref", "github..ref", "github.ref == 'x'", "", "steps['a']"])
+def test_a_context_is_a_path_and_no_code(path: str) -> None:
+    with pytest.raises(ConfigError, match="names joined by dots"):
+        context(path)
+
+
+LEAVES = st.sampled_from(
+    [literal(True), literal("it's"), literal(None), literal(2.5), context("github.ref"), context("github.event.number")]
+)
+EXPRESSIONS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a & b, inner, inner),
+        st.builds(lambda a, b: a | b, inner, inner),
+        st.builds(lambda a: ~a, inner),
+        st.builds(lambda a, b: a.equals(b), inner, inner),
+        st.builds(lambda a, b: call("format", "{0}{1}", a, b), inner, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(EXPRESSIONS, EXPRESSIONS)
+def test_what_is_composed_means_what_its_parts_mean_and_reads_what_they_read(
+    left: Expression, right: Expression
+) -> None:
+    def value(expression: Expression) -> Any:
+        return evaluate(expression.source, Contexts({"github": GITHUB}))
+
+    assert value(~left) is (value(left) in (False, None, "", 0))
+    assert value(left & right) == (value(left) if value(~left) else value(right))
+    assert value(left | right) == (value(right) if value(~left) else value(left))
+    assert value(left.equals(right)) is value(right.equals(left))
+    assert set(references(parse((left & right).source))) == left.reads | right.reads
+
+
+@given(EXPRESSIONS, EXPRESSIONS)
+def test_what_somebody_wrote_is_composed_like_what_was_built(left: Expression, right: Expression) -> None:
+    again = parsed(str(left))
+    assert again.reads == left.reads
+    assert parsed((again & right).source).reads == left.reads | right.reads
+    github = Contexts({"github": GITHUB})
+    assert evaluate((~again).source, github) == evaluate((~left).source, github)
+
+
+@pytest.mark.parametrize("source", ["github.ref =", "nothing.x", "${{ a }} && b", "contains(1)"])
+def test_what_github_would_refuse_is_refused_where_it_is_taken_in(source: str) -> None:
+    with pytest.raises(ConfigError, match="an expression that GitHub reads"):
+        parsed(source)
+
+
+@given(st.text(max_size=20))
+def test_any_text_can_be_a_constant(text: str) -> None:
+    assert evaluate(literal(text).source, Contexts()) == text
+
+
+def test_text_that_looks_like_an_expression_stays_text_in_a_template() -> None:
+    assert str(template("a ${{ b", context("github.ref"))) == "a ${{ '${{' }} b${{ github.ref }}"
+
+
+@pytest.mark.parametrize(
+    ("events", "condition"),
+    [
+        (["push"], None),
+        (["pull_request"], "github.event.pull_request.head.repo.full_name == github.repository"),
+        (
+            ["push", "pull_request"],
+            "github.event_name != 'pull_request' || github.event.pull_request.head.repo.full_name == github.repository",
+        ),
+        (["workflow_run"], "github.event.workflow_run.head_repository.full_name == github.repository"),
+    ],
+)
+def test_the_guard_fits_the_events(events: list[str], condition: str | None) -> None:
+    found = Guard(events).condition()
+    assert (found.source if found else None) == condition
+
+
+def test_a_job_on_our_runner_never_starts_for_a_fork() -> None:
+    triggers = Triggers.of(Push(), PullRequest(), WorkflowRun(workflows=["Tests"]))
+    guarded = [
+        job(id="ours", runs_on=Ours(["self-hosted", "tpu-ci"])),
+        job(id="also", guarded=True, condition=context("github.ref").differs("x") | not_cancelled()),
+        job(id="open"),
+    ]
+    data = workflow(*guarded, triggers=triggers).plain()
+
+    def started(event: Any) -> list[str]:
+        return [each.id for each in run(data, event).jobs if each.starts]
+
+    assert started(push()) == started(pull_request()) == ["ours", "also", "open"]
+    assert started(pull_request(fork=True)) == ["open"]
+    assert started(workflow_run("success", of="pull_request", fork=True)) == ["open"]
+    assert started(workflow_run("success", of="pull_request")) == ["ours", "also", "open"]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "cancel"),
+    [
+        (Purpose.CHECK, True),
+        (Purpose.TEST, "${{ github.event_name == 'pull_request' }}"),
+        (Purpose.WATCH, False),
+        (Purpose.APPLY, False),
+        (Purpose.PUBLISH, False),
+        (Purpose.CLEANUP, False),
+    ],
+)
+def test_the_purpose_says_whether_a_newer_run_cancels(purpose: Purpose, cancel: bool | str) -> None:
+    assert Concurrency("group", purpose).plain() == {"group": "group", "cancel-in-progress": cancel}
+
+
+def test_a_whole_workflow_is_written_as_people_write_it(update_goldens: bool) -> None:
+    whole = workflow(
+        job(
+            id="tpu-tests",
+            name=template("TPU, jax ", context("matrix.jax")),
+            runs_on=Ours(["self-hosted", context("matrix.label")], group="tpu"),
+            matrix=Matrix(axes={"jax": ["0.7.2", "0.8.0"]}, include=[{"label": "v4"}], max_parallel=2),
+            permissions=Permissions.of(
+                Grant(Scope.ID_TOKEN, Access.WRITE, "Google's identity provider"), Grant(Scope.CONTENTS, Access.READ)
+            ),
+            why="Unit tests go to runners.",
+            outputs={"digest": context("steps.test.outputs.digest")},
+            steps=[
+                Step(uses=CHECKOUT, inputs={"persist-credentials": False}),
+                Step(
+                    name="Test", id="test", condition=not_cancelled(), env={"JAX": context("matrix.jax")},
+                    run=timed(890, 'uv run --with "jax[tpu]==$JAX" pytest') + "\n", why="The container ends first.",
+                ),
+            ],
+        ),
+        job(id="report", needs=["tpu-tests"], condition=call("failure")),
+        triggers=Triggers.of(
+            Push(branches=["main"], paths=["lib/**"]),
+            PullRequest(types=["opened", "labeled"]),
+            Schedule(["0 2 * * *"]),
+            WorkflowDispatch(inputs={"jax": Input(description="x", kind="choice", options=["a", "b"], default="a")}),
+            WorkflowRun(workflows=["Images"], why="runs the default branch's code alone"),
+        ),
+        header="Generated.",
+    )  # fmt: skip
+    text = dump(whole.document())
+    assert read(text, "x").data == whole.plain()
+    if update_goldens:
+        GOLDEN.write_text(text)
+    assert text == GOLDEN.read_text()

@@ -1,0 +1,153 @@
+"""The actions that a workflow may use, each at the commit of a release, with the public source where it was read.
+
+Owns `workflows/actions.yaml`: what an entry must say, how `uses:` names it, and which entries of another such file are
+newer. Leaves finding new releases to whoever writes that file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from infra.model.errors import ConfigError, Problem
+from infra.model.yamlfile import Document, read
+from workflows.builders.step import Pinned
+
+TABLE = Path("workflows/actions.yaml")
+
+_NAME = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_VERSION = re.compile(r"v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SOURCE = re.compile(r"https://[^\s/]+\.[^\s/]+/\S+")
+_KEYS = ("version", "commit", "source", "read")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One release: `commit` is what its tag `version` stood for on the day `read` at the URL `source`."""
+
+    name: str
+    version: str
+    commit: str
+    source: str
+    read: date
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """A release that another file has; `moved` where it is the same version at another commit, as no tag should be."""
+
+    have: Action
+    offered: Action
+
+    @property
+    def moved(self) -> bool:
+        return self.have.version == self.offered.version
+
+    def __str__(self) -> str:
+        if self.moved:
+            return (
+                f"{self.have.name} {self.have.version}: the tag moved from {self.have.commit} to "
+                f"{self.offered.commit}; find out why before you take it ({self.offered.source})"
+            )
+        return f"{self.have.name}: {self.offered.version} after {self.have.version} ({self.offered.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The table by name."""
+
+    each: Mapping[str, Action]
+
+    def uses(self, action: str) -> Pinned:
+        """An action, or one in a folder of its repository, at its commit: `uses("github/codeql-action/init")`.
+
+        ConfigError where the table has none of that name.
+        """
+        name = "/".join(action.split("/")[:2])
+        if name not in self.each:
+            rule = f"every action stands in {TABLE} with its commit and where that was read"
+            raise ConfigError([Problem(f"uses {action}", "", rule, ", ".join(sorted(self.each)))])
+        return Pinned(action, self.each[name].commit, self.each[name].version)
+
+    def newer(self, offered: Actions) -> tuple[Newer, ...]:
+        """What the other table has later releases of, and tags that moved; actions that only one has are left out."""
+        pairs = (Newer(have, offered.each[name]) for name, have in sorted(self.each.items()) if name in offered.each)
+        return tuple(pair for pair in pairs if _later(pair) or (pair.moved and pair.have.commit != pair.offered.commit))
+
+
+def load_actions(root: Path) -> Actions:
+    """The table of a checkout; ConfigError with every mistake in it."""
+    return read_actions((root / TABLE).read_text(encoding="utf-8"), str(TABLE))
+
+
+def read_actions(text: str, source: str) -> Actions:
+    """A table from its text, as for `--newer FILE`; ConfigError with every mistake in it."""
+    document = read(text, source)
+    problems = list(document.problems)
+    entries = document.data.get("actions")
+    if document.data.get("version") != 1:
+        problems.append(Problem(source, str(document.data.get("version", "")), "the table has version 1", "version: 1"))
+    if not isinstance(entries, dict):
+        problems.append(Problem(source, "", "actions stand by name under `actions`", "actions:"))
+        raise ConfigError(problems)
+    found: dict[str, Action] = {}
+    for name, entry in entries.items():
+        mistakes = list(_mistakes(document, source, name, entry))
+        problems += mistakes
+        if not mistakes:
+            found[name] = Action(
+                name, entry["version"], entry["commit"], entry["source"], date.fromisoformat(entry["read"])
+            )
+    if problems:
+        raise ConfigError(problems)
+    return Actions(found)
+
+
+def _mistakes(document: Document, source: str, name: str, entry: Any) -> Iterator[Problem]:
+    subject = f"{source}:{document.lines['actions', name]} {name}"
+    if not _NAME.fullmatch(name):
+        yield Problem(subject, name, "an action is named by owner and repository", "actions/checkout")
+    if not isinstance(entry, dict):
+        yield Problem(subject, str(entry), f"an entry has {', '.join(_KEYS)}", "version: v5.0.0")
+        return
+    for key in sorted(set(entry) - set(_KEYS)):
+        yield Problem(f"{subject}.{key}", "", f"an entry has {', '.join(_KEYS)}", "nothing")
+    rules = {
+        "version": (_is(_VERSION), "the release's whole version", "v5.0.0"),
+        "commit": (_is(_COMMIT), "the commit's 40 digits, never invented", "the commit that the tag stands for"),
+        "source": (
+            _is(_SOURCE),
+            "a public URL where the commit was read",
+            "https://github.com/OWNER/NAME/releases/tag/V",
+        ),
+        "read": (_is_date, "the day when it was read", "2026-11-21"),
+    }
+    for key, (stands, rule, fix) in rules.items():
+        value = entry.get(key)
+        if not stands(value):
+            yield Problem(f"{subject}.{key}", "" if value is None else str(value), rule, fix)
+
+
+def _is(pattern: re.Pattern[str]) -> Any:
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_date(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _later(pair: Newer) -> bool:
+    return _numbers(pair.offered.version) > _numbers(pair.have.version)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = [int(part) for part in version.removeprefix("v").split(".")]
+    return (*parts, *(0 for _ in range(3 - len(parts))))
