@@ -228,12 +228,15 @@ def limit(
 def _status_lines(found: Mapping[str, Any]) -> list[str]:
     if not found["running"]:
         return ["it does not run; start it with `./tidepool cloud start`"]
-    nodes = ", ".join(f"{count} {state}" for state, count in found["nodes"].items()) or "none"
+    nodes, builds = (
+        ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
+    )
     return [
         f"url       {found['url']}",
         f"pid       {found['pid']}",
         f"time      {found['time']}",
         f"TPU VMs   {nodes}",
+        f"builds    {builds}",
         f"faults    {found['faults']}",
         f"limits    {found['limits']}",
         f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",

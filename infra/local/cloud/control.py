@@ -32,7 +32,7 @@ class Control:
         return self._ask("GET", "health")["pid"]
 
     def status(self) -> JsonObject:
-        """pid, time, uptimeSeconds, requests, nodes (count by state), faults, limits, compression.
+        """pid, time, uptimeSeconds, requests, nodes and builds (count by state), faults, limits, compression.
 
         eventsSetAside: events that failed, which the cloud's log explains; 0 unless the cloud has a defect.
         """

@@ -19,7 +19,7 @@ from infra.local.cloud.faults import Rule
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import artifact_shelf, tpu_edit, tpu_fate
+from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_edit, tpu_fate
 from infra.local.cloud.services.tpu_node import KIND, Node, each
 from infra.local.cloud.wire import Reply, Request, refused, sent
 
@@ -101,6 +101,7 @@ class Surface:
             "uptimeSeconds": round(time.monotonic() - self._began, 3),
             "requests": self._gateway.log.count,
             "nodes": cloud.store.tally(KIND, "$.public.state"),
+            "builds": cloud.store.tally(cloudbuild_builds.KIND, "$.status"),
             "faults": len(cloud.faults.each(cloud.now)),
             "limits": sum(1 for _ in cloud.limits.each()),
             "eventsSetAside": cloud.timeline.failed(),
