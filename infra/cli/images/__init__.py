@@ -13,6 +13,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "What is declared": {
         "list": Entry("infra.cli.images.list", "Say what each image is, where it is, and which pools run it."),
         "plan": Entry("infra.cli.images.plan", "Say what a change of files rebuilds, in which order, and why."),
+        "bases": Entry("infra.cli.images.bases", "Say what images are built from, and propose newer ones."),
+        "listing": Entry("infra.cli.images.listing", "List another repository's files for the check of path filters."),
         "show": Entry("infra.cli.images.show", "Print the build that is generated for an image."),
     },
     "Building": {

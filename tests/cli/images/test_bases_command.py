@@ -1,0 +1,190 @@
+"""`./tidepool images bases` and `images listing`: exit codes, what is written, and what is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.cli.images import bases
+from infra.fleet.images.oci import RegistryError
+from infra.model.images.answers import Answer
+from infra.model.images.pins import Pins, parse_pins
+from tests.model.given import ROOT
+from tests.model.images.declared import PINS, edited
+
+DEBIAN, PYTHON = f"sha256:{'a' * 64}", f"sha256:{'1' * 64}"
+ANSWERS = {"debian": DEBIAN, "python": PYTHON, "uv": "b" * 64}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with a pin table, in which `python` is unresolved."""
+    root = tmp_path / "checkout"
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    (root / "images").mkdir(parents=True)
+    (root / "images/bases.yaml").write_text(PINS)
+    return root
+
+
+def world_says(monkeypatch: pytest.MonkeyPatch, **answers: str | None) -> None:
+    """Let registries answer so; None for one that does not."""
+
+    class Registries:
+        def answer(self, _: Pins, name: str) -> Answer:
+            if (value := (ANSWERS | answers)[name]) is None:
+                raise RegistryError(f"{name}: no answer")
+            return Answer(name, value, f"https://registry.example.org/{name}", date(2026, 12, 1))
+
+    monkeypatch.setattr(bases, "resolver", Registries)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["images", *arguments], prog_name="tidepool", env={"COLUMNS": "200"})
+
+
+def test_the_table_is_listed_and_what_is_unresolved_is_told(root: Path) -> None:
+    result = run("bases", "--json")
+    said = json.loads(result.stdout)
+    assert result.exit_code == said["exit"] == 1
+    assert said["unresolved"] == ["python"]
+    assert said["bases"]["debian"]["digest"] == DEBIAN
+    assert "./tidepool images bases --resolve" in result.stderr
+
+
+def test_a_table_without_unresolved_entries_is_right(root: Path) -> None:
+    (root / "images/bases.yaml").write_text(edited(PINS, ("unresolved", PYTHON)))
+    assert run("bases").exit_code == 0
+
+
+def test_resolve_writes_what_is_unresolved_and_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_says(monkeypatch, debian=f"sha256:{'9' * 64}")
+    result = run("bases", "--resolve")
+    assert result.exit_code == 0, result.output
+    table = parse_pins((root / "images/bases.yaml").read_text())
+    assert (table.base("python").digest, table.base("debian").digest) == (PYTHON, DEBIAN)
+    assert table.base("python").source == "https://registry.example.org/python"
+
+
+def test_resolve_writes_the_entries_that_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_says(monkeypatch, debian=f"sha256:{'9' * 64}")
+    assert run("bases", "--resolve", "debian").exit_code == 0
+    table = parse_pins((root / "images/bases.yaml").read_text())
+    assert (table.base("debian").digest, table.unresolved()) == (f"sha256:{'9' * 64}", ("python",))
+
+
+def test_what_gets_no_answer_fails_and_the_rest_is_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_says(monkeypatch, uv=None)
+    result = run("bases", "--resolve", "python", "uv", "--json")
+    said = json.loads(result.stdout)
+    assert (result.exit_code, said["failures"]) == (1, ["uv: no answer"])
+    assert not parse_pins((root / "images/bases.yaml").read_text()).unresolved()
+
+
+def test_other_bytes_of_a_download_are_told_and_never_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_says(monkeypatch, uv="9" * 64)
+    result = run("bases", "--resolve", "uv")
+    assert result.exit_code == 1
+    assert "OTHER BYTES" in result.output
+    assert (root / "images/bases.yaml").read_text() == PINS
+
+
+def test_ask_proposes_newer_ones_and_writes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_says(monkeypatch, debian=f"sha256:{'9' * 64}")
+    result = run("bases", "--ask")
+    assert result.exit_code == 1
+    assert "the tag names a newer image" in result.output
+    assert "./tidepool images bases --resolve debian python" in result.output
+    assert (root / "images/bases.yaml").read_text() == PINS
+
+
+def test_a_file_of_answers_from_elsewhere_is_compared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_says(monkeypatch)
+    file = root / "answers.json"
+    file.write_text(run("bases", "--ask", "--json").stdout)
+    world_says(monkeypatch, debian=None, python=None, uv=None)
+    result = run("bases", "--check", str(file), "--json")
+    outcomes = {each["name"]: each["outcome"] for each in json.loads(result.stdout)["findings"]}
+    assert outcomes == {"debian": "same", "python": "resolved", "uv": "same"}
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("arguments", [("--ask", "--resolve"), ("nobody",), ("--resolve", "nobody")])
+def test_what_cannot_be_asked_is_refused(root: Path, arguments: tuple[str, ...]) -> None:
+    assert run("bases", *arguments).exit_code == 2
+
+
+def test_a_file_that_holds_no_answers_is_refused_with_its_lines(root: Path) -> None:
+    (root / "answers.json").write_text('{"version": 1}')
+    result = run("bases", "--check", str(root / "answers.json"))
+    assert result.exit_code == 2
+    assert "answers is required" in result.stderr
+
+
+# Listings
+
+
+@pytest.fixture
+def copy(root: Path) -> Path:
+    """A working copy of the monorepo with a commit, beside a checkout with the committed declaration."""
+    for folder in ("images", "stacks"):
+        shutil.copytree(ROOT / folder, root / folder, dirs_exist_ok=True)
+    for name in ("LICENSE", "Pulumi.yaml", "requirements.lock", "infra/x.py"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("")
+    copy = root.parent / "monorepo"
+    for path in ("uv.lock", "pyproject.toml", "lib/a/pyproject.toml", "lib/a/src/a.py", "docs/x.md"):
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).write_text("")
+    git(copy, "init", "--quiet")
+    commit(copy)
+    return copy
+
+
+def git(folder: Path, *arguments: str) -> str:
+    person = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    return subprocess.run(["git", *person, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "x")
+
+
+def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: Path) -> None:
+    file = root / "images/listings/marin-community.marin.txt"
+    assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 1
+    assert run("listing", "marin-community/marin", "--checkout", str(copy)).exit_code == 0
+    head = git(copy, "rev-parse", "HEAD").strip()
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    paths = ("lib/a/pyproject.toml", "lib/a/src/a.py", "pyproject.toml", "uv.lock")
+    assert lines == [f"{path} {head}" for path in paths]
+    assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 0
+
+
+def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, copy: Path) -> None:
+    before = (root / "images/listings/marin-community.marin.txt").read_text()
+    (copy / "uv.lock").unlink()
+    commit(copy)
+    result = run("listing", "marin-community/marin", "--checkout", str(copy))
+    assert result.exit_code == 2
+    assert "uv.lock" in result.stderr
+    assert (root / "images/listings/marin-community.marin.txt").read_text() == before
+
+
+def test_a_listing_of_a_repository_that_no_image_reads_is_refused(root: Path, copy: Path) -> None:
+    result = run("listing", "lab/other", "--checkout", str(copy))
+    assert result.exit_code == 2
+    assert "marin-community/marin" in result.stderr
+
+
+def test_a_folder_without_a_commit_is_no_working_copy(root: Path, copy: Path) -> None:
+    shutil.rmtree(copy / ".git")
+    assert run("listing", "marin-community/marin", "--checkout", str(copy)).exit_code == 2
