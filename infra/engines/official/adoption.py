@@ -15,6 +15,11 @@ from infra.engines.protocol import EngineError
 
 IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:artifactregistry/repository:Repository": "projects/{project}/locations/{location}/repositories/{repositoryId}",
+    # The service takes a trigger's name in the place of the id that it gave it.
+    "gcp:cloudbuild/trigger:Trigger": "projects/{project}/locations/{location}/triggers/{name}",
+    "gcp:cloudbuildv2/connection:Connection": "projects/{project}/locations/{location}/connections/{name}",
+    "gcp:cloudbuildv2/repository:Repository": "{parentConnection}/repositories/{name}",
+    "gcp:cloudscheduler/job:Job": "projects/{project}/locations/{region}/jobs/{name}",
     "gcp:compute/network:Network": "projects/{project}/global/networks/{name}",
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "projects/{project}/regions/{region}/routers/{router}/{name}",
@@ -26,6 +31,7 @@ IMPORT_IDS: Final[Mapping[str, str]] = {
         "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}/providers/"
         "{workloadIdentityPoolProviderId}"
     ),
+    "gcp:pubsub/topic:Topic": "projects/{project}/topics/{name}",
     "gcp:secretmanager/secret:Secret": "projects/{project}/secrets/{secretId}",
     "gcp:serviceaccount/account:Account": (
         "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"
@@ -39,8 +45,10 @@ the provider's pages at pulumi.com/registry/packages/gcp, 2026-11)."""
 REPEATABLE: Final = frozenset(
     {
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+        "gcp:cloudbuildv2/connectionIAMMember:ConnectionIAMMember",
         "gcp:projects/iAMMember:IAMMember",
         "gcp:projects/service:Service",
+        "gcp:pubsub/topicIAMMember:TopicIAMMember",
         "gcp:secretmanager/secretIamMember:SecretIamMember",
         "gcp:serviceaccount/iAMMember:IAMMember",
         "gcp:storage/bucketIAMMember:BucketIAMMember",

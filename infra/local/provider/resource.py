@@ -61,7 +61,6 @@ _FORMS = {
     "role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+",
     "member": r".+",
     "bucket": r"b/[^/]+",
-    "parentConnection": r"projects/[^/]+/locations/[^/]+/connections/[^/]+",
     "keyRing": r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+",
     "serviceAccountId": r"projects/[^/]+/serviceAccounts/[^/]+",
 }

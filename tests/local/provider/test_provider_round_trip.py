@@ -46,6 +46,48 @@ RING = f"projects/{PROJECT}/locations/us-central1/keyRings/tidepool"
 THE_POOL = ("gcp:iam/workloadIdentityPool:WorkloadIdentityPool", {"workloadIdentityPoolId": "tidepool-ci"})
 THE_POOL_ID = f"projects/{PROJECT}/locations/global/workloadIdentityPools/tidepool-ci"
 
+THE_CONNECTION = (
+    "gcp:cloudbuildv2/connection:Connection",
+    {"name": "marin", "location": "us-central1", "githubConfig": {}},
+)
+CONNECTION = f"projects/{PROJECT}/locations/us-central1/connections/marin"
+THE_SOURCE = (
+    "gcp:cloudbuildv2/repository:Repository",
+    {
+        "name": "marin-community-marin",
+        "parentConnection": CONNECTION,
+        "location": "us-central1",
+        "remoteUri": "https://github.com/marin-community/marin.git",
+    },
+)
+THE_TOPIC = ("gcp:pubsub/topic:Topic", {"name": "build-tpu-ci"})
+TOPIC = f"projects/{PROJECT}/topics/build-tpu-ci"
+BUILD = {
+    "steps": [
+        {
+            "id": "fetch",
+            "name": "docker.io/library/debian:bookworm-slim",
+            "script": "#!/bin/sh\ntrue\n",
+            "timeout": "600s",
+            "waitFors": ["-"],
+        },
+        {
+            "id": "build",
+            "name": "docker.io/library/debian:bookworm-slim",
+            "entrypoint": "sh",
+            "args": ["build.sh"],
+            "envs": ["IMAGE=tpu-ci"],
+            "waitFors": ["fetch"],
+        },
+    ],
+    "timeout": "7200s",
+    "queueTtl": "3600s",
+    "logsBucket": "gs://fleet-records",
+    "tags": ["tidepool"],
+    "substitutions": {"_SOURCE_REVISION": "$COMMIT_SHA"},
+    "options": {"machineType": "E2_HIGHCPU_32", "diskSizeGb": 200, "logging": "GCS_ONLY", "envs": ["A=1"]},
+}
+
 LIVES = [
     Life(
         "gcp:tpu/v2Vm:V2Vm",
@@ -260,6 +302,101 @@ LIVES = [
         needs=(THE_POOL,),
         shows={"state": "ACTIVE"},
     ),
+    Life(
+        "gcp:cloudbuildv2/connection:Connection",
+        CONNECTION,
+        THE_CONNECTION[1],
+        change={"annotations": {"why": "builds"}, "disabled": True},
+        shows={"githubConfig": {"appInstallationId": 0, "authorizerCredential": None}},
+    ),
+    Life(
+        "gcp:cloudbuildv2/connection:Connection",
+        CONNECTION,
+        {
+            **THE_CONNECTION[1],
+            "githubConfig": {
+                "appInstallationId": 1234567,
+                "authorizerCredential": {"oauthTokenSecretVersion": f"projects/{PROJECT}/secrets/token/versions/1"},
+            },
+        },
+        needs=(THE_SECRET,),
+        change={"githubConfig": {}},
+    ),
+    Life(
+        "gcp:cloudbuildv2/repository:Repository",
+        f"{CONNECTION}/repositories/marin-community-marin",
+        THE_SOURCE[1],
+        needs=(THE_CONNECTION,),
+    ),
+    Life(
+        "gcp:cloudbuildv2/connectionIAMMember:ConnectionIAMMember",
+        f"{CONNECTION}/roles/cloudbuild.readTokenAccessor/{READER}",
+        {"name": "marin", "location": "us-central1", "role": "roles/cloudbuild.readTokenAccessor", "member": READER},
+        needs=(THE_CONNECTION, THE_ACCOUNT),
+        shows={"name": CONNECTION},
+    ),
+    Life(
+        "gcp:cloudbuild/trigger:Trigger",
+        f"projects/{PROJECT}/locations/us-central1/triggers/tpu-ci-push",
+        {
+            "name": "tpu-ci-push",
+            "location": "us-central1",
+            "description": "tpu-ci: on a push",
+            "serviceAccount": f"projects/{PROJECT}/serviceAccounts/{READER.partition(':')[2]}",
+            "tags": ["tidepool"],
+            "includedFiles": ["uv.lock", "lib/**"],
+            "repositoryEventConfig": {
+                "repository": f"{CONNECTION}/repositories/marin-community-marin",
+                "push": {"branch": "^main$"},
+            },
+            "build": BUILD,
+        },
+        needs=(THE_CONNECTION, THE_SOURCE, THE_ACCOUNT, THE_BUCKET),
+        change={"disabled": True, "description": "off", "includedFiles": ["uv.lock"], "build": {**BUILD, "tags": []}},
+    ),
+    Life(
+        "gcp:cloudbuild/trigger:Trigger",
+        f"projects/{PROJECT}/locations/us-central1/triggers/tpu-ci-message",
+        {
+            "name": "tpu-ci-message",
+            "location": "us-central1",
+            "serviceAccount": f"projects/{PROJECT}/serviceAccounts/{READER.partition(':')[2]}",
+            "pubsubConfig": {"topic": TOPIC, "serviceAccountEmail": READER.partition(":")[2]},
+            "substitutions": {"_SOURCE_REVISION": "$(body.message.attributes.source_revision)"},
+            "build": BUILD,
+        },
+        needs=(THE_TOPIC, THE_ACCOUNT, THE_BUCKET),
+        change={"substitutions": {"_SOURCE_REVISION": ""}},
+    ),
+    Life(
+        "gcp:pubsub/topic:Topic",
+        TOPIC,
+        {**THE_TOPIC[1], "labels": {"owner": "ci"}},
+        change={"labels": {"owner": "fleet"}, "messageRetentionDuration": "86400s"},
+        shows={"project": PROJECT},
+    ),
+    Life(
+        "gcp:pubsub/topicIAMMember:TopicIAMMember",
+        f"{TOPIC}/roles/pubsub.publisher/{READER}",
+        {"topic": "build-tpu-ci", "role": "roles/pubsub.publisher", "member": READER},
+        needs=(THE_TOPIC, THE_ACCOUNT),
+        shows={"topic": TOPIC},
+    ),
+    Life(
+        "gcp:cloudscheduler/job:Job",
+        f"projects/{PROJECT}/locations/us-central1/jobs/build-tpu-ci",
+        {
+            "name": "build-tpu-ci",
+            "region": "us-central1",
+            "description": "every night",
+            "schedule": "0 3 * * *",
+            "timeZone": "Europe/Berlin",
+            "pubsubTarget": {"topicName": TOPIC, "attributes": {"started_by": "clock"}},
+        },
+        needs=(THE_TOPIC,),
+        change={"schedule": "0 4 * * *", "paused": True},
+        shows={"state": "ENABLED", "paused": False},
+    ),
 ]
 
 
@@ -276,30 +413,33 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
         made(provider, virtual, token, inputs)
 
     resource_id, inputs, outputs = made(provider, virtual, life.token, life.inputs)
-    assert resource_id == life.id
     assert provider.locate(life.token, inputs) == life.id
+    found = provider.read(life.token, life.id, inputs)
+    assert found is not None
+    assert found.id == resource_id, "where it is looked for and where it is are one place"
+    assert resource_id == life.id or TYPES[life.token].assigned
     assert {name: outputs[name] for name in life.shows} == life.shows
-    assert provider.diff(life.token, life.id, inputs, outputs, inputs).detailed == {}
+    assert provider.diff(life.token, resource_id, inputs, outputs, inputs).detailed == {}
 
-    read = provider.read(life.token, life.id, inputs)
+    read = provider.read(life.token, resource_id, inputs)
     assert read is not None
     assert read.outputs == outputs
-    assert provider.diff(life.token, life.id, read.inputs, read.outputs, inputs).detailed == {}
-    assert provider.diff(life.token, life.id, inputs, outputs, read.inputs).detailed == {}
+    assert provider.diff(life.token, resource_id, read.inputs, read.outputs, inputs).detailed == {}
+    assert provider.diff(life.token, resource_id, inputs, outputs, read.inputs).detailed == {}
 
     if life.change:
         wanted = provider.check(life.token, "it", "urn:it", {**life.inputs, **life.change}, inputs).inputs
-        diff = provider.diff(life.token, life.id, inputs, outputs, wanted).detailed
+        diff = provider.diff(life.token, resource_id, inputs, outputs, wanted).detailed
         assert diff
         assert not any(each.replaces for each in diff.values())
-        outputs = provider.update(life.token, life.id, inputs, outputs, wanted, None, virtual)
-        assert provider.diff(life.token, life.id, wanted, outputs, wanted).detailed == {}
+        outputs = provider.update(life.token, resource_id, inputs, outputs, wanted, None, virtual)
+        assert provider.diff(life.token, resource_id, wanted, outputs, wanted).detailed == {}
         inputs = wanted
 
-    provider.delete(life.token, life.id, outputs, None, virtual)
-    gone = provider.read(life.token, life.id, inputs)
+    provider.delete(life.token, resource_id, outputs, None, virtual)
+    gone = provider.read(life.token, resource_id, inputs)
     assert (gone is not None) == life.stays
-    provider.delete(life.token, life.id, outputs, None, virtual)
+    provider.delete(life.token, resource_id, outputs, None, virtual)
 
 
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}")

@@ -19,7 +19,8 @@ from infra.local.provider.trigger import Trigger
 _V1, _V2 = "v1", "v2"
 _TRIGGERS = "projects/{project}/locations/{location}/triggers"
 _CONNECTIONS = "projects/{project}/locations/{location}/connections"
-_REPOSITORIES = "{parentConnection}/repositories"
+_CONNECTION_PATH = Path(f"{_CONNECTIONS}/{{parentConnection}}")
+_REPOSITORIES = f"{_CONNECTION_PATH.template}/repositories"
 _COMMENTS = ("COMMENTS_DISABLED", "COMMENTS_ENABLED", "COMMENTS_ENABLED_FOR_EXTERNAL_CONTRIBUTORS_ONLY")
 
 _STEP = {
@@ -188,6 +189,8 @@ REPOSITORY = ResourceType(
     identity=Path(f"{_REPOSITORIES}/{{name}}"),
     fields=_REPOSITORY,
     naming=Naming(),
+    derived={"parentConnection": _CONNECTION_PATH},
+    tidied={"parentConnection": last_part},
     calls=Rest(
         base=_V2,
         collection=Path(_REPOSITORIES),
