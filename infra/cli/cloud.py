@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import click
 
-from infra.cli import cloud_push, options
+from infra.cli import cloud_builds, cloud_push, options
 from infra.cli.cloud_told import answer, running, told
 from infra.cli.failures import Refusal
 from infra.cli.render.pools import ended_line
@@ -45,6 +45,7 @@ def command() -> None:
 
 
 command.add_command(cloud_push.push)
+command.add_command(cloud_builds.builds)
 
 
 @command.command()

@@ -18,6 +18,7 @@ import urllib3
 from infra.tools.install import need
 
 START_SECONDS = 20.0
+LOG = "registry.log"
 _SERVING = re.compile(r"serving on port (\d+)")
 
 
@@ -52,7 +53,7 @@ def serve(folder: Path) -> Registry:
     """Start a registry on a free port of loopback. ToolError where there is no crane, RegistryError where it fails."""
     crane = need("crane")
     (folder / "blobs").mkdir(parents=True, exist_ok=True)
-    log = folder / "registry.log"
+    log = folder / LOG
     with log.open("wb") as out:
         process = subprocess.Popen(
             [str(crane), "registry", "serve", "--address", "127.0.0.1:0", "--disk", str(folder / "blobs")],
@@ -61,14 +62,15 @@ def serve(folder: Path) -> Registry:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         found = _SERVING.search(log.read_text(errors="replace"))
-        if found and _answers(address := f"127.0.0.1:{found[1]}"):
+        if found and answers(address := f"127.0.0.1:{found[1]}"):
             return Registry(address=address, process=process)
         time.sleep(0.02)
     process.kill()
     raise RegistryError(f"the registry did not start: {log.read_text(errors='replace').strip() or 'it says nothing'}")
 
 
-def _answers(address: str) -> bool:
+def answers(address: str) -> bool:
+    """Whether a registry is there."""
     try:
         return urllib3.request("GET", f"http://{address}/v2/", timeout=2, retries=False).status == 200
     except urllib3.exceptions.HTTPError:

@@ -82,7 +82,7 @@ class Recorder:
                 self.end_headers()
                 self.wfile.write(text.encode())
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,0 +1,143 @@
+"""`./tidepool cloud builds ...`: run builds of images on this machine, as Cloud Build and GitHub would.
+
+Owns the words of the commands. How a build runs is `infra.local.builds`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from infra.cli import options
+from infra.cli.cloud_told import answer, running
+from infra.cli.failures import Failure
+from infra.cli.images.lab import declared
+from infra.cli.workspace import workspace
+from infra.local.builds.cloudbuild import UnsupportedError
+from infra.local.builds.machine import Outcome, Status
+from infra.local.builds.queue import NoSuchStepError, Yard
+from infra.local.cloud.builds.control import BuildControl
+from infra.local.registry import RegistryError
+from infra.model.images.github import build_jobs
+from infra.model.images.rebuilds import Change, rebuilds
+from infra.model.images.spec import Builder
+from infra.model.images.steps import bootstrap
+from infra.tools.install import ToolError
+
+SEVERITY = "critical"
+_LOG_LINES = 12
+
+fail_option = click.option(
+    "--fail", "fault", metavar="STEP[:REGION]", help="Let the tools of a step fail: push, copy:us-west4, ..."
+)
+
+
+@click.group(name="builds", short_help="Run builds of images on this machine.")
+def builds() -> None:
+    """Run builds of images on this machine: real steps and a real registry, recorded tools in place of docker."""
+
+
+@builds.command(name="list")
+@options.json_option
+def list_builds(*, as_json: bool) -> None:
+    """Say which builds there are and how they ended, the newest last."""
+    with running() as control:
+        found = control.builds()
+    lines = [f"{each['status']:<10} {each['id']}  {' '.join(_images(each))}" for each in found]
+    answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
+
+
+@builds.command()
+@click.option("--all", "everything", is_flag=True, help="One after the other until nothing waits.")
+@fail_option
+@options.json_option
+def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
+    """Run the build that has waited longest in the local Cloud Build. Exit code 1 where one fails."""
+    done: list[dict[str, Any]] = []
+    with running() as control, _at_work():
+        yard = _yard(control)
+        while (ran := yard.run_next(fault)) is not None:
+            build, outcome = ran
+            done.append({"build": build["id"], "images": _images(build), **_told(outcome)})
+            if not as_json:
+                click.echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
+            if not everything:
+                break
+    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`")
+
+
+@builds.command()
+@click.argument("repository", metavar="OWNER/NAME")
+@click.option("--changed", multiple=True, required=True, metavar="FILE", help="A changed file; may be repeated.")
+@click.option("--commit", default="", help="Its forty digits; a made-up commit when left out.")
+@fail_option
+@options.json_option
+def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str | None, as_json: bool) -> None:
+    """Run the GitHub jobs that a push starts: those of the images that GitHub builds and the change rebuilds.
+
+    ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
+    """
+    lab = declared()
+    changes = [Change(repository, path) for path in changed]
+    wanted = [
+        each.image for each in rebuilds(lab.spec, changes, lab.stacks) if each.builder is Builder.GITHUB
+    ]  # fmt: skip
+    now = int(time.time())
+    sources = {each.context.repository for each in lab.spec.images}
+    found = build_jobs(
+        lab.spec, lab.pins, places={each.name: lab.places(each.name) for each in lab.spec.images}, severity=SEVERITY,
+        bootstrap=bootstrap(lab.root),
+        revisions={each: (commit or f"{now:040x}") if each == repository else "" for each in sources},
+    )  # fmt: skip
+    done: list[dict[str, Any]] = []
+    with running() as control, _at_work():
+        commits = {repository: commit or f"{now:040x}"}
+        for name, outcome in _yard(control).run_jobs(
+            found, wanted, run=str(now), commits=commits, now=now, fault=fault
+        ):  # fmt: skip
+            done.append({"image": name, **_told(outcome)})
+            if not as_json:
+                click.echo("\n".join(_lines(f"job {name}", outcome)))
+    _end(as_json, "jobs", done, "this change starts no job of an image")
+
+
+def _yard(control: BuildControl) -> Yard:
+    place = workspace()
+    return Yard(control=control, home=place.home, root=place.root, recipes=declared().spec.recipes)
+
+
+@contextmanager
+def _at_work() -> Generator[None]:
+    try:
+        yield
+    except (NoSuchStepError, RegistryError, ToolError, UnsupportedError) as error:
+        raise Failure(str(error)) from None
+
+
+def _images(build: Mapping[str, Any]) -> list[str]:
+    return [tag.removeprefix("image-") for tag in build.get("tags", ()) if tag.startswith("image-")]
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    steps = [
+        {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
+    ]  # fmt: skip
+    return {"status": str(outcome.status), "steps": steps}
+
+
+def _lines(title: str, outcome: Outcome) -> Iterator[str]:
+    yield f"{title}: {outcome.status}"
+    for step in outcome.steps:
+        yield f"  {step.status:<8} {step.id:<36} {step.seconds:6.2f} s"
+        if step.status is Status.FAILURE:
+            yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])
+
+
+def _end(as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str) -> None:
+    answer(as_json, {key: done}, *([] if done else [nothing]))
+    if any(each["status"] != Status.SUCCESS for each in done):
+        raise SystemExit(1)
