@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.fleet.google import Api, clients, execute
+from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
 from infra.local.registry import serve
@@ -263,3 +264,36 @@ def test_the_list_fits_a_terminal(lab: Lab, width: int, monkeypatch: pytest.Monk
     table = [line for line in lines if not line.endswith("unresolved")]
     assert max(map(len, table)) <= width
     assert any(line.startswith("  levanter-cluster ") for line in lines), "a child stands below its parent"
+
+
+def test_vms_manifests_and_silent_sources_are_told(lab: Lab) -> None:
+    config, digest = load_stack(ROOT, "ci"), f"sha256:{'7' * 64}"
+    body = {
+        "acceleratorType": "v5litepod-4",
+        "runtimeVersion": "tpu-ubuntu2204-base",
+        "labels": {"image": digest[7:19]},
+        "metadata": {"image": digest},
+    }
+    url = daemon.ensure_running(lab.home).url
+    with clients(config.project, url) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        request = nodes.create(parent=f"projects/{config.project}/locations/us-west4-a", nodeId="a-vm", body=body)
+        execute(request, "making a VM")
+        manifest = {"slots": [{"name": "slot-0", "node": {"metadata": {"image": digest}}}, {"name": "slot-1"}]}
+        records = Records(google=google, bucket=config.bucket.name)
+        records.update(names.manifest_object("ci"), lambda _: manifest)
+    uses = lab.json("where", digest)["uses"]
+    assert [each for each in uses if each["kind"] != "vm"] == [
+        {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"}
+    ]
+    assert {"kind": "vm", "subject": "a-vm", "detail": "labels and metadata in us-west4-a"} in uses
+
+    Control(url).fail("error", zone="us-west4-a", code=403)
+    try:
+        result = lab.run("where", digest, "--json")
+    finally:
+        Control(url).mend()
+    assert result.exit_code == 1
+    said = json.loads(result.stdout)
+    assert [problem for problem in said["problems"] if "us-west4-a" in problem]
+    assert {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"} in said["uses"]

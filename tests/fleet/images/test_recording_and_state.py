@@ -1,0 +1,128 @@
+"""The commit point of a build, how images stand, and the search: each where a call fails, too."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, cast
+
+import pytest
+
+from infra.fleet.google import GoogleError
+from infra.fleet.images.recording import record_build
+from infra.fleet.images.state import ImageState, image_state
+from infra.fleet.images.where import in_record
+from infra.fleet.records import Records, Written
+from infra.model import names
+from infra.model.images.record import Build, Outcome, built
+from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
+
+DOCUMENTS = {"sbom": b"{}", "provenance": b"{}"}
+
+
+class Filing(Bucket):
+    """A bucket that also keeps documents."""
+
+    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
+        def work() -> Written:
+            changed = name not in self.objects
+            self.objects.setdefault(name, {"content": content, "type": content_type})
+            return Written(generation=1, changed=changed)
+
+        return self.power.spend(f"writing {name}", work)
+
+
+def start() -> tuple[World, Filing, Build]:
+    """Build a is recorded; b is in every place and not recorded yet."""
+    world = World()
+    world.build("a")
+    for place in PLACES:
+        world.registries.versions[place].add(digest("b"))
+    filing = Filing(world.power, world.bucket.objects)
+    made = Build(digest=digest("b"), revision={}, built=NOW.replace(year=2027), build="b", places=PLACES)
+    return world, filing, made
+
+
+def commit(world: World, filing: Filing, made: Build) -> Any:
+    records = cast("Records", filing)
+    return record_build(records, world.registries, "tpu-ci", made, places=PLACES, documents=DOCUMENTS)
+
+
+def test_documents_are_kept_before_the_record_names_them() -> None:
+    world, filing, made = start()
+    done = commit(world, filing, made)
+    assert (done.outcome, done.current) == (Outcome.CURRENT, digest("b"))
+    current = world.store.read().images["tpu-ci"].current
+    for document in (current.sbom, current.provenance):
+        assert document in filing.objects
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_commit_that_fails_at_any_call_leaves_the_old_record_or_the_new_and_may_be_run_again(*, after: bool) -> None:
+    whole, kept, made = start()
+    commit(whole, kept, made)
+    for calls in count():
+        world, filing, made = start()
+        world.power.left, world.power.after = calls, after
+        try:
+            commit(world, filing, made)
+        except GoogleError:
+            world.power.left = None
+            current = world.store.read().images["tpu-ci"].current
+            assert current.digest in (digest("a"), digest("b"))
+            assert {current.sbom, current.provenance} - {None} <= filing.objects.keys()
+            commit(world, filing, made)
+            assert filing.objects == kept.objects
+            continue
+        assert calls >= len(PLACES) + len(DOCUMENTS) + 1
+        break
+
+
+def state(world: World) -> ImageState:
+    record = world.store.read()
+    return image_state(world.registries, record, "tpu-ci", places=PLACES, tag="latest", pools=(POOL, "idle"))
+
+
+def test_an_image_is_equal_where_every_place_has_the_current_digest() -> None:
+    world = World()
+    assert state(world).equal is None
+    world.build("a")
+    world.promote("a")
+    found = state(world)
+    assert found.equal is True
+    assert {pool: target and target.digest for pool, target in found.pools.items()} == {POOL: digest("a"), "idle": None}
+    world.registries.versions[PLACES[0]].clear()
+    assert state(world).equal is False
+
+
+def test_a_place_that_does_not_answer_is_neither_equal_nor_unequal() -> None:
+    world = World()
+    world.build("a")
+    real = world.registries.has
+
+    def has(place: str, digest: str) -> bool:
+        if place == PLACES[1]:
+            raise GoogleError(f"looking up {place}", "it is on fire")
+        return real(place, digest)
+
+    world.registries.has = has
+    found = state(world)
+    assert found.equal is None
+    assert [bool(each.problem) for each in found.places] == [False, True, False]
+
+
+def test_the_record_is_searched_for_builds_children_pools_and_what_they_can_go_back_to() -> None:
+    world = World()
+    world.build("a", "b", "c")
+    for letter in ("a", "b", "c"):
+        world.promote(letter)
+    child = Build(digest=digest("child"), revision={}, built=NOW, build="x", places=(), parents={"tpu-ci": digest("a")})
+    world.store.update(lambda record: built(record, "child", child)[0])
+    found = [(each.kind, each.subject) for each in in_record(world.store.read(), digest("a"))]
+    assert found == [("child", f"child@{digest('child')}"), ("record", "tpu-ci"), ("pool", POOL)]
+    (pool,) = [each for each in in_record(world.store.read(), digest("a")) if each.kind == "pool"]
+    assert pool.detail.startswith("2 undos back")
+    assert not list(in_record(world.store.read(), digest("never")))
+
+
+def test_documents_of_a_build_lie_below_the_image() -> None:
+    assert names.image_document_object("tpu-ci", digest("a"), "sbom.json").startswith("images/tpu-ci/")
