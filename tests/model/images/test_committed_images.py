@@ -47,6 +47,10 @@ def test_every_pool_runs_an_image_of_the_file_or_none_is_named_for_it(spec: Imag
     assert ci == {pool.name for pool in STACKS["ci"].pools}, "every runner pool of ci has its test image"
 
 
+def test_a_vm_fills_the_cache_where_images_look_for_it(spec: ImageSpec) -> None:
+    assert f"\nuv_cache=$root{spec.paths.uv_cache}\n" in (ROOT / "infra/fleet/runner/lib.sh").read_text()
+
+
 def test_the_header_explains_every_key(spec: ImageSpec) -> None:
     text = (ROOT / "images/images.yaml").read_text()
     head = text[: text.index("\nversion:")]
