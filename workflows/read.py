@@ -25,8 +25,8 @@ _INT = re.compile(r"[-+]?[0-9]+")
 _OTHER_BASE = re.compile(r"0o(?P<octal>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"(?P<sign>[-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-MOST_NODES = 50_000
-"""Values after aliases are followed, as a bound for files that repeat themselves into one another."""
+DEEPEST, MOST_NODES = 100, 50_000
+"""Bounds for files that hold themselves, or repeat themselves into one another, by aliases."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,11 +107,10 @@ class _Reader:
         self.values[path] = here
         self.positions.setdefault(path, here)
         self._nodes += 1
-        if id(node) in self._open or self._nodes > MOST_NODES:
-            self._refuse(
-                path, "an alias", "a value does not hold itself, and a file stays readable", "the value itself"
-            )
-            return None
+        if id(node) in self._open or len(self._open) > DEEPEST or self._nodes > MOST_NODES:
+            rule = f"a workflow is at most {DEEPEST} levels deep and {MOST_NODES:,} values long, its aliases followed"
+            self._refuse(path, "", rule, "each value where it counts")
+            raise ConfigError(self.problems)
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node)
         self._open.append(id(node))

@@ -19,12 +19,16 @@ from workflows.expressions import (
     condition,
     evaluate,
     expand,
+    parse,
+    parts,
     references,
     truthy,
     written,
 )
 from workflows.expressions.syntax import Call, Logic, Node
+from workflows.globs import PatternError
 from workflows.legs import Leg, legs
+from workflows.order import circle
 from workflows.triggering import listed, started, triggers
 
 Result = Literal["success", "failure", "cancelled", "skipped"]
@@ -80,12 +84,28 @@ class Run:
 
 
 def run(workflow: Mapping[str, Any], event: Event, given: Given | None = None) -> Run:
-    """Ask a workflow about an event. ConfigError where an expression is none: GitHub refuses the whole file for it."""
-    found = started(workflow["on"], event)
+    """Ask a workflow about an event.
+
+    workflow: the data of a file of the shape that GitHub's schema has. ConfigError where a filter or an expression is
+    none, or needs lead nowhere or in a circle: GitHub refuses the whole file for it.
+    """
+    try:
+        found = started(workflow["on"], event)
+    except PatternError as error:
+        raise ConfigError([Problem(f"on.{event.name}", "", str(error), "a pattern of GitHub's")]) from error
     if not found.starts:
         return Run(event, starts=False, why=found.why)
+    _check_needs(workflow["jobs"])
     jobs = _Jobs(workflow, event, found.subject, given or Given())
     return Run(event, starts=True, jobs=tuple(jobs.run(job) for job in workflow["jobs"]))
+
+
+def _check_needs(jobs: Mapping[str, Mapping[str, Any]]) -> None:
+    needs = {job: set(listed(spec.get("needs"))) for job, spec in jobs.items()}
+    rule, fix = "a job needs jobs of its own workflow, and no circle of them", ", ".join(jobs)
+    lost = [(job, missing) for job, each in needs.items() for missing in sorted(each - needs.keys())]
+    if lost or (lost := [(job, ", ".join(sorted(each))) for job, each in circle(needs).items()]):
+        raise ConfigError(Problem(f"jobs.{job}.needs", said, rule, fix) for job, said in lost)
 
 
 class _Jobs:
@@ -106,11 +126,21 @@ class _Jobs:
         spec = self._jobs[job]
         needs = self._needs(job)
         scope = Scope({**self._contexts, "needs": {each: self._outcome(each) for each in needs}}, self._status(job))
+        asked = self._condition(job)
         try:
-            asked = condition(spec.get("if"), _READABLE)
             if not truthy(evaluate(asked, scope)):
                 return JobRun(job, starts=False, result="skipped", why=self._against(job, asked, scope))
             return JobRun(job, starts=True, result=self._result(job), legs=tuple(_legs(spec, scope)))
+        except ExpressionError as error:
+            return JobRun(job, starts=False, result="failure", why=str(error))
+
+    def _condition(self, job: str) -> Node:
+        """What the job's `if` asks; first that GitHub can read all that it evaluates before the job starts."""
+        spec = self._jobs[job]
+        try:
+            _readable((spec.get("strategy") or {}).get("matrix"), _READABLE)
+            _readable(spec.get("runs-on"), (*_READABLE, "matrix", "strategy"))
+            return condition(spec.get("if"), _READABLE)
         except ExpressionError as error:
             fix = "an expression that GitHub reads"
             raise ConfigError([Problem(f"jobs.{job}", error.text, error.said, fix)]) from error
@@ -165,6 +195,16 @@ def _legs(spec: Mapping[str, Any], scope: Scope) -> Iterator[LegRun]:
         group = runner.get("group", "") if isinstance(runner, Mapping) else ""
         labels = runner.get("labels") if isinstance(runner, Mapping) else runner
         yield LegRun(leg, listed(labels), str(group))
+
+
+def _readable(value: Any, contexts: tuple[str, ...]) -> None:
+    """ExpressionError where an expression in plain data is none."""
+    if isinstance(value, str):
+        for part in parts(value):
+            if part.expression:
+                parse(part.text, contexts)
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        _readable(each, contexts)
 
 
 def _expanded(value: Any, scope: Scope) -> Any:

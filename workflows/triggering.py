@@ -60,9 +60,10 @@ def listed(value: Any) -> tuple[str, ...]:
 
 def _schedule(entries: Sequence[Mapping[str, str]], event: Event) -> Started:
     crons = [entry["cron"] for entry in entries]
-    if event.subject and event.subject not in crons:
-        return Started(starts=False, why=f"no schedule {event.subject}")
-    return Started(starts=True, subject=event.subject or crons[0])
+    wanted = event.subject or next(iter(crons), "")
+    if wanted not in crons:
+        return Started(starts=False, why=f"no schedule {wanted}".rstrip())
+    return Started(starts=True, subject=wanted)
 
 
 def _types(filters: Mapping[str, Any], event: Event) -> str:

@@ -197,6 +197,32 @@ def test_a_condition_that_github_refuses_is_refused_with_its_place() -> None:
         jobs(push(), test={"if": "matrix.jax == 1"})
 
 
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"strategy": {"matrix": "${{ fromJSON(matrix.x) }}"}}, "no context matrix"),
+        ({"runs-on": "${{ secrets.X }}"}, "no context secrets"),
+        ({"needs": "build"}, r"jobs\.test\.needs: build"),
+        ({"needs": "test"}, "no circle"),
+    ],
+)
+def test_a_file_that_github_refuses_is_refused(spec: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        jobs(push(), test=spec)
+
+
+def test_a_filter_that_means_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"on\.push\n  rule: \?x"):
+        run({"on": {"push": {"branches": ["?x"]}}, "jobs": {}}, push())
+
+
+def test_a_matrix_that_cannot_be_made_fails_its_job_and_no_other() -> None:
+    computed = {"needs": "plan", "strategy": {"matrix": "${{ fromJSON(needs.plan.outputs.legs) }}"}}
+    found = jobs(push(), plan={}, test=computed, report={"needs": "test", "if": "failure()"})
+    assert (found["test"].starts, found["test"].result, found["report"].starts) == (False, "failure", True)
+    assert "this is no JSON" in found["test"].why
+
+
 def test_why_a_job_is_skipped_names_what_did_not_hold_and_what_it_read() -> None:
     found = jobs(pull_request(fork=True), test={"if": f"github.event_name == 'pull_request' && {FORK_GUARD}"})
     assert found["test"].why.startswith(f"if: {FORK_GUARD} (github.event.pull_request.head.repo.full_name is 'someone/")

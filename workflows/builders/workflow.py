@@ -13,6 +13,7 @@ from workflows.builders.policy import Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
 from workflows.builders.triggers import Triggers, WorkflowRun
 from workflows.document import Document, Path
+from workflows.order import circle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +89,7 @@ class Workflow:
         for job in self.jobs:
             for missing in sorted(set(job.needs) - known.keys()):
                 yield f"job {job.id} needs {missing}", "a job needs jobs of its own workflow", ", ".join(sorted(known))
-        waiting = {each: needs & known.keys() for each, needs in known.items()}
-        while free := {each for each, needs in waiting.items() if not needs}:
-            waiting = {each: needs - free for each, needs in waiting.items() if each not in free}
-        if waiting:
+        if waiting := circle({each: needs & known.keys() for each, needs in known.items()}):
             yield ", ".join(sorted(waiting)), "jobs do not wait for one another in a circle", "needs without the circle"
 
     def _concurrency(self) -> Iterator[Complaint]:
