@@ -177,6 +177,35 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: workflow(triggers=Triggers.of(WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")}))),
         "a choice has options",
     ),
+    "a step that has not run": (
+        lambda: job(steps=[Step(run="x", env={"A": context("steps.b.outputs.c")}), Step(id="b", run="y")]),
+        "after it ran",
+    ),
+    "an output of no step": (lambda: job(outputs={"a": context("steps.b.outputs.c")}), "a step is read by its id"),
+    "a value that no leg has": (
+        lambda: job(matrix=Matrix(axes={"jax": ["1"]}), runs_on=Ours([context("matrix.label")])),
+        "a leg has the values of its matrix",
+    ),
+    "a leg in a condition": (
+        lambda: job(matrix=Matrix(axes={"jax": ["1"]}), condition=context("matrix.jax").equals("1")),
+        "if reads matrix.jax",
+    ),
+    "a job that is not needed": (
+        lambda: workflow(job(condition=context("needs.plan.result").equals("success"))),
+        "the jobs that it needs",
+    ),
+    "an output that nobody puts out": (
+        lambda: workflow(job(id="a"), job(needs=["a"], condition=context("needs.a.outputs.x").equals("1"))),
+        "a puts out nothing",
+    ),
+    "a field that no job has": (
+        lambda: workflow(job(id="a"), job(needs=["a"], condition=context("needs.a.conclusion").equals("1"))),
+        "a result and outputs",
+    ),
+    "an input that nobody can give": (
+        lambda: workflow(job(steps=[Step(run="x", env={"A": context("inputs.pool")})])),
+        "declared by workflow_dispatch",
+    ),
     "a secret for every job": (lambda: workflow(env={"A": secret()}), "the step that needs it"),
 }
 
@@ -187,6 +216,14 @@ def test_what_must_not_be_written_is_refused(what: str) -> None:
     with pytest.raises(ConfigError) as error:
         make()
     assert said in str(error.value)
+
+
+def test_what_is_there_can_be_read() -> None:
+    plan = job(id="plan", steps=[Step(id="a", run="x")], outputs={"Legs": context("steps.A.outputs.legs")})
+    computed = Matrix(computed=call("fromJSON", context("needs.plan.outputs.legs")))
+    later = [Step(id="b", run="x"), Step(run="y", env={"A": context("steps.b.outcome"), "B": context("matrix.any")})]
+    test = job(needs=["plan"], matrix=computed, steps=later, condition=context("needs.*.result").one_of(["success"]))
+    assert workflow(plan, test).plain()["jobs"]["test"]["strategy"]["matrix"] == str(computed.computed)
 
 
 def test_all_mistakes_of_a_job_are_told_at_once() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.model.errors import ConfigError, Problem
+from workflows.builders import references
 from workflows.builders.expression import Expression, Text, Value, plain, reads, secret, unescaped, untrusted
 from workflows.builders.matrix import Matrix
 from workflows.builders.policy import Concurrency, Guard, Permissions, Purpose
@@ -81,6 +82,29 @@ class Job:
         if found:
             raise ConfigError(found)
 
+    def reads(self) -> Iterator[tuple[str, frozenset[str], frozenset[str], tuple[str, ...]]]:
+        """Each place that reads contexts: its name, what it reads, what may be read there, and the steps before it."""
+        ids = tuple(step.id for step in self.steps if step.id)
+        labels = self.runs_on.labels if isinstance(self.runs_on, Ours) else ()
+        if self.condition:
+            yield "if", self.condition.reads, references.IN_CONDITION, ()
+        if self.matrix:
+            yield "matrix", self.matrix.reads(), references.IN_CONDITION, ()
+        for said, value in (
+            ("name", self.name),
+            ("environment", self.environment),
+            ("concurrency", self.concurrency.group if self.concurrency else ""),
+            *(("runs-on", label) for label in labels),
+        ):
+            yield said, reads(value), references.IN_JOB, ()
+        for key, value in self.env.items():
+            yield f"env {key}", reads(value), references.IN_JOB | {"secrets"}, ()
+        for key, value in self.outputs.items():
+            yield f"output {key}", reads(value), references.IN_STEP, ids
+        for position, step in enumerate(self.steps):
+            before = tuple(each.id for each in self.steps[:position] if each.id)
+            yield f"step {step.name or step.id or position + 1}", step.reads(), references.IN_STEP, before
+
     def plain(self, guard: Guard) -> dict[str, Any]:
         """The job in a workflow whose events `guard` knows."""
         condition = self._condition(guard)
@@ -121,11 +145,21 @@ class Job:
         yield from self._runner()
         yield from self._concurrency()
         yield from self._text()
+        yield from self._references()
         ids = [step.id for step in self.steps if step.id]
         for twice in sorted({each for each in ids if ids.count(each) > 1}):
             yield f"step {twice}", "the id of a step stands once in a job", "another id"
         for step in self.steps:
             yield from step.complaints(self.timeout_minutes)
+
+    def _references(self) -> Iterator[Complaint]:
+        keys = self.matrix.keys() if self.matrix else frozenset()
+        for said, paths, allowed, before in self.reads():
+            yield from references.contexts(said, paths, allowed)
+            if "steps" in allowed:
+                yield from references.steps(said, paths, before)
+            if "matrix" in allowed:
+                yield from references.matrix(said, paths, keys)
 
     def _runner(self) -> Iterator[Complaint]:
         if isinstance(self.runs_on, Hosted):

@@ -36,6 +36,13 @@ class Matrix:
             written["exclude"] = [dict(leg) for leg in self.exclude]
         return written
 
+    def keys(self) -> frozenset[str] | None:
+        """The names of the values of its legs; None of a computed matrix."""
+        return None if self.computed else frozenset().union(*self.legs())
+
+    def reads(self) -> frozenset[str]:
+        return self.computed.reads if self.computed else frozenset()
+
     def plain(self) -> dict[str, Any]:
         parallel = {} if self.max_parallel is None else {"max-parallel": self.max_parallel}
         matrix = self._matrix() if self.computed is None else str(self.computed)

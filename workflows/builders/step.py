@@ -68,6 +68,11 @@ class Step:
         }
         return {key: value for key, value in written.items() if value}
 
+    def reads(self) -> frozenset[str]:
+        """The contexts that it takes values from."""
+        own = self.condition.reads if self.condition else frozenset()
+        return own.union(*(reads(value) for value in (*self.env.values(), *self.inputs.values())))
+
     def complaints(self, limit_minutes: int) -> Iterator[Complaint]:
         """What does not stand in a job that ends after `limit_minutes`."""
         said = self.name or self.id or (str(self.uses) if self.uses else self.run.partition("\n")[0])

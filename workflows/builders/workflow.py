@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.model.errors import ConfigError, Problem
+from workflows.builders import references
 from workflows.builders.expression import Text, Value, plain, reads, secret, unescaped
 from workflows.builders.job import Job
 from workflows.builders.policy import Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
-from workflows.builders.triggers import Triggers, WorkflowRun
+from workflows.builders.triggers import Triggers, WorkflowDispatch, WorkflowRun
 from workflows.document import Document, Path
 from workflows.order import circle
 
@@ -76,6 +77,7 @@ class Workflow:
         for twice in sorted({each for each in ids if ids.count(each) > 1}):
             yield f"job {twice}", "the id of a job stands once in a workflow", "another id"
         yield from self._needs()
+        yield from self._references()
         yield from self._concurrency()
         for key, value in self.env.items():
             if held := secret(reads(value)):
@@ -91,6 +93,15 @@ class Workflow:
                 yield f"job {job.id} needs {missing}", "a job needs jobs of its own workflow", ", ".join(sorted(known))
         if waiting := circle({each: needs & known.keys() for each, needs in known.items()}):
             yield ", ".join(sorted(waiting)), "jobs do not wait for one another in a circle", "needs without the circle"
+
+    def _references(self) -> Iterator[Complaint]:
+        outputs = {job.id: tuple(job.outputs) for job in self.jobs}
+        inputs = [name for each in self.triggers.each if isinstance(each, WorkflowDispatch) for name in each.inputs]
+        for job in self.jobs:
+            needed = {each: outputs.get(each, ()) for each in job.needs}
+            for said, paths, _, _ in job.reads():
+                yield from references.needs(f"job {job.id}: {said}", paths, needed)
+                yield from references.inputs(f"job {job.id}: {said}", paths, inputs)
 
     def _concurrency(self) -> Iterator[Complaint]:
         for job in self.jobs:
