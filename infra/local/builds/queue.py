@@ -6,6 +6,7 @@ registry beside the cloud. Leaves the running itself to `cloudbuild` and `github
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from infra.local.builds.cloudbuild import run_build
+from infra.local.builds.cloudbuild import UnsupportedError, run_build
 from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Fault, Machine, Outcome
 from infra.local.cloud.builds.control import BuildControl
@@ -45,16 +46,24 @@ class Yard:
 
     def run_next(self, fault: str | None) -> tuple[Mapping[str, Any], Outcome] | None:
         """Run the oldest build of the queue and report it; None where nothing waits. `fault`: see `fault_of`."""
+        waiting = self.control.builds("QUEUED")
+        if not waiting:
+            return None
+        # Before the build is taken: a mistake in the name of a step leaves it in the queue.
+        chosen = fault_of(fault, [step["id"] for step in waiting[0]["steps"]])
         registry = self.registry()
-        build = self.control.take()
+        build = self.control.take(waiting[0]["name"])
         if build is None:
             return None
         machine = self._machine(build["id"], registry)
         described = _checkouts(build.get("options", {}).get("env", ()))
         made = int(datetime.fromisoformat(build["createTime"]).timestamp())
         self._offer(machine, described, build.get("substitutions", {}), made)
-        chosen = fault_of(fault, [step["id"] for step in build["steps"]])
-        outcome = run_build(build, machine, fault=chosen)
+        try:
+            outcome = run_build(build, machine, fault=chosen)
+        except UnsupportedError as error:
+            self.control.report(build["name"], status="INTERNAL_ERROR", statusDetail=str(error))
+            raise
         steps = {step.id: {"status": str(step.status), "seconds": step.seconds} for step in outcome.steps}
         self.control.report(build["name"], status=str(outcome.status), steps=steps)
         return build, outcome
@@ -88,7 +97,7 @@ class Yard:
             tree = machine.folder / "made-up" / repository
             tree.mkdir(parents=True, exist_ok=True)
             (tree / "uv.lock").write_text(f"# {repository} at {revision or 'its newest commit'}\n")
-            machine.offer(repository, tree, {revision or f"{made:040x}": made})
+            machine.offer(repository, tree, {revision or _made_up(repository, made): made})
 
 
 class NoSuchStepError(Exception):
@@ -109,6 +118,11 @@ def fault_of(text: str | None, steps: Sequence[str]) -> Fault | None:
 def _checkouts(env: Sequence[str]) -> list[str]:
     found = next((each.partition("=")[2] for each in env if each.startswith("CHECKOUTS=")), "")
     return [each for each in found.split(";") if each]
+
+
+def _made_up(repository: str, made: int) -> str:
+    """A commit for a repository of which there is none."""
+    return hashlib.sha256(f"{repository} {made}".encode()).hexdigest()[:40]
 
 
 def _head(root: Path) -> tuple[str, int]:

@@ -1,11 +1,14 @@
 # shellcheck shell=sh
-# What every recorded tool does first: write down the call, then what the fault says.
+# What every recorded tool does first: write down the call (noted), and most then do what the fault says (called).
+# Signing in is only noted, so that a fault strikes what the step is there for.
 #
 #   TIDEPOOL_STEP    the step that calls
 #   TIDEPOOL_CALLS   the file of calls: step, tool, arguments, tab-separated
 #   TIDEPOOL_FAULT   tools: every call fails; once: the step's first one does; term: the step is ended at its first one
+noted() { printf '%s\t%s\t%s\n' "$TIDEPOOL_STEP" "${0##*/}" "$*" >>"$TIDEPOOL_CALLS"; }
+
 called() {
-  printf '%s\t%s\t%s\n' "$TIDEPOOL_STEP" "${0##*/}" "$*" >>"$TIDEPOOL_CALLS"
+  noted "$@"
   mark=$TIDEPOOL_CALLS.$TIDEPOOL_STEP.fault
   case ${TIDEPOOL_FAULT-} in
     tools)
