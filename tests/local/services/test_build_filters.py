@@ -131,12 +131,22 @@ def test_substitutions_may_name_one_another_but_not_in_a_circle():
 def test_a_message_gives_values_to_substitutions(binding, expected):
     data = base64.b64encode(b'{"images": ["a", "b"]}').decode()
     message = {"data": data, "attributes": {"image": "tpu-ci"}, "messageId": "17"}
-    assert substitutions.resolved({"_X": binding}, {}, message) == {"_X": expected}
+    heard = substitutions.Heard(message, {"_X"})
+    assert substitutions.resolved({"_X": binding}, {}, heard) == {"_X": expected}
+    assert substitutions.resolved({"_OF_THE_BUILD": binding}, {}, heard) == {"_OF_THE_BUILD": binding}
 
 
 def test_the_text_of_a_message_that_is_no_json_is_taken_as_it_is():
     message = {"data": base64.b64encode(b"weekly").decode()}
-    assert substitutions.resolved({"_X": "$(body.message.data)"}, {}, message) == {"_X": "weekly"}
+    heard = substitutions.Heard(message, {"_X"})
+    assert substitutions.resolved({"_X": "$(body.message.data)"}, {}, heard) == {"_X": "weekly"}
+
+
+def test_what_a_message_says_is_never_read_as_a_variable():
+    heard = substitutions.Heard({"attributes": {"image": "$BUILD_ID"}}, {"_X"})
+    done = substitutions.resolved({"_X": "$(body.message.attributes.image)"}, {"BUILD_ID": "7"}, heard)
+    assert done == {"_X": "$BUILD_ID"}
+    assert substitutions.applied({"args": ["$_X"]}, done) == {"args": ["$BUILD_ID"]}
 
 
 def test_bash_s_ways_of_cutting_a_value_are_refused_rather_than_left():

@@ -69,13 +69,13 @@ def add(
     *,
     own: Mapping[str, str],
     builtin: Mapping[str, str] | None = None,
-    message: JsonObject | None = None,
+    heard: substitutions.Heard | None = None,
     more: JsonObject | None = None,
 ) -> Resource:
     """Put a build into the queue of `parent` (`projects/P/locations/L`).
 
     template: its configuration, with variables. own: a person's substitutions. builtin: what a trigger and its event
-    know. message: the Pub/Sub message that started it. more: fields that only the service sets.
+    know. heard: the message that started it. more: fields that only the service sets.
     """
     identity = cloudbuild_names.new_id(cloud, KIND)
     project = cloud.project(cloudbuild_names.project_of(parent))
@@ -86,7 +86,7 @@ def add(
         "BUILD_ID": identity,
         "LOCATION": cloudbuild_names.location_of(parent),
     }
-    values = substitutions.resolved(own, {**builtin, **of_build}, message)
+    values = substitutions.resolved(own, {**builtin, **of_build}, heard)
     body = {
         **_DEFAULTS,
         **substitutions.applied(template, {**builtin, **of_build, **values}),

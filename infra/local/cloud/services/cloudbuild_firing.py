@@ -22,6 +22,7 @@ from infra.local.cloud.services import cloudbuild_connections as connections
 from infra.local.cloud.services import cloudbuild_globs as globs
 from infra.local.cloud.services import cloudbuild_triggers as triggers
 from infra.local.cloud.services import pubsub_topics
+from infra.local.cloud.services.cloudbuild_substitutions import Heard
 from infra.local.cloud.store import Resource
 
 # What the service sets for every build that a trigger starts, whatever its configuration says.
@@ -193,7 +194,7 @@ def _start(
         {**template, "options": {**template.get("options", {}), **_TRIGGERED}},
         own={**template.get("substitutions", {}), **body.get("substitutions", {}), **(own or {})},
         builtin={key: value for key, value in builtin.items() if value},
-        message=message,
+        heard=Heard(message, body.get("substitutions", {}).keys()) if message else None,
         more=more,
     )
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from infra.local.cloud.errors import ApiError, invalid
@@ -40,10 +41,18 @@ def check_readable(value: Any) -> None:
             raise ApiError(501, f"The local cloud does not read '${{{name}}}': it knows $NAME and ${{NAME}} alone.")
 
 
-def resolved(own: Mapping[str, str], builtin: Mapping[str, str], message: JsonObject | None = None) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A Pub/Sub message, and the substitutions that may speak of it: those of the trigger, not those of its build."""
+
+    message: JsonObject
+    names: Collection[str]
+
+
+def resolved(own: Mapping[str, str], builtin: Mapping[str, str], heard: Heard | None = None) -> dict[str, str]:
     """A person's substitutions with their values worked out: they may name one another, what is built in, a message.
 
-    message: a Pub/Sub message; what a binding names and the message lacks is empty. Raises 400 for a circle.
+    What a binding names and the message lacks is empty; without a message it stays as it is. Raises 400 for a circle.
     """
     done: dict[str, str] = {}
 
@@ -53,6 +62,7 @@ def resolved(own: Mapping[str, str], builtin: Mapping[str, str], message: JsonOb
         if name not in own:
             return builtin.get(name, "")
         if name not in done:
+            message = heard.message if heard and name in heard.names else None
             done[name] = _expanded(own[name], lambda inner: value_of(inner, (*asking, name)), message)
         return done[name]
 
