@@ -20,7 +20,7 @@ check "has no sudo" absent sudo
 check "has Python 3.11" prints "Python 3.11." python3 --version
 check "has uv $UV_VERSION" prints "uv $UV_VERSION" uv --version
 check "has node $NODE_VERSION" prints "v$NODE_VERSION" node --version
-check "has GitHub's runner $GITHUB_RUNNER_VERSION" \
+check "has GitHub's runner ${GITHUB_RUNNER_VERSION:=of a stated version}" \
   prints "$GITHUB_RUNNER_VERSION" /opt/actions-runner/bin/Runner.Listener --version
 for tool in cmake curl g++ gcc git jq make npm npx pkg-config unzip xz zip; do
   check "has $tool" command -v "$tool"

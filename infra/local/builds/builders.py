@@ -113,10 +113,11 @@ class Buildah:
             options += ("--volume", f"{bundle}:{CA_BUNDLE}:ro")
         command = (*self.command, "build", *options, *_common(order), str(order.context))
         seconds = _timed(command, order, self.name, listen)
-        listed = json.loads(output((*self.command, "images", "--json", order.tag)))[0]
         inspected = json.loads(output((*self.command, "inspect", "--type", "image", order.tag)))
         layers = inspected["OCIv1"]["rootfs"]["diff_ids"]
-        return Built(order.image, order.tag, f"sha256:{listed['id']}", self._size(order.tag), len(layers), seconds)
+        return Built(
+            order.image, order.tag, f"sha256:{inspected['FromImageID']}", self._size(order.tag), len(layers), seconds
+        )
 
     def smoke(self, built: Built, script: Path) -> None:
         container = output((*self.command, "from", "--pull-never", built.tag)).strip()
