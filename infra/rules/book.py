@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from infra.rules import edits, exceptions, forks, grants, keeping, machines, secrecy
+from infra.rules import builds, edits, exceptions, forks, grants, keeping, machines, secrecy
 from infra.rules.finding import Finding
 from infra.rules.rule import Edit, EditRule, ResourceRule, Surroundings
 from infra.rules.view import ResourceView
@@ -20,6 +20,7 @@ RESOURCE_RULES: Final[tuple[ResourceRule, ...]] = (
     *grants.RULES,
     *secrecy.RULES,
     *keeping.RULES,
+    *builds.RULES,
 )
 _EDIT_IDS: Final = frozenset(rule.id for rule in EDIT_RULES)
 _RESOURCE_IDS: Final = frozenset(rule.id for rule in RESOURCE_RULES)

@@ -74,6 +74,27 @@ def account_with_too_long_a_name() -> None:
     gcp.serviceaccount.Account("account", account_id="a" * 31)
 
 
+def trigger_that_builds_in_a_tag() -> None:
+    step = gcp.cloudbuild.TriggerBuildStepArgs(name="docker.io/library/docker:29-cli", args=["version"])
+    gcp.cloudbuild.Trigger(
+        "trigger",
+        location="us-central1",
+        service_account=f"projects/my-lab/serviceAccounts/{MEMBER}",
+        build=gcp.cloudbuild.TriggerBuildArgs(steps=[step]),
+    )
+
+
+def trigger_that_is_off() -> None:
+    step = gcp.cloudbuild.TriggerBuildStepArgs(name=f"docker.io/library/docker@sha256:{'0' * 64}")
+    gcp.cloudbuild.Trigger(
+        "trigger",
+        location="us-central1",
+        disabled=True,
+        service_account=f"projects/my-lab/serviceAccounts/{MEMBER}",
+        build=gcp.cloudbuild.TriggerBuildArgs(steps=[step]),
+    )
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     "no-default-account": vm_without_an_account,
     "external-ip-declared": vm_with_an_address_that_no_pool_has,
@@ -84,6 +105,8 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     "no-account-key": key_of_an_account,
     "image-by-digest": job_by_a_tag,
     "name-within-limits": account_with_too_long_a_name,
+    "build-by-digest": trigger_that_builds_in_a_tag,
+    "trigger-on": trigger_that_is_off,
 }
 
 

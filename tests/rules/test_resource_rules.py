@@ -45,6 +45,13 @@ def bucket(**inputs: Any) -> ResourceView:
     return resource(BUCKET, {"name": "my-lab-ci", "labels": LABELS} | inputs, protect=True)
 
 
+def trigger(**inputs: Any) -> ResourceView:
+    """A trigger that is right; inputs replace or extend its own."""
+    steps = [{"name": f"docker.io/library/python@sha256:{'0' * 64}"}]
+    right = {"serviceAccount": f"projects/my-lab/serviceAccounts/{MEMBER}", "build": {"steps": steps}}
+    return resource("gcp:cloudbuild/trigger:Trigger", right | inputs)
+
+
 BREAKERS: dict[str, list[ResourceView]] = {
     "no-default-account": [
         vm(serviceAccount=None),
@@ -147,6 +154,14 @@ BREAKERS: dict[str, list[ResourceView]] = {
             }
         ),
     ],
+    "trigger-on": [
+        trigger(disabled=True, description="tpu-ci. Off: images/bases.yaml does not pin python"),
+        trigger(disabled=True, build={"steps": [{"name": "docker.io/library/python:3.11"}]}),
+    ],
+    "build-by-digest": [
+        trigger(build={"steps": [{"name": "docker.io/library/python:3.11"}]}),
+        trigger(build={"steps": [{"name": f"docker.io/library/python@sha256:{'0' * 64}"}, {"name": "python"}]}),
+    ],
 }
 CASES = [
     pytest.param(rule, view, id=f"{rule}-{index}")
@@ -159,7 +174,8 @@ CASES = [
 def test_what_breaks_a_rule_is_found_by_that_rule_alone(rule: str, view: ResourceView) -> None:
     found = findings(view)
     assert set(rules(found)) == {rule}
-    assert all(finding.level is Level.STOP for finding in found)
+    level = Level.WARN if rule == "trigger-on" else Level.STOP
+    assert all(finding.level is level for finding in found)
     assert all(finding.subject == view.subject and finding.reason and finding.fix for finding in found)
 
 
@@ -169,6 +185,9 @@ def test_every_rule_over_resources_has_something_that_breaks_it() -> None:
 
 RIGHT = {
     "a VM": vm(),
+    "a trigger": trigger(),
+    "a trigger of a file": trigger(build=None, filename="cloudbuild.yaml"),
+    "a trigger whose steps only an apply knows": trigger(build={"steps": [{"name": UNKNOWN}]}),
     "a VM of forks": fork_vm(),
     "a disk that forks read": fork_vm(dataDisks=[{"sourceDisk": "d", "mode": "READ_ONLY"}]),
     "a bucket": bucket(),
