@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import click
@@ -17,6 +19,7 @@ from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
 from infra.fleet.bootstrap_calls import Project
 from infra.fleet.google import GoogleError, clients
+from infra.model import names
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
@@ -96,10 +99,16 @@ def _require_same(stack: str, config: StackConfig, project: str | None) -> None:
 
 
 def _fleet_buckets(project: str) -> tuple[str, ...]:
-    """The fleet buckets of every stack of the project, which one deploying account serves."""
+    """The buckets of every stack of the project, which one deploying account serves: fleet records and build logs."""
     root = workspace().root
     stacks = (load_stack(root, name) for name in stack_names(root))
-    return tuple(sorted({each.bucket.name for each in stacks if each.project == project}))
+    return tuple(sorted(chain.from_iterable(_buckets(each) for each in stacks if each.project == project)))
+
+
+def _buckets(config: StackConfig) -> Iterator[str]:
+    yield config.bucket.name
+    if config.builds is not None:
+        yield names.build_log_bucket(config.bucket.name)
 
 
 def _show(console: Console, steps: tuple[Step, ...]) -> None:

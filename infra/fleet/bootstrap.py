@@ -40,10 +40,14 @@ OLD_VERSIONS: Final[Mapping[str, Any]] = {
 
 DEPLOYER_ROLES: Final[Mapping[str, str]] = {
     "roles/artifactregistry.admin": "makes repositories and says who reads and writes each",
+    "roles/cloudbuild.builds.editor": "makes the triggers of image builds",
+    "roles/cloudbuild.connectionAdmin": "connects Cloud Build to the source repositories",
+    "roles/cloudscheduler.admin": "makes the times at which images are built",
     "roles/compute.networkAdmin": "makes the network, its subnets, routers and NAT",
-    "roles/iam.serviceAccountAdmin": "makes one account per pool and the accounts of controller, broker and builder",
+    "roles/iam.serviceAccountAdmin": "makes one account per pool and those of controller, broker and image builds",
     "roles/iam.workloadIdentityPoolAdmin": "makes the pool and provider by which workflows of GitHub are let in",
     "roles/iam.serviceAccountUser": "attaches a pool's account to its VMs",
+    "roles/pubsub.admin": "makes the topics that start builds and says who publishes to each",
     "roles/secretmanager.admin": "makes empty secrets and says who reads each",
     "roles/serviceusage.serviceUsageAdmin": "enables the APIs of the program",
     "roles/tpu.admin": "makes, changes and deletes TPU VMs",
@@ -210,7 +214,7 @@ def grants(wanted: Wanted) -> dict[Target, tuple[Grant, ...]]:
         Grant(
             role=STORAGE_ROLE,
             member=deployer,
-            why=f"makes the fleet bucket ({', '.join(wanted.fleet_buckets)}) and says who reads it; no other bucket",
+            why=f"makes the buckets ({', '.join(wanted.fleet_buckets)}) and says who reads them; no other bucket",
             condition=only_buckets(wanted.fleet_buckets),
         )
     )

@@ -210,8 +210,16 @@ _OF_SERVICE: dict[str, frozenset[str]] = {
     ),
     "tpu": frozenset(["admin", "serviceAgent", "viewer", "xpnAgent"]),
 }
-# compute.instanceAdmin.v1 is the only role with a third part that Google documents for these services.
-_ODD = frozenset({"roles/compute.instanceAdmin.v1"})
+# Roles with a third part; Google documents no others for these services.
+_ODD = frozenset(
+    {
+        "roles/cloudbuild.builds.approver",
+        "roles/cloudbuild.builds.builder",
+        "roles/cloudbuild.builds.editor",
+        "roles/cloudbuild.builds.viewer",
+        "roles/compute.instanceAdmin.v1",
+    }
+)
 
 
 def exists(role: str) -> bool:
