@@ -92,10 +92,11 @@ def _ignored(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
     path = judged.around.root / image.folder / DOCKERIGNORE
     lines = path.read_text().splitlines() if path.is_file() else []
     seen = {line.removeprefix("!") for line in lines if line.startswith("!")}
-    paths = set(image.context.paths)
+    # An ignore file means all that is in a folder by its name alone; some builders take no other form.
+    paths = {each.removesuffix("/**") for each in image.context.paths}
     # Builders differ on whether a folder must be let through before what is in it is.
     opened = {str(folder) for each in paths for folder in PurePosixPath(each).parents}
-    if "*" not in lines or not paths <= seen <= paths | opened:
+    if "*" not in lines or not paths <= {each.removesuffix("/**") for each in seen} <= paths | opened:
         said = ", ".join(sorted(seen)) or "nothing"
         rule = f"{image.folder}/{DOCKERIGNORE} is * and then !PATH of each path of the context"
         yield Problem(judged.at(index, "context", "paths"), said, rule, "the same paths in both files")

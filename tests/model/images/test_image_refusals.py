@@ -283,6 +283,10 @@ def test_a_folder_of_steps_or_listings_is_no_image(tmp_path: Path) -> None:
     assert loaded(project(tmp_path, {"images/steps/lib.sh": ""}))
 
 
+def test_an_ignore_file_may_name_a_whole_folder_by_its_name(tmp_path: Path) -> None:
+    assert loaded(project(tmp_path, {"images/child/Dockerfile.dockerignore": "*\n!lib\n"}))
+
+
 def test_an_ignore_file_may_open_folders_on_the_way_to_what_counts(tmp_path: Path) -> None:
     opened = "# For buildah.\n*\n!uv.lock\n!lib\nlib/*/*\n!lib/*/pyproject.toml\n"
     assert loaded(project(tmp_path, {"images/runner/Dockerfile.dockerignore": opened}))
