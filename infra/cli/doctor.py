@@ -24,6 +24,7 @@ from infra.cli.options import json_option
 from infra.cli.render.console import say, show
 from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import Choice, Machine, choose, observe
+from infra.tools import install
 
 VERSION_SECONDS = 20.0
 
@@ -78,7 +79,9 @@ def examine(machine: Machine, place: Workspace) -> list[Finding]:
             "only the local cloud can be reached: gcloud auth application-default login",
         ),
         _tool("gcloud", "can be pointed at the local cloud too", "its part of ./tidepool test is skipped"),
-        _tool("actionlint", "checks workflow files", "its part of ./tidepool test is skipped"),
+        _tool("go", "builds actionlint and crane for ./tidepool test", "what lacks actionlint or crane is skipped"),
+        _go_tool("actionlint", "checks workflow files", "its part of ./tidepool test is skipped"),
+        _go_tool("crane", "serves the registry of local builds", "builds of images do not run on this machine"),
         _local_cloud(place),
     ]  # fmt: skip
 
@@ -89,6 +92,11 @@ def _of(name: str, found: str | None, here: str, absent: str) -> Finding:
 
 def _tool(name: str, here: str, absent: str) -> Finding:
     return _of(name, shutil.which(name), here, absent)
+
+
+def _go_tool(name: str, here: str, absent: str) -> Finding:
+    found = install.find(name)
+    return _of(name, str(found) if found else None, here, f"{absent}; with Go, ./tidepool test builds it")
 
 
 def _pulumi(machine: Machine) -> Finding:

@@ -19,11 +19,15 @@ from typing import Literal
 
 import click
 
+from infra.tools import install
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 CODE = ("infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
 TIERS = "not heavy and not live"
+GO_TOOLS = ("actionlint", "crane")
+"""What is built from infra/tools before the checks, where Go is on this machine and they are not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ def command(*, fast: bool, strict: bool, heavy: bool, live: bool, as_json: bool,
 
     Further arguments after -- go to pytest: ./tidepool test --fast -- -k ledger
     """
+    for failure in install.build(GO_TOOLS):
+        click.echo(failure, err=True)
     checks = [pytest_check(heavy=heavy, live=live, extra=pytest_args)]
     if not fast:
         checks = [*static_checks(), *checks]
@@ -88,6 +94,7 @@ def static_checks() -> list[Check]:
         Check("workflow schema", ("check-jsonschema", *WORKFLOW_SCHEMA, *map(str, workflows))),
         Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, workflows))),
         Check("actionlint", ("actionlint", *map(str, workflows)), optional=True),
+        Check("crane", ("crane", "version"), optional=True),
         Check("gcloud", ("gcloud", "version"), optional=True),
     ]
 

@@ -1,0 +1,253 @@
+"""The steps of a build as values: their order, what Google's schema says of them, and that both back ends agree."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from googleapiclient.discovery_cache import get_static_doc
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model.errors import ConfigError
+from infra.model.images.cloudbuild import Site, build_config, escaped
+from infra.model.images.github import build_jobs
+from infra.model.images.pins import Pins, load_pins
+from infra.model.images.reading import Written, parsed
+from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
+from infra.model.images.steps import FETCH, LIBRARY, STEPS_FOLDER, bootstrap, build_steps, step_pins
+
+ROOT = Path(__file__).resolve().parents[3]
+SITE = Site(
+    project="p", stack="ci", logs_bucket="p-logs", service_account="builder@p.iam.gserviceaccount.com",
+    machine_type="E2_HIGHCPU_8", timeout=7200, disk_gb=200, severity="critical",
+)  # fmt: skip
+SCHEMAS = json.loads(get_static_doc("cloudbuild", "v1"))["schemas"]
+# https://docs.cloud.google.com/build/quotas and .../build-config-file-schema, read 2026-11-21.
+MOST_STEPS, MOST_ARGUMENTS, LONGEST_ARGUMENT, MOST_TAGS, LONGEST_TAG = 300, 100, 10_000, 64, 128
+
+
+def committed() -> ImageSpec:
+    spec, problems = parsed(ImageSpec, Written.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
+    assert spec is not None, problems
+    return spec
+
+
+SPEC, PINS, FIRST = committed(), load_pins(ROOT), bootstrap(ROOT)
+
+
+def places_of(spec: ImageSpec) -> dict[str, tuple[str, ...]]:
+    hosts = ("us-central1-docker.pkg.dev", "europe-west4-docker.pkg.dev")
+    return {image.name: tuple(f"{host}/p/r/{image.name}" for host in hosts) for image in spec.images}
+
+
+def config(spec: ImageSpec, name: str, pins: Pins = PINS) -> dict[str, Any]:
+    return build_config(spec, pins, name, places=places_of(spec), site=SITE, bootstrap=FIRST)
+
+
+def violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
+    """What Google's discovery document says against a value: names, kinds, enums, fields that only the service sets."""
+    if reference := schema.get("$ref"):
+        schema = SCHEMAS[reference]
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    if not isinstance(value, kinds[schema["type"]]):
+        yield f"{where} is {type(value).__name__}, not {schema['type']}"
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from violations(each, schema["items"], f"{where}[{number}]")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            declared = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
+            if declared is None:
+                yield f"{where}.{key} is unknown"
+            elif declared.get("readOnly"):
+                yield f"{where}.{key} is the service's to set"
+            else:
+                yield from violations(each, declared, f"{where}.{key}")
+    elif "enum" in schema and value not in schema["enum"]:
+        yield f"{where} is none of {schema['enum']}"
+
+
+def hold(body: dict[str, Any]) -> None:
+    assert list(violations(body, {"$ref": "Build"}, "build")) == []
+    steps = body["steps"]
+    assert len(steps) <= MOST_STEPS
+    assert len(body["tags"]) <= MOST_TAGS
+    assert max(map(len, body["tags"])) <= LONGEST_TAG
+    seen: set[str] = set()
+    for step in steps:
+        assert step["waitFor"] == ["-"] or set(step["waitFor"]) <= seen, f"{step['id']} waits for what comes later"
+        assert step["id"] not in seen
+        seen.add(step["id"])
+        assert len(step.get("args", ())) <= MOST_ARGUMENTS
+        assert all(len(each) <= LONGEST_ARGUMENT for each in (*step.get("args", ()), step.get("script", "")))
+    assert steps[0]["waitFor"] == ["-"]
+
+
+def test_the_schema_check_finds_what_google_would_refuse() -> None:
+    body = config(SPEC, "tpu-ci")
+    body |= {"status": "SUCCESS", "step": [], "timeout": 5, "options": {"logging": "LOUD"}}
+    assert sorted(each.split()[0] for each in violations(body, {"$ref": "Build"}, "build")) == [
+        "build.options.logging",
+        "build.status",
+        "build.step",
+        "build.timeout",
+    ]
+
+
+@pytest.mark.parametrize("name", [image.name for image in SPEC.images])
+def test_googles_schema_and_limits_take_every_committed_build(name: str) -> None:
+    hold(config(SPEC, name))
+
+
+@st.composite
+def families(draw: st.DrawFn) -> ImageSpec:
+    """Specifications of up to six images with any parents, bases, downloads and platforms."""
+    body = SPEC.model_dump(mode="json", exclude_none=True)
+    template = next(image for image in body["images"] if image["name"] == "tpu-ci")
+    count = draw(st.integers(1, 6))
+    images = []
+    for number in range(count):
+        parents = draw(st.lists(st.sampled_from(range(number)), unique=True, max_size=3)) if number else []
+        bases = {} if parents else {"BASE_IMAGE": draw(st.sampled_from(sorted(PINS.bases)))}
+        downloads = draw(st.lists(st.sampled_from(sorted(PINS.downloads)), unique=True))
+        platforms = draw(st.sampled_from([["linux/amd64"], ["linux/amd64", "linux/arm64"]]))
+        name = {"name": f"image-{number}", "folder": f"images/image-{number}"}
+        more = {"parents": [f"image-{each}" for each in parents], "bases": bases, "downloads": downloads}
+        images.append({**template, **name, **more, "platforms": platforms})
+    return ImageSpec.model_validate({**body, "images": images})
+
+
+@settings(deadline=None, max_examples=60)
+@given(families())
+def test_googles_schema_takes_every_build_that_can_be_declared(spec: ImageSpec) -> None:
+    for image in spec.images:
+        hold(config(spec, image.name))
+
+
+@settings(deadline=None, max_examples=60)
+@given(families())
+def test_a_child_begins_after_its_parents_are_recorded_and_tagged(spec: ImageSpec) -> None:
+    for image in spec.images:
+        family = spec.family(image.name)
+        ids = [step.id for step in build_steps(spec, PINS, family, places_of(spec), severity="high")]
+        for member, parent in ((each, parent) for each in family for parent in each.parents):
+            if f"tags-{parent}" in ids:
+                assert ids.index(f"tags-{parent}") < ids.index(f"build-{member.name}")
+            else:
+                assert "parents" in ids[:3]
+
+
+def test_the_record_waits_for_verify_and_verify_for_every_copy() -> None:
+    steps = {step.id: step for step in build_steps(SPEC, PINS, SPEC.family("tpu-ci"), places_of(SPEC), severity="low")}
+    copies = {step for step in steps if step.startswith("copy-")}
+    assert copies
+    assert set(steps["verify-tpu-ci"].after) == {"push-tpu-ci", *copies}
+    assert steps["record-tpu-ci"].after == ("verify-tpu-ci",)
+    assert steps["tags-tpu-ci"].after == ("record-tpu-ci",)
+    assert all(steps[copy].after == ("push-tpu-ci",) for copy in copies), "copies do not run beside one another"
+
+
+def test_both_back_ends_run_the_same_steps_with_the_same_values() -> None:
+    jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity=SITE.severity, bootstrap=FIRST)
+    for name, job in jobs.items():
+        image = SPEC.image(name)
+        steps = build_steps(SPEC, PINS, (image,), places_of(SPEC), severity=SITE.severity)
+        assert [step["id"] for step in job["steps"]] == [step.id for step in steps]
+        for written, step in zip(job["steps"], steps, strict=True):
+            assert dict(step.env).items() <= written.get("env", {}).items()
+            assert written["timeout-minutes"] * 60 == step.timeout
+    cloud = {step["id"]: step for step in config(SPEC, "tpu-ci")["steps"]}
+    for step in build_steps(SPEC, PINS, SPEC.family("tpu-ci"), places_of(SPEC), severity=SITE.severity):
+        assert cloud[step.id].get("env", []) == [f"{key}={escaped(value)}" for key, value in step.env.items()]
+        assert cloud[step.id]["timeout"] == f"{step.timeout}s"
+
+
+def test_jobs_are_of_githubs_images_and_hand_digests_on() -> None:
+    jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity="critical", bootstrap=FIRST)
+    assert set(jobs) == {image.name for image in SPEC.images if image.builder is Builder.GITHUB}
+    child = jobs["levanter-cluster"]
+    assert child["needs"] == ["levanter-base"]
+    parents = next(step for step in child["steps"] if step["id"] == "parents")
+    assert parents["env"]["KNOWN"] == "levanter-base=${{ needs.levanter-base.outputs.digest }}"
+    assert child["outputs"] == {"digest": "${{ steps.record-levanter-cluster.outputs.digest }}"}
+
+
+def test_only_steps_that_sign_in_are_given_the_token() -> None:
+    jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity="critical", bootstrap=FIRST)
+    for step in itertools.chain.from_iterable(job["steps"] for job in jobs.values()):
+        file = step["run"].rsplit("/", 1)[-1]
+        uses = "sign_in" in (ROOT / STEPS_FOLDER / (FETCH if step["id"] == "fetch" else file)).read_text()
+        if "REGISTRY_TOKEN" in step.get("env", {}):
+            assert uses
+        assert not uses or "REGISTRY_TOKEN" in step["env"] or step["env"].get("PARENTS") == ""
+        assert "secrets." not in step["run"]
+
+
+def test_every_step_names_its_image_by_digest_and_what_it_needs_is_pinned() -> None:
+    for image in SPEC.images:
+        for step in config(SPEC, image.name)["steps"]:
+            assert "@sha256:" in step["name"]
+        assert set(image.pins) <= set(step_pins((image,)))
+
+
+def test_a_build_says_where_it_runs_logs_and_as_whom() -> None:
+    body = config(SPEC, "tpu-ci")
+    assert body["logsBucket"] == "gs://p-logs"
+    assert body["serviceAccount"] == "projects/p/serviceAccounts/builder@p.iam.gserviceaccount.com"
+    assert body["timeout"] == "7200s"
+    assert {key: body["options"][key] for key in ("logging", "machineType", "diskSizeGb")} == {
+        "logging": "GCS_ONLY",
+        "machineType": "E2_HIGHCPU_8",
+        "diskSizeGb": "200",
+    }
+
+
+def test_nothing_of_a_declaration_can_become_a_substitution() -> None:
+    downloads = {**PINS.downloads}
+    downloads["uv"] = downloads["uv"].model_copy(update={"url": "https://example.org/$PROJECT_ID/${_X}/uv.whl"})
+    body = config(SPEC, "tpu-ci", PINS.model_copy(update={"downloads": downloads}))
+    build = next(step for step in body["steps"] if step["id"] == "build-tpu-ci")
+    assert "UV_URL=https://example.org/$$PROJECT_ID/$${_X}/uv.whl" in build["env"]
+
+
+def test_an_unresolved_pin_is_said_to_the_first_step_and_no_digest_is_invented() -> None:
+    bases = {**PINS.bases, "buildkit": PINS.base("buildkit").model_copy(update={"digest": "unresolved"})}
+    body = config(SPEC, "tpu-ci", PINS.model_copy(update={"bases": bases}))
+    assert "UNRESOLVED=buildkit" in body["options"]["env"]
+    build = next(step for step in body["steps"] if step["id"] == "build-tpu-ci")
+    assert f"BUILDKIT={PINS.base('buildkit').image}:{PINS.base('buildkit').tag}" in build["env"]
+
+
+def test_images_of_one_family_that_read_two_repositories_are_refused() -> None:
+    images = [
+        image.model_copy(update={"context": image.context.model_copy(update={"repository": "other/lab"})})
+        if image.name == "levanter-cluster"
+        else image
+        for image in SPEC.images
+    ]
+    with pytest.raises(ConfigError, match="read one repository beside the recipes"):
+        config(SPEC.model_copy(update={"images": tuple(images)}), "levanter-base")
+
+
+def test_the_first_step_needs_no_checkout_and_says_nothing_twice() -> None:
+    library = (ROOT / STEPS_FOLDER / LIBRARY).read_text()
+    assert FIRST.startswith("#!/bin/sh\n")
+    assert FIRST.count(library) == 1
+    assert '. "$(dirname' not in FIRST
+
+
+def test_every_step_has_its_file_and_every_file_its_step() -> None:
+    spec = SPEC
+    used = {
+        step.script
+        for image in spec.images
+        for family in (spec.family(image.name), (image,))
+        for step in build_steps(spec, PINS, family, places_of(spec), severity="low")
+    }
+    files = {f"{STEPS_FOLDER}/{path.name}" for path in (ROOT / STEPS_FOLDER).glob("*.sh")}
+    assert used == files - {f"{STEPS_FOLDER}/{LIBRARY}"}
