@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,7 +174,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a time that is none": (lambda: workflow(triggers=Triggers.of(Schedule(["0 25 * * *"]))), "five fields"),
     "a time that GitHub does not know": (lambda: workflow(triggers=Triggers.of(Schedule(["0 2 L * *"]))), "POSIX"),
     "a filter that lets nothing through": (lambda: workflow(triggers=Triggers.of(Push(branches=["!x"]))), "out of"),
-    "a run of nothing": (lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=[]))), "names the workflows"),
+    "a run of nothing": (
+        lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=[], why="x"))),
+        "names the workflows",
+    ),
+    "a run of a stranger's without a reason": (
+        lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=["A"], why=" "))),
+        "why that does no harm",
+    ),
     "a choice of nothing": (
         lambda: workflow(triggers=Triggers.of(WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")}))),
         "a choice has options",
@@ -343,7 +352,7 @@ def test_the_guard_fits_the_events(events: list[str], condition: str | None) -> 
 
 
 def test_a_job_on_our_runner_never_starts_for_a_fork() -> None:
-    triggers = Triggers.of(Push(), PullRequest(), WorkflowRun(workflows=["Tests"]))
+    triggers = Triggers.of(Push(), PullRequest(), WorkflowRun(workflows=["Tests"], why="x"))
     guarded = [
         job(id="ours", runs_on=Ours(["self-hosted", "tpu-ci"])),
         job(id="also", guarded=True, condition=context("github.ref").differs("x") | not_cancelled()),
@@ -410,3 +419,17 @@ def test_a_whole_workflow_is_written_as_people_write_it(update_goldens: bool) ->
     if update_goldens:
         GOLDEN.write_text(text)
     assert text == GOLDEN.read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
+        ("zizmor", "--offline", "--no-progress", "--quiet"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_linters_find_nothing_in_what_is_built(command: tuple[str, ...]) -> None:
+    program = Path(sys.executable).parent / command[0]
+    done = subprocess.run([program, *command[1:], GOLDEN], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

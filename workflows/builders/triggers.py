@@ -110,8 +110,8 @@ class WorkflowRun:
     workflows: Sequence[str]
     branches: Sequence[str] = ()
     types: Sequence[Literal["requested", "in_progress", "completed"]] = ("completed",)
-    why: str = ""
-    """Written beside the trigger: what keeps a stranger's run from doing harm here."""
+    why: str
+    """What keeps a stranger's run from doing harm here; written where zizmor asks for it."""
 
     def plain(self) -> dict[str, Any]:
         return _filled(workflows=self.workflows, types=self.types, branches=self.branches) or {}
@@ -119,6 +119,9 @@ class WorkflowRun:
     def complaints(self) -> Iterator[Complaint]:
         if not self.workflows:
             yield "workflow_run", "it names the workflows that it follows", "workflows=[...]"
+        if not self.why.strip():
+            rule = "it runs with this repository's rights on what anybody sent, so it says why that does no harm"
+            yield "workflow_run", rule, 'why="runs the default branch\'s code alone"'
         yield from _patterns("branches", self.branches)
 
 

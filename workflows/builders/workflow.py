@@ -53,8 +53,8 @@ class Workflow:
         above: dict[Path, str] = {}
         beside: dict[Path, str] = {}
         for trigger in self.triggers.each:
-            if isinstance(trigger, WorkflowRun) and trigger.why:
-                beside["on",] = trigger.why
+            if isinstance(trigger, WorkflowRun):
+                beside["on",] = f"zizmor: ignore[dangerous-triggers] {trigger.why}"
         for job in self.jobs:
             if job.why:
                 above["jobs", job.id] = job.why
