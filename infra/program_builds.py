@@ -23,7 +23,7 @@ from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.load import load_images
 from infra.model.images.pins import PINS_FILE, RESOLVE, Pins, load_pins
 from infra.model.images.places import places
-from infra.model.images.rebuilds import trigger_files
+from infra.model.images.rebuilds import trigger_files, trigger_ignores
 from infra.model.images.spec import Builder, Image, ImageSpec
 from infra.model.images.steps import bootstrap, checkouts, step_pins
 from infra.model.schema import Builds as BuildsConfig
@@ -194,6 +194,7 @@ def _image(plan: BuildPlan, image: Image, sources: BuildSources) -> ImageBuilds:
                 repository_id=sources.ids[repository],
                 branch=image.when.push.branch,
                 included_files=files,
+                ignored_files=trigger_ignores(plan.spec, repository),
                 build=_build(plan, image, {repository: COMMIT}),
             )
             for repository, files in _repositories(plan, image)

@@ -24,7 +24,7 @@ _OPTIONS: Final = frozenset({"diskSizeGb", "env", "logging", "machineType"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushTrigger:
-    """Pushes to one branch of one source repository that touch one of the included files.
+    """Pushes to one branch of one source repository that touch an included file which is not an ignored one.
 
     repository_id: its full name at Cloud Build. build: a `Build` in REST spelling.
     """
@@ -34,6 +34,7 @@ class PushTrigger:
     repository_id: pulumi.Input[str]
     branch: str
     included_files: tuple[str, ...]
+    ignored_files: tuple[str, ...]
     build: Mapping[str, Any]
 
 
@@ -147,6 +148,7 @@ class Builds(pulumi.ComponentResource):
             f"{image.image}: on a push to {push.branch} of {push.repository}",
             push.build,
             included_files=list(push.included_files),
+            ignored_files=list(push.ignored_files) or None,
             repository_event_config=gcp.cloudbuild.TriggerRepositoryEventConfigArgs(
                 repository=push.repository_id, push=branch
             ),

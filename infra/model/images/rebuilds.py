@@ -84,6 +84,11 @@ def trigger_files(spec: ImageSpec, image: Image, repository: str) -> tuple[str, 
     return tuple(each for each in included(spec, image, repository) if each not in covered)
 
 
+def trigger_ignores(spec: ImageSpec, repository: str) -> tuple[str, ...]:
+    """The ignored files of every push trigger of that repository."""
+    return spec.ignored if _same(repository, spec.recipes) else ()
+
+
 def _same(repository: str, other: str) -> bool:
     """GitHub's names of repositories differ in case alone for nobody."""
     return repository.lower() == other.lower()

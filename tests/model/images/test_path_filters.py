@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from infra.local.cloud.services import cloudbuild_globs
 from infra.model.images.globs import first_match, is_path_filter, matches
+from workflows import globs as github_globs
 
 
 @pytest.mark.parametrize(
@@ -64,3 +68,17 @@ def test_a_filter_names_paths(pattern: str, path: str, named: bool) -> None:
 def test_the_first_filter_that_names_a_path_is_told() -> None:
     assert first_match("lib/a/x", ["uv.lock", "lib/*/x", "lib/**"]) == "lib/*/x"
     assert first_match("y", ["uv.lock"]) is None
+
+
+PARTS = st.text("ab.*", min_size=1, max_size=3) | st.just("**")
+FILTERS = st.lists(PARTS, min_size=1, max_size=4).map("/".join).filter(is_path_filter)
+NAMES = st.text("ab.", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
+
+
+@settings(deadline=None, max_examples=500)
+@given(FILTERS, PATHS)
+def test_the_plan_cloud_build_and_github_read_every_filter_alike(pattern: str, path: str) -> None:
+    named = matches(path, pattern)
+    assert cloudbuild_globs.matches(path, pattern) is named
+    assert github_globs.included(path, [pattern]) is named

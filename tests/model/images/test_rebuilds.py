@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from infra.model.images.load import load_images
 from infra.model.images.pins import Pins, load_pins
-from infra.model.images.rebuilds import Before, Change, Rebuild, included, rebuilds, trigger_files
+from infra.model.images.rebuilds import Before, Change, Rebuild, included, rebuilds, trigger_files, trigger_ignores
 from infra.model.images.spec import Builder, Image, ImageSpec, UsedBy, When
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
@@ -225,6 +225,12 @@ def test_a_trigger_includes_what_the_plan_names() -> None:
         "images/tpu-ci/**",
     )
     assert included(spec, spec.image("tpu-ci"), "lab/other") == ()
+
+
+def test_a_trigger_ignores_what_no_build_reads_in_this_project_alone() -> None:
+    spec, _, _ = lab()
+    assert trigger_ignores(spec, TIDEPOOL) == ("images/*/README.md",)
+    assert trigger_ignores(spec, MARIN) == ()
 
 
 def test_a_childs_trigger_leaves_to_its_parent_what_the_parents_build_makes() -> None:
