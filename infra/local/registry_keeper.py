@@ -6,6 +6,7 @@ Owns that process and `address`, the file by which it is found. What a registry 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,13 +28,14 @@ def start(folder: Path, cloud: int, environ: Mapping[str, str]) -> str:
     need("crane")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ADDRESS).unlink(missing_ok=True)
-    with (folder / SAID).open("wb") as said:
-        keeper = subprocess.Popen(
-            [sys.executable, "-P", "-m", "infra.local.registry_keeper", str(folder), str(cloud)],
-            stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, env=environ,
-        )  # fmt: skip
+    # By way of a shell that ends at once: the keeper outlives this command, and is nobody's child to wait for.
+    subprocess.run(
+        ["sh", "-c", '"$@" </dev/null >"$0" 2>&1 &', str(folder / SAID),
+         sys.executable, "-P", "-m", "infra.local.registry_keeper", str(folder), str(cloud)],
+        check=True, start_new_session=True, env=environ,
+    )  # fmt: skip
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and keeper.poll() is None:
+    while time.monotonic() < deadline:
         if (folder / ADDRESS).exists():
             return (folder / ADDRESS).read_text()
         time.sleep(0.02)
@@ -42,6 +44,7 @@ def start(folder: Path, cloud: int, environ: Mapping[str, str]) -> str:
 
 def keep(folder: Path, cloud: int) -> None:
     """Serve until the cloud's process or the folder is gone."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     registry = serve(folder)
     try:
         told = folder / f"{ADDRESS}.part"
