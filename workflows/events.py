@@ -65,10 +65,14 @@ def pull_request(
     label: str = "",
     base: str = "main",
     draft: bool = False,
+    target: bool = False,
     paths: tuple[str, ...] | None = None,
     repository: str = REPOSITORY,
 ) -> Event:
-    """A pull request of a branch or a fork; `label` is the one that a `labeled` activity adds."""
+    """A pull request of a branch or a fork.
+
+    label: the one that a `labeled` activity adds. target: as pull_request_target, which runs the base branch, tells it.
+    """
     names = [*labels, *([label] if label else [])]
     source = _fork(repository) if fork else repository
     payload = {
@@ -88,9 +92,11 @@ def pull_request(
         **_repository(repository),
     }
     where = "a fork" if fork else "a branch"
+    ref = f"refs/heads/{base}" if target else "refs/pull/12/merge"
     return Event(
-        title=title or f"pull request from {where}", name="pull_request", activity=activity, branch=base, paths=paths,
-        payload=payload, github={**_refs("refs/pull/12/merge"), "head_ref": "change", "base_ref": base},
+        title=title or f"pull request from {where}", name="pull_request_target" if target else "pull_request",
+        activity=activity, branch=base, paths=paths, payload=payload,
+        github={**_refs(ref), "head_ref": "change", "base_ref": base},
     )  # fmt: skip
 
 

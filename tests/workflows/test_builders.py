@@ -119,6 +119,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: job(steps=[Step(run="x", env={"A": "${{ github.ref }}"})]),
         "an expression is composed",
     ),
+    "an expression as a name": (lambda: job(steps=[Step(run="x", name="${{ github.ref }}")]), "is composed"),
+    "an expression as a label": (lambda: job(runs_on=Ours(["${{ matrix.label }}"])), "is composed"),
+    "an expression as a workflow's name": (lambda: workflow(run_name="by ${{ github.actor }}"), "is composed"),
     "a stranger's ref": (
         lambda: job(steps=[Step(uses=CHECKOUT, inputs={"ref": context("github.head_ref")})]),
         "head.sha",
@@ -367,6 +370,27 @@ def test_a_job_on_our_runner_never_starts_for_a_fork() -> None:
     assert started(pull_request(fork=True)) == ["open"]
     assert started(workflow_run("success", of="pull_request", fork=True)) == ["open"]
     assert started(workflow_run("success", of="pull_request")) == ["ours", "also", "open"]
+
+
+CONDITIONS = st.recursive(
+    st.sampled_from([literal(True), always(), not_cancelled(), context("github.event_name").differs("x")]),
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a | b, inner, inner),
+        st.builds(lambda a, b: a & b, inner, inner),
+        inner.map(lambda a: ~a),
+    ),
+    max_leaves=5,
+)
+
+
+TRIGGERS = st.sampled_from([Push(), PullRequest(), Schedule(["0 2 * * *"])])
+
+
+@given(CONDITIONS, st.lists(TRIGGERS, min_size=1, unique_by=type))
+def test_no_condition_lets_a_fork_onto_our_runner(condition: Expression, triggers: list[Any]) -> None:
+    ours = job(runs_on=Ours(["self-hosted"]), condition=condition)
+    data = workflow(ours, triggers=Triggers.of(*triggers)).plain()
+    assert not any(each.starts for each in run(data, pull_request(fork=True)).jobs)
 
 
 @pytest.mark.parametrize(

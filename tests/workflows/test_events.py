@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from workflows.events import (
@@ -20,7 +22,7 @@ from workflows.events import (
     workflow_run,
 )
 from workflows.read import read_file
-from workflows.runs import Given, JobRun, run, told
+from workflows.runs import Given, JobRun, Result, run, told
 from workflows.triggering import started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +64,8 @@ def test_this_repositorys_own_workflows_start_the_jobs_of_their_golden_tables(pa
         ({"pull_request": None}, pull_request(), ""),
         ({"pull_request": None}, pull_request(activity="labeled"), "types has no labeled"),
         ({"pull_request": {"types": ["labeled"]}}, pull_request(activity="labeled"), ""),
+        ({"pull_request_target": None}, pull_request(target=True), ""),
+        ({"pull_request_target": None}, pull_request(activity="closed", target=True), "types has no closed"),
         ({"pull_request": {"types": "labeled"}}, pull_request(), "types has no synchronize"),
         ({"pull_request": {"branches": ["main"]}}, pull_request(base="stable"), "branches has no stable"),
         ({"schedule": [{"cron": "0 2 * * *"}]}, schedule(), ""),
@@ -150,6 +154,37 @@ CHAIN: dict[str, dict[str, Any]] = {
 def test_needs_carry_results_down_the_whole_chain(given: Given, started_jobs: list[str]) -> None:
     found = jobs(push(), given, **CHAIN)
     assert [name for name, job in found.items() if job.starts] == started_jobs
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
+    """Jobs without conditions, each of which needs some of those before it."""
+    names = [f"job-{position}" for position in range(draw(st.integers(1, 6)))]
+    return {
+        name: {"needs": draw(st.lists(st.sampled_from(names[:position]), unique=True)) if position else []}
+        for position, name in enumerate(names)
+    }
+
+
+@given(graphs(), st.data())
+def test_without_conditions_a_job_starts_exactly_when_all_that_it_needs_succeeded(
+    graph: dict[str, dict[str, Any]], data: st.DataObject
+) -> None:
+    ended = st.sampled_from(get_args(Result)[:3])
+    ends = data.draw(st.dictionaries(st.sampled_from(sorted(graph)), ended))
+    found = jobs(push(), Given(results=ends), **graph)
+    for name, spec in graph.items():
+        assert found[name].starts == all(found[each].result == "success" for each in spec["needs"])
+        assert found[name].result == (ends.get(name, "success") if found[name].starts else "skipped")
+
+
+@given(graphs(), st.data())
+def test_the_order_in_which_jobs_are_written_says_nothing(
+    graph: dict[str, dict[str, Any]], data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(sorted(graph)))
+    results = Given(results={shuffled[0]: "failure"})
+    assert jobs(push(), results, **{name: graph[name] for name in shuffled}) == jobs(push(), results, **graph)
 
 
 def test_a_job_that_is_skipped_takes_with_it_what_needs_it_even_behind_one_that_ran() -> None:

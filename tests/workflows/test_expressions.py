@@ -289,6 +289,8 @@ def test_a_hash_is_of_all_files_that_match_and_changes_with_each(tmp_path: Path)
     assert every == hashed("a.lock", "/lib/**")
     assert len({every, hashed("*.lock"), hashed("/lib/**", "!/lib/foo/**"), hashed("/lib/*.lock", "a.lock")}) == 4
     assert hashed("/lib/**", "!/lib/foo/**") == hashed("/lib/b.lock")
+    assert hashed("lib") == hashed("lib/") == hashed("/lib/**/*")
+    assert hashed("lib", "!lib/foo", "lib/foo/c.lock") == hashed("lib")
     assert hashed("nothing/**") == ""
     (tmp_path / "a.lock").write_text("changed")
     assert hashed("**/*.lock") != every

@@ -182,7 +182,10 @@ class Job:
             )
 
     def _text(self) -> Iterator[Complaint]:
-        for key, value in {**self.env, "name": self.name, "environment": self.environment}.items():
+        group = self.concurrency.group if self.concurrency else ""
+        labels = self.runs_on.labels if isinstance(self.runs_on, Ours) else (self.runs_on.label,)
+        places = {**self.env, "name": self.name, "environment": self.environment, "concurrency": group}
+        for key, value in (*places.items(), *(("runs-on", label) for label in labels)):
             if unescaped(value):
                 yield (
                     f"{key}: {value}",

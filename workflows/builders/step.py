@@ -90,13 +90,10 @@ class Step:
         if any("${{" in str(script) for script in scripts):
             rule = "an expression in a script becomes part of its code, and a secret part of its command line"
             yield said, rule, 'the expression in env, and "$NAME" in the script'
-        for key, value in {**self.env, **self.inputs, "shell": self.shell, "dir": self.working_directory}.items():
+        places = {"name": self.name, "shell": self.shell, "working-directory": self.working_directory}
+        for key, value in {**self.env, **self.inputs, **places}.items():
             if unescaped(value):
-                yield (
-                    f"{said}: {key}: {value}",
-                    COMPOSED,
-                    "context(...), template(...)",
-                )
+                yield f"{said}: {key}: {value}", COMPOSED, "context(...), template(...)"
         if self.condition and (held := secret(self.condition.reads)):
             yield f"{said}: {held[0]}", "a condition cannot read secrets, and is shown in the log", "a variable (vars)"
         if self.uses and (chosen := untrusted(reads(self.inputs.get("ref", "")))):

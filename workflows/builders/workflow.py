@@ -82,8 +82,9 @@ class Workflow:
         for key, value in self.env.items():
             if held := secret(reads(value)):
                 yield f"env {key}: {held[0]}", "a secret is given to the step that needs it, no other", "the step's env"
+        for key, value in {**self.env, "name": self.name, "run-name": self.run_name}.items():
             if unescaped(value):
-                yield f"env {key}: {value}", COMPOSED, "context(...)"
+                yield f"{key}: {value}", COMPOSED, "context(...), template(...)"
 
     def _needs(self) -> Iterator[Complaint]:
         """Needs that name no job, and needs that wait for one another."""

@@ -7,21 +7,24 @@ from pathlib import Path
 
 from wcmatch import glob
 
-_FLAGS = glob.GLOBSTAR | glob.DOTGLOB | glob.NEGATE | glob.NODIR | glob.NOUNIQUE
+_FLAGS = glob.GLOBSTAR | glob.DOTGLOB
 
 
 def hash_files(root: Path, patterns: tuple[str, ...]) -> str:
     """One SHA-256 over those of all files below `root` that match, in the order of their paths; empty for none.
 
-    A pattern with `!` first takes files away again; a `/` first means the root.
+    As in https://github.com/actions/toolkit/tree/main/packages/glob (read 2026-11-21): patterns count from left to
+    right, one with `!` first takes away, a `/` first means the root, and a folder means all below it.
     """
-    anchored = [
-        ("!" if pattern.startswith("!") else "") + pattern.removeprefix("!").lstrip("/") for pattern in patterns
-    ]
-    found = sorted(set(glob.glob(anchored, root_dir=root, flags=_FLAGS)))
-    if not found:
+    found: set[str] = set()
+    for pattern in patterns:
+        anchored = pattern.removeprefix("!").strip("/")
+        matched = set(glob.glob([anchored, f"{anchored}/**"], root_dir=root, flags=_FLAGS))
+        found = found - matched if pattern.startswith("!") else found | matched
+    files = [root / path for path in sorted(found) if (root / path).is_file()]
+    if not files:
         return ""
     whole = hashlib.sha256()
-    for path in found:
-        whole.update(hashlib.sha256((root / path).read_bytes()).digest())
+    for file in files:
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
     return whole.hexdigest()
