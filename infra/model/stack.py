@@ -97,7 +97,7 @@ def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackC
 
 def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> Reading:
     """What a version of a stack file says, whatever is wrong in it; ConfigError only where nothing can be read."""
-    return _reading(_from_text(_decoded(content, source), stack=stack, source=source), siblings)
+    return _reading(_from_text(yamlfile.decoded(content, source), stack=stack, source=source), siblings)
 
 
 def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
@@ -105,7 +105,7 @@ def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
     if not is_resource_name(stack):
         return None
     try:
-        given = _from_text(_decoded(content, _source(stack)), stack=stack, source=_source(stack))
+        given = _from_text(yamlfile.decoded(content, _source(stack)), stack=stack, source=_source(stack))
     except ConfigError:
         return None
     raw, _ = _decode(given)
@@ -145,18 +145,7 @@ def _source(stack: str) -> str:
 
 
 def _text(path: Path, stack: str) -> str:
-    return _decoded(path.read_bytes(), _source(stack))
-
-
-def _decoded(content: bytes, source: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        problem = Problem(
-            f"{source}:{line}", f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text", "save it as UTF-8"
-        )
-        raise ConfigError([problem]) from error
+    return yamlfile.decoded(path.read_bytes(), _source(stack))
 
 
 def _from_text(text: str, *, stack: str, source: str) -> _Input:

@@ -88,6 +88,16 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     return Document(data=data, lines=reader.lines, problems=tuple(problems))
 
 
+def decoded(content: bytes, source: str) -> str:
+    """The text of a file; ConfigError where it is not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        value, rule = f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text"
+        raise ConfigError([Problem(f"{source}:{line}", value, rule, "save it as UTF-8")]) from error
+
+
 def _tabs(text: str, source: str) -> Iterator[Problem]:
     for number, line in enumerate(text.splitlines(), start=1):
         if "\t" in line:

@@ -20,6 +20,7 @@ from infra.fleet.images.oci import OciRegistry, RegistryError
 from infra.fleet.images.resolve import Resolver
 from infra.model.images.answers import Answer, Finding, Outcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import PINS_FILE, RESOLVE, Pins, load_pins
+from infra.model.yamlfile import decoded
 
 _DIGITS = 12
 
@@ -117,7 +118,11 @@ def _list(pins: Pins, chosen: Iterable[str], console: Console, *, as_json: bool)
 
 def _read(file: Path, pins: Pins, chosen: Iterable[str]) -> tuple[list[Answer], list[str]]:
     """Answers of a file about the chosen entries; an unresolved entry without one is told."""
-    answers = {each.name: each for each in parse_answers(file.read_text(), pins, str(file)) if each.name in chosen}
+    answers = {
+        each.name: each
+        for each in parse_answers(decoded(file.read_bytes(), str(file)), pins, str(file))
+        if each.name in chosen
+    }
     missing = [f"{name}: {file} has no answer" for name in chosen if name not in answers]
     return list(answers.values()), missing
 

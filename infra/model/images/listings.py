@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.globs import matches
 from infra.model.images.spec import ImageSpec
@@ -46,8 +47,10 @@ def command(repository: str) -> str:
 
 def load_listing(root: Path, repository: str) -> Listing | None:
     """A repository's listing; None where there is none, ConfigError with every line that is not right."""
-    path = root / listing_file(repository)
-    return parse_listing(path.read_text(), repository) if path.is_file() else None
+    name = listing_file(repository)
+    if not (root / name).is_file():
+        return None
+    return parse_listing(yamlfile.decoded((root / name).read_bytes(), name), repository)
 
 
 def parse_listing(text: str, repository: str) -> Listing:

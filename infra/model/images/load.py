@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.images import folders, rules, stack_rules
 from infra.model.images.pins import load_pins
@@ -39,7 +40,7 @@ def load_images(
         problems = error.problems
     around = Surroundings(root=root, stacks=stacks, pins=pins, checkouts=checkouts or {})
     try:
-        spec = parse_images(path.read_text(), around)
+        spec = parse_images(yamlfile.decoded(path.read_bytes(), SPEC_FILE), around)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from error
     if problems:

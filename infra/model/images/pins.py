@@ -12,6 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StrictStr
 
+from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.fields import BY_KEY, Day
 from infra.model.images.reading import Written, parsed
@@ -128,7 +129,7 @@ def load_pins(root: Path) -> Pins:
     path = root / PINS_FILE
     if not path.is_file():
         raise ConfigError([Problem(PINS_FILE, "", "images are built from a table of pins", f"a file {PINS_FILE}")])
-    return parse_pins(path.read_text())
+    return parse_pins(yamlfile.decoded(path.read_bytes(), PINS_FILE))
 
 
 def parse_pins(text: str, source: str = PINS_FILE) -> Pins:

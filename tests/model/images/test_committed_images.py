@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from infra.model.images.load import load_images
+from infra.model.images.pins import load_pins
 from infra.model.images.places import places
 from infra.model.images.spec import Builder, ImageSpec
+from infra.model.images.steps import step_pins
 from infra.model.stack import load_stack, stack_names
 from tests.model.given import ROOT
 
@@ -45,6 +47,11 @@ def test_the_first_place_is_where_builds_run(spec: ImageSpec) -> None:
 def test_every_pool_runs_an_image_of_the_file_or_none_is_named_for_it(spec: ImageSpec) -> None:
     ci = {pool for image in spec.images if image.used_by.stack == "ci" for pool in image.used_by.pools}
     assert ci == {pool.name for pool in STACKS["ci"].pools}, "every runner pool of ci has its test image"
+
+
+def test_every_pin_is_of_an_image_or_of_the_steps_of_builds(spec: ImageSpec) -> None:
+    pins = load_pins(ROOT)
+    assert {*pins.bases, *pins.downloads} == set(step_pins(spec.images))
 
 
 def test_a_vm_fills_the_cache_where_images_look_for_it(spec: ImageSpec) -> None:
