@@ -223,6 +223,8 @@ def uses_detail(uses: list[dict[str, str]], kind: str) -> str:
         (("where", "0" * 12), "0 recorded builds start with"),
         (("build", "levanter-base", "--trigger"), "is built by GitHub"),
         (("build", "controller", "--image-for", "BASE_IMAGE"), "has no equals sign"),
+        (("build", "controller", "--trigger", "--revision", "a/b=c"), "not a/b"),
+        (("build", IMAGE, "--trigger", "--revision", "marin-community/marin=main"), "is no commit of 40"),
         (("plan",), "either --changed FILE..., or --base REF"),
         (("plan", "uv.lock"), "--changed uv.lock"),
         (("plan", "--base", "no-such-ref"), "is no commit"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from infra.local.builds.builders import Builder, BuildError, Built, local_builde
 from infra.local.builds.order import order
 from infra.model.images.spec import SMOKE_TEST, Image
 from infra.model.images.spec import Builder as BuilderName
-from infra.model.images.steps import parent_argument
+from infra.model.images.steps import checkouts, parent_argument, step_pins
 
 _MINUTE = 60
 _MEGA = 1_000_000
@@ -38,6 +40,13 @@ _MEGA = 1_000_000
     show_default=True,
     metavar="MINUTES",
     help="With --trigger: how long to wait; 0 waits for nothing.",
+)
+@click.option(
+    "--revision",
+    "revisions",
+    multiple=True,
+    metavar="OWNER/NAME=COMMIT",
+    help="With --trigger: what to build of a repository, where not its branch's newest; may be repeated.",
 )
 @click.option(
     "--context",
@@ -63,6 +72,7 @@ def command(
     image: str,
     trigger: bool,
     minutes: int,
+    revisions: tuple[str, ...],
     context: Path | None,
     given: tuple[str, ...],
     no_cache: bool,
@@ -77,14 +87,16 @@ def command(
     lab, console = declared(), people(as_json=as_json)
     wanted = lab.image(image)
     if trigger:
-        ctx.exit(_start(lab, wanted, minutes, cloud, console, yes=yes, as_json=as_json))
-    _build(lab, wanted, context, _given(given), console, cached=not no_cache, as_json=as_json)
+        commits = _pairs("--revision", "OWNER/NAME=COMMIT", revisions)
+        ctx.exit(_start(lab, wanted, minutes, commits, cloud, console, yes=yes, as_json=as_json))
+    images = _pairs("--image-for", "ARGUMENT=IMAGE", given)
+    _build(lab, wanted, context, images, console, cached=not no_cache, as_json=as_json)
 
 
-def _given(pairs: tuple[str, ...]) -> dict[str, str]:
+def _pairs(option: str, form: str, pairs: tuple[str, ...]) -> dict[str, str]:
     wrong = [each for each in pairs if "=" not in each]
     if wrong:
-        raise Refusal(f"--image-for takes ARGUMENT=IMAGE, and {wrong[0]!r} has no equals sign")
+        raise Refusal(f"{option} takes {form}, and {wrong[0]!r} has no equals sign")
     return dict(each.split("=", 1) for each in pairs)
 
 
@@ -139,7 +151,15 @@ def _built(
 
 
 def _start(
-    lab: Lab, image: Image, minutes: int, cloud: CloudName | None, console: Console, *, yes: bool, as_json: bool
+    lab: Lab,
+    image: Image,
+    minutes: int,
+    commits: Mapping[str, str],
+    cloud: CloudName | None,
+    console: Console,
+    *,
+    yes: bool,
+    as_json: bool,
 ) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     registry = image.push.artifact_registry
@@ -148,6 +168,8 @@ def _start(
             f"{image.name} is built by GitHub, and no trigger of a stack builds it; run its workflow on GitHub, "
             "or leave --trigger out to build it here"
         )
+    folders = _folders(lab, image, commits)
+    lab.pins.insist(step_pins(lab.spec.family(image.name)))
     stack = lab.stacks[registry.stack]
     if stack.builds is None:
         raise Refusal(f"stacks/Pulumi.{stack.stack}.yaml has no tidepool:builds, so nothing there builds {image.name}")
@@ -160,7 +182,7 @@ def _start(
             region=stack.builds.region,
             sleep=time.sleep,
             clock=time.monotonic,
-        ).start(image.name, limit=minutes * _MINUTE, tell=told(console))
+        ).start(image.name, limit=minutes * _MINUTE, tell=told(console), revisions=folders)
     code = FAILED if minutes and started.recorded is None else 0
     say(console, _outcome(image.name, started.recorded is not None, minutes))
     if as_json:
@@ -174,6 +196,17 @@ def _start(
         }
         machines(said)
     return code
+
+
+def _folders(lab: Lab, image: Image, commits: Mapping[str, str]) -> dict[str, str]:
+    """Commits by folder of the build's workspace; Refusal for what the build does not read."""
+    folders = {each.repository: each.folder for each in checkouts(lab.spec, lab.spec.family(image.name))}
+    for repository, commit in commits.items():
+        if repository not in folders:
+            raise Refusal(f"a build of {image.name} reads {' and '.join(sorted(folders))}, not {repository}")
+        if not re.fullmatch(r"[0-9a-f]{40}", commit):
+            raise Refusal(f"--revision {repository}: {commit!r} is no commit of 40 hexadecimal digits")
+    return {folders[repository]: commit for repository, commit in commits.items()}
 
 
 def _outcome(image: str, recorded: bool, minutes: int) -> Text:

@@ -11,7 +11,7 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.failures import FAILED
 from infra.cli.images.lab import Lab, Work, at_work, declared, pools_of
-from infra.cli.images.tables import details, images_table
+from infra.cli.images.tables import details, images_table, pools_table
 from infra.cli.render.console import machines, people, say, show
 from infra.engines.protocol import CloudName
 from infra.fleet.images.state import ImageState, image_state
@@ -41,6 +41,8 @@ def command(ctx: click.Context, *, image: str | None, cloud: CloudName | None, a
             say(console, line)
     else:
         show(console, images_table(lab, states, now))
+        say(console, "")
+        show(console, pools_table(states, now))
     problems = [each.problem for state in states for each in state.places if each.problem]
     for problem in problems:
         say(console, Text(f"problem: {problem}", style="bold red"))

@@ -1,8 +1,8 @@
-"""Images for people: one row each, or all of one."""
+"""Images for people: a row for each image and each pool, or all of one image."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich.table import Table
@@ -26,7 +26,6 @@ def images_table(lab: Lab, states: Sequence[ImageState], now: datetime) -> Table
     table.add_column("digest", no_wrap=True)
     table.add_column("age", no_wrap=True, justify="right")
     table.add_column("places", overflow="fold")
-    table.add_column("pools", overflow="fold")
     for state in states:
         image = lab.spec.image(state.image)
         table.add_row(
@@ -35,8 +34,25 @@ def images_table(lab: Lab, states: Sequence[ImageState], now: datetime) -> Table
             short(state.current.digest) if state.current else "never built",
             age(now, state.current.built) if state.current else "-",
             places_line(state),
-            pools_line(state),
         )
+    return table
+
+
+def pools_table(states: Sequence[ImageState], now: datetime) -> Table:
+    """One row a pool: what it runs, and how that stands to the current build of the image."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("pool", "image", "digest"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("since", no_wrap=True, justify="right")
+    table.add_column("build", overflow="fold")
+    images = {state.image: state for state in states}
+    targets = {pool: target for state in states for pool, target in state.pools.items()}
+    for pool, target in sorted(targets.items()):
+        if target is None:
+            table.add_row(pool, "-", "-", "-", Text("none promoted", style="yellow"))
+        else:
+            build = _behind(images.get(target.image), target.digest)
+            table.add_row(pool, target.image, short(target.digest), age(now, target.since), build)
     return table
 
 
@@ -48,21 +64,28 @@ def details(image: Image, state: ImageState, now: datetime, unresolved: Sequence
     yield _field("platforms", ", ".join(image.platforms))
     yield _field("tags", ", ".join(image.tags) or "none")
     yield _field("unresolved", ", ".join(unresolved) or "none")
-    yield _field("pools", pools_line(state))
+    for number, (pool, target) in enumerate(state.pools.items()):
+        runs = f"{target.image} {short(target.digest)}, " if target else ""
+        said = _behind(state if target.image == state.image else None, target.digest) if target else "none promoted"
+        yield Text.assemble(_name("pools" if number == 0 else ""), f"{pool:<{_widest(state.pools)}}  {runs}", said)
     if state.current is None:
         yield _field("current", "never built")
     else:
-        yield _field("current", state.current.digest)
+        yield _field("current", short(state.current.digest))
         yield _field("built", _built(state.current, now))
+        if state.current.size_bytes is not None:
+            yield _field("size", f"{state.current.size_bytes / _MEGA:,.0f} MB to pull")
         for repository, commit in sorted(state.current.revision.items()):
             yield _field("from", f"{repository} {commit[:SHORT]}")
         for parent, digest in sorted(state.current.parents.items()):
             yield _field("from", f"{parent} {short(digest)}")
+    widest = _widest(each.location for each in state.places)
     for number, each in enumerate(state.places):
-        yield Text.assemble(_name("places" if number == 0 else ""), each.place)
-        yield Text.assemble(_name(""), "  ", _answer(each))
+        yield Text.assemble(_name("places" if number == 0 else ""), f"{each.location:<{widest}}  ", _answer(each))
     for number, each in enumerate(state.history):
         yield _field("earlier" if number == 0 else "", f"{short(each.digest)}  {_built(each, now)}")
+    if state.current:
+        yield Text(f"{state.places[0].place}@{state.current.digest}", style="dim")
 
 
 def short(digest: str) -> str:
@@ -91,19 +114,15 @@ def places_line(state: ImageState) -> Text:
     return Text(f"{having} of {count} have it", style="red")
 
 
-def pools_line(state: ImageState) -> Text:
-    """`tpu-ci, tpu-v4` where they run the current build, else what they run."""
-    said: list[str] = []
-    for pool, target in state.pools.items():
-        if target is None:
-            said.append(f"{pool} (none)")
-        elif target.image != state.image:
-            said.append(f"{pool} ({target.image})")
-        elif state.current and target.digest == state.current.digest:
-            said.append(pool)
-        else:
-            said.append(f"{pool} ({short(target.digest)})")
-    return Text(", ".join(said) or "-")
+def _behind(state: ImageState | None, digest: str) -> Text:
+    """`current`, or by how many builds a digest is older than that; nothing is said of what the record forgot."""
+    builds = (state.current, *state.history) if state and state.current else ()
+    behind = next((number for number, build in enumerate(builds) if build.digest == digest), None)
+    if behind is None:
+        return Text("-")
+    if behind == 0:
+        return Text("current", style="green")
+    return Text(f"{behind} {'build' if behind == 1 else 'builds'} behind", style="yellow")
 
 
 def _indented(lab: Lab, image: Image) -> str:
@@ -123,8 +142,7 @@ def _when(image: Image) -> str:
 
 
 def _built(build: Build, now: datetime) -> str:
-    size = f", {build.size_bytes / _MEGA:,.0f} MB" if build.size_bytes is not None else ""
-    return f"{build.built:%Y-%m-%d %H:%M} UTC, {age(now, build.built)} ago, by {build.build}{size}"
+    return f"{build.built:%Y-%m-%d %H:%M} UTC, {age(now, build.built)} ago, by {build.build}"
 
 
 def _answer(state: PlaceState) -> Text:
@@ -133,6 +151,10 @@ def _answer(state: PlaceState) -> Text:
     has = {True: Text("has it", style="green"), False: Text("lacks it", style="red"), None: Text("not asked")}
     named = f"{state.tag} is {short(state.named)}" if state.named else f"no tag {state.tag}"
     return Text.assemble(has[state.current], f", {named}" if state.tag else "")
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(len, texts), default=0)
 
 
 def _field(name: str, value: str | Text) -> Text:

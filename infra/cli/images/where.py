@@ -14,6 +14,7 @@ from infra.cli.failures import FAILED, Refusal
 from infra.cli.images.lab import Work, at_work, declared
 from infra.cli.render.console import machines, people, say, show
 from infra.engines.protocol import CloudName
+from infra.fleet.images.registries import ArtifactPlace
 from infra.fleet.images.where import Found, Search
 from infra.model.images.record import DIGEST
 
@@ -76,6 +77,16 @@ def _table(found: Found) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("kind", "named by", "how"):
         table.add_column(title, overflow="fold", no_wrap=title == "kind")
+    tags = {each.subject: each.detail for each in found.uses if each.kind == "tag"}
     for each in found.uses:
-        table.add_row(each.kind, each.subject, each.detail)
+        if each.kind == "registry":
+            table.add_row(each.kind, _short(each.subject), tags.get(each.subject, "no tag"))
+        elif each.kind != "tag":
+            table.add_row(each.kind, each.subject, each.detail)
     return table
+
+
+def _short(place: str) -> str:
+    """`us-west4 marin-ci/tpu-ci`: what tells a place in Artifact Registry from the stack's others."""
+    found = ArtifactPlace.parse(place)
+    return f"{found.location} {found.repository}/{found.package}" if found else place

@@ -1,12 +1,11 @@
 """Starting a build by a message, and waiting until the record has it.
 
-Owns the message to the image's topic and how the build that it started is found: the one that was not there before.
+Owns the message to the image's topic, and how the build that it started is found: the one that was not there before.
 Leaves the build itself to Cloud Build. A wait that ends early ends nothing but the waiting.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +20,8 @@ INTERVAL: Final = 5.0
 
 FAILED: Final = frozenset(("FAILURE", "INTERNAL_ERROR", "TIMEOUT", "CANCELLED", "EXPIRED"))
 _PAGE: Final = 20
-_BUILDER: Final = "cloudbuild"
+_BUILDER: Final = "cloudbuild/"
+_FORBIDDEN, _NOT_FOUND = 403, 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,45 +49,64 @@ class Starter:
     sleep: Callable[[float], None]
     clock: Callable[[], float]
 
-    def start(self, image: str, *, limit: float, tell: Callable[[str], None]) -> Started:
+    def start(
+        self, image: str, *, limit: float, tell: Callable[[str], None], revisions: Mapping[str, str] | None = None
+    ) -> Started:
         """Start a build of `image` and wait up to `limit` seconds for the record; 0 waits for nothing.
 
-        Raises GoogleError where the message is refused, or the build that it started ends without success.
+        revisions: commits by folder of the build's workspace (`recipes`, `source`); the newest of the branch where none
+        is named. Raises GoogleError where the message is refused, or the build that it started ends without success.
         """
-        before = set(self._builds(image))
+        before, known = set(self._builds(image) or ()), {build.build for build in self._recorded(image)}
         topic = f"projects/{self.project}/topics/{names.build_topic(self.stack, image)}"
-        message = self._publish(topic, image)
+        message = self._publish(topic, revisions or {})
         tell(f"message {message} to {topic}")
         until, told = self.clock() + limit, dict[str, str]()
         while self.clock() < until:
-            builds = {each: said for each, said in self._builds(image).items() if each not in before}
+            listed = self._builds(image)
+            builds = {each: said for each, said in (listed or {}).items() if each not in before}
             for each, said in builds.items():
                 if told.get(each) != said["status"]:
                     tell(f"build {each}: {said['status']}")
                     told[each] = said["status"]
-            if recorded := self._recorded(image, builds):
-                return Started(topic=topic, message=message, builds=told, recorded=recorded)
+            for build in self._recorded(image):
+                ours = listed is None or build.build.removeprefix(_BUILDER) in builds
+                if ours and build.build.startswith(_BUILDER) and build.build not in known:
+                    return Started(topic=topic, message=message, builds=told, recorded=build)
             self._insist_on_success(builds)
             self.sleep(INTERVAL)
         return Started(topic=topic, message=message, builds=told, recorded=None)
 
-    def _publish(self, topic: str, image: str) -> str:
-        body = {"messages": [{"data": base64.b64encode(image.encode()).decode(), "attributes": {"image": image}}]}
+    def _publish(self, topic: str, revisions: Mapping[str, str]) -> str:
+        attributes = {"started_by": "tidepool", **{f"{each}_revision": commit for each, commit in revisions.items()}}
+        body = {"messages": [{"attributes": attributes}]}
         request = self.google.api(Api.PUBSUB).projects().topics().publish(topic=topic, body=body)
-        return execute(request, f"sending a message to {topic}")["messageIds"][0]
+        try:
+            return execute(request, f"sending a message to {topic}")["messageIds"][0]
+        except GoogleError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            raise GoogleError(
+                f"sending a message to {topic}", f"there is no such topic; `./tidepool up {self.stack}` makes it"
+            ) from None
 
-    def _builds(self, image: str) -> dict[str, Mapping[str, Any]]:
-        """The newest builds of an image, by id."""
+    def _builds(self, image: str) -> dict[str, Mapping[str, Any]] | None:
+        """The newest builds of an image, by id; None for an account that may start builds and not look at them."""
         parent = f"projects/{self.project}/locations/{self.region}"
         api = self.google.api(Api.BUILDS).projects().locations().builds()
         request = api.list(parent=parent, filter=f'tags="image-{image}"', pageSize=_PAGE)
-        found = execute(request, f"listing builds of {image} in {self.region}")
+        try:
+            found = execute(request, f"listing builds of {image} in {self.region}")
+        except GoogleError as error:
+            if error.status != _FORBIDDEN:
+                raise
+            return None
         return {each["id"]: each for each in found.get("builds", ())}
 
-    def _recorded(self, image: str, builds: Mapping[str, object]) -> Build | None:
+    def _recorded(self, image: str) -> tuple[Build, ...]:
+        """Every build of an image that the record has."""
         known = self.store.read().images.get(image)
-        ids = {f"{_BUILDER}/{each}" for each in builds}
-        return next((build for build in known.builds() if build.build in ids), None) if known else None
+        return known.builds() if known else ()
 
     def _insist_on_success(self, builds: Mapping[str, Mapping[str, Any]]) -> None:
         """One that another build overtook counts as none; where all ended badly, nothing more will come."""

@@ -119,6 +119,17 @@ def test_a_build_that_ends_badly_ends_the_wait_and_is_named(starter: Starter, go
     assert ours[0] in str(caught.value)
 
 
-def test_a_stack_whose_topic_is_not_there_says_which(starter: Starter) -> None:
-    with pytest.raises(GoogleError, match="tidepool-ci-build-controller"):
+def test_a_stack_whose_topic_is_not_there_says_which_and_what_makes_it(starter: Starter) -> None:
+    with pytest.raises(GoogleError, match=r"tidepool-ci-build-controller.*`./tidepool up ci` makes it"):
         starter.start("controller", limit=0, tell=lambda _: None)
+
+
+def test_an_account_that_may_not_look_at_builds_waits_for_the_record_alone(
+    starter: Starter, cloud: TestCloud, google: Clients, wait: Wait, world: World
+) -> None:
+    record(world, "an-earlier-one")
+    cloud.control.fail("error", code=403, method="cloudbuild.projects.locations.builds.list")
+    wait.events[2 * INTERVAL] = lambda: record(world, "ours")
+    started = starter.start(IMAGE, limit=3600, tell=lambda _: None)
+    assert started.recorded is not None
+    assert started.recorded.build == "cloudbuild/ours"
