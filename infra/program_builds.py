@@ -1,6 +1,6 @@
 """What of `images/images.yaml` a stack builds, joined: the plan of it, and the components that make it so.
 
-Owns which images get which triggers, and that every source has a connection. Leaves what a build does to
+Owns which images get which triggers, and that no connection is for nothing. Leaves what a build does to
 `infra.model.images`, and how a trigger is made to the components.
 """
 
@@ -77,7 +77,7 @@ def build_plan(root: Path, config: StackConfig) -> BuildPlan | None:
         pins=load_pins(root),
         first_step=bootstrap(root),
     )
-    if problems := list(_unconnected(plan)):
+    if problems := list(_unheard(plan)):
         raise ConfigError(problems)
     return plan
 
@@ -146,16 +146,13 @@ def _repositories(plan: BuildPlan, image: Image) -> Iterator[tuple[str, tuple[st
             yield repository, files
 
 
-def _unconnected(plan: BuildPlan) -> Iterator[Problem]:
-    connected = {each.repository for each in plan.settings.connections}
+def _unheard(plan: BuildPlan) -> Iterator[Problem]:
     wanted = {repository for image in plan.images for repository, _ in _repositories(plan, image)}
     where = f"stacks/Pulumi.{plan.config.stack}.yaml tidepool:builds.connections"
-    for repository in sorted(wanted - connected):
-        rule = "a repository whose pushes start a build has a connection"
-        yield Problem(where, repository, rule, f"- repository: {repository}")
-    for repository in sorted(connected - wanted):
-        rule = "a connection is to a repository whose pushes start a build"
-        yield Problem(where, repository, rule, "remove it, or say when.push of an image that reads it")
+    for each in plan.settings.connections:
+        if each.repository not in wanted:
+            rule = "a connection is to a repository whose pushes start a build, spelled as images/images.yaml has it"
+            yield Problem(where, each.repository, rule, "remove it, or say when.push of an image that reads it")
 
 
 def _sources(plan: BuildPlan) -> BuildSourcesArgs:

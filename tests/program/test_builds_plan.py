@@ -1,0 +1,140 @@
+"""What of image builds the ci stack declares, resource by resource, held as a golden plan."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.model.errors import ConfigError
+from infra.model.images.rebuilds import included
+from infra.model.stack import load_stack, parse_stack
+from infra.program_builds import build_plan
+from tests.program.fake_engine import Registered
+from tests.program.stacks import ROOT, committed, edited
+
+GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
+TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
+BUILDER = "tidepool-ci-builder@hai-gcp-models.iam.gserviceaccount.com"
+
+
+def told(resource: Registered) -> Mapping[str, Any]:
+    """Inputs without a build's steps and whether it may run, which follow from tables that have tests of their own."""
+    inputs = dict(resource.inputs)
+    inputs.pop("disabled", None)
+    if "build" in inputs:
+        inputs["description"] = inputs["description"].partition(". Off:")[0]
+        inputs["build"] = {key: value for key, value in inputs["build"].items() if key != "steps"}
+        inputs["build"]["options"] = {k: v for k, v in inputs["build"]["options"].items() if k != "envs"}
+    return inputs
+
+
+def plan_of_builds() -> dict[str, Any]:
+    resources = [each for each in committed("ci").custom if each.type.startswith(TYPES)]
+    resources += [each for each in committed("ci").custom if "build-logs" in each.name]
+    return {f"{each.type} {each.name}": told(each) for each in sorted(resources, key=lambda r: (r.type, r.name))}
+
+
+def test_the_plan_of_builds_is_the_golden_one() -> None:
+    """`TIDEPOOL_WRITE_GOLDEN=1` writes it anew."""
+    found = json.dumps(plan_of_builds(), indent=1, sort_keys=True) + "\n"
+    if os.environ.get("TIDEPOOL_WRITE_GOLDEN"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_clock() -> None:
+    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
+    assert plan is not None
+    program = committed("ci")
+    for image in plan.images:
+        mine = [each for each in program.of("Trigger") if f"image-{image.name}" == each.inputs["tags"][2]]
+        sources = {image.context.repository, plan.spec.recipes}
+        assert len([each for each in mine if "pubsubConfig" in each.inputs]) == 1
+        pushes = [each for each in mine if "repositoryEventConfig" in each.inputs]
+        assert len(pushes) == len(sources)
+        files = {tuple(each.inputs["includedFiles"]) for each in pushes}
+        assert files == {included(plan.spec, image, repository) for repository in sources}
+        jobs = [each for each in program.of("Job") if each.name == f"tidepool-ci-build-{image.name}"]
+        assert [job.inputs["schedule"] for job in jobs] == ([image.when.schedule.cron] if image.when.schedule else [])
+
+
+def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
+    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
+    assert plan is not None
+    ours = {image.name for image in plan.images}
+    tags = {tag.removeprefix("image-") for each in committed("ci").of("Trigger") for tag in each.inputs["tags"][2:]}
+    assert tags <= ours
+    assert ours < {image.name for image in plan.spec.images}
+
+
+def test_no_trigger_hears_of_pull_requests_and_each_runs_as_the_builder() -> None:
+    for trigger in committed("ci").of("Trigger"):
+        assert "pullRequest" not in trigger.inputs.get("repositoryEventConfig", {})
+        assert trigger.inputs["serviceAccount"].endswith(f"/{BUILDER}")
+
+
+def test_a_trigger_comes_after_the_builder_may_write_its_log() -> None:
+    program = committed("ci")
+    for trigger in program.of("Trigger"):
+        waits = {program.resources[urn].name for urn in trigger.dependencies}
+        assert len([name for name in waits if "build-logs" in name]) == 2
+
+
+def test_the_builder_writes_repositories_its_log_and_the_images_of_the_fleet_bucket_alone() -> None:
+    grants = [each for each in committed("ci").custom if each.inputs.get("member") == f"serviceAccount:{BUILDER}"]
+    kinds = {each.type.split(":")[-1] for each in grants}
+    assert kinds == {"RepositoryIamMember", "BucketIAMMember"}
+    fleet = [each.inputs for each in grants if each.inputs.get("bucket") == "hai-gcp-models-tidepool-ci"]
+    assert [each["condition"]["title"] for each in fleet] == ["only images/"]
+
+
+def test_the_starter_has_no_role_on_anything() -> None:
+    assert not [each for each in committed("ci").custom if "starter" in each.inputs.get("member", "")]
+
+
+@pytest.mark.parametrize("stack", ["nightly", "training"])
+def test_a_stack_that_builds_nothing_enables_nothing_for_it(stack: str) -> None:
+    assert not [each for each in committed(stack).custom if each.type.startswith(TYPES)]
+    assert not {"cloudbuild", "cloudscheduler", "pubsub"} & {each.name for each in committed(stack).of("Service")}
+    assert "builds" not in committed(stack).outputs
+
+
+BUILDS = "  tidepool:builds:\n    region: us-central1\n"
+TIDEPOOL = "      - repository: marin-community/tidepool\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (BUILDS, "  tidepool:builds:\n    region: us-west1\n", "six regions"),
+        ("    timeout: 4h\n", "    timeout: 25h\n", "up to 24h"),
+        ("    timeout: 4h\n", "    timeout: 4\n", "up to 24h"),
+        ("    disk_gb: 200\n", "    disk_gb: 5000\n", "end at 4000"),
+        ("    machine_type: E2_HIGHCPU_32\n", "    machine_type: e2-highcpu-32\n", "default pool"),
+        ("    severity: critical\n", "    severity: bad\n", "how bad a finding"),
+        ("    keep_logs_days: 90\n", "    keep_logs_days: 0\n", "how many days"),
+        (TIDEPOOL, TIDEPOOL + "      - repository: Marin-Community/Marin\n", "has one connection"),
+        (TIDEPOOL, TIDEPOOL + "        installation: 7\n", "an installation is used with a token"),
+        (TIDEPOOL, TIDEPOOL + "        token_secret: token/versions/1\n", "an installation is used with a token"),
+        (TIDEPOOL, TIDEPOOL + "        installation: 7\n        token_secret: token/versions/latest\n", "never latest"),
+        (TIDEPOOL, TIDEPOOL + "        token: secret\n", "no such key"),
+    ],
+)
+def test_a_mistake_is_said(old: str, new: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        parse_stack(edited("ci", (old, new)), stack="ci", source="ci")
+
+
+STRANGER = "      - repository: stranger/other\n"
+
+
+@pytest.mark.parametrize("new", ["", TIDEPOOL + STRANGER, TIDEPOOL.replace("tidepool", "Tidepool")])
+def test_connections_are_to_what_images_are_built_from(new: str) -> None:
+    config = parse_stack(edited("ci", (TIDEPOOL, new)), stack="ci", source="ci")
+    with pytest.raises(ConfigError, match="connection"):
+        build_plan(ROOT, config)
