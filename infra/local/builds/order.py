@@ -73,11 +73,13 @@ def order(
 
 
 def _checkout(context: Path, image: Image) -> dict[str, str]:
-    """Commit and time of the checkout; of a folder that is none, the start of Unix time, as an honest unknown."""
-    shown = subprocess.run(
-        ["git", "-C", str(context), "log", "-1", "--format=%H %ct"], check=False, capture_output=True, text=True
-    )
-    revision, seconds = shown.stdout.split() if shown.returncode == 0 and shown.stdout else ("unknown", "0")
+    """Commit and time of the checkout; where git knows none, the start of Unix time, as an honest unknown."""
+    command = ["git", "-C", str(context), "log", "-1", "--format=%H %ct"]
+    try:
+        shown = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    except FileNotFoundError:  # a machine without git
+        shown = ""
+    revision, seconds = shown.split() if shown else ("unknown", "0")
     return {
         "CREATED": datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "REVISION": revision,

@@ -1,0 +1,99 @@
+"""`images plan --base`: the files that git says differ, and tables compared entry by entry."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from infra.cli.app import cli
+from tests.cli.conftest import BARE, ROOT
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone of what is committed here, with the working tree's declarations on top of it."""
+    root = tmp_path_factory.mktemp("clone") / "tidepool"
+    files = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
+    for name in filter(None, files.split("\0")):
+        if (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+    git(root, "init", "--quiet", "--initial-branch=main")
+    commit(root, "the base")
+    return root
+
+
+def git(root: Path, *arguments: str) -> None:
+    who = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b.c",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b.c",
+    }
+    subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True, env=os.environ | who)
+
+
+def commit(root: Path, subject: str) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", subject)
+
+
+def plan(root: Path, base: str = "HEAD") -> list[dict[str, Any]]:
+    environ = BARE | {"PATH": os.environ["PATH"], "TIDEPOOL_ROOT": str(root)}
+    done = CliRunner().invoke(cli, ("images", "plan", "--base", base, "--json"), env=environ, prog_name="tidepool")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+
+
+@pytest.fixture
+def clean(checkout: Path) -> Path:
+    git(checkout, "reset", "--quiet", "--hard", "HEAD")
+    git(checkout, "clean", "--quiet", "-fd")
+    return checkout
+
+
+def test_what_does_not_differ_rebuilds_nothing(clean: Path) -> None:
+    assert plan(clean) == []
+
+
+def test_an_edit_that_is_not_committed_counts_and_so_does_a_new_file(clean: Path) -> None:
+    (clean / "images" / "levanter-cluster" / "extra.txt").write_text("new\n")
+    assert [each["image"] for each in plan(clean)] == ["levanter-cluster"]
+    edit(clean / "images" / "tpu-ci" / "smoke.sh", "#", "##")
+    assert [each["image"] for each in plan(clean)] == ["levanter-cluster", "tpu-ci"]
+
+
+def test_an_edit_of_one_image_in_the_table_rebuilds_that_one_alone(clean: Path) -> None:
+    edit(clean / "images" / "images.yaml", "uv_cache: /opt/uv/cache", "uv_cache: /opt/uv/cache # where uv looks")
+    assert plan(clean) == [], "a comment is no other entry"
+    text = (clean / "images" / "images.yaml").read_text()
+    head, name, tail = text.partition("  - name: controller\n")
+    assert "platforms: [linux/amd64]" in tail
+    changed = tail.replace("platforms: [linux/amd64]", "platforms: [linux/arm64]", 1)
+    (clean / "images" / "images.yaml").write_text(head + name + changed)
+    assert [(each["image"], "another platforms" in each["reason"]) for each in plan(clean)] == [("controller", True)]
+
+
+def test_a_branch_is_compared_with_where_it_parted_from_its_base(clean: Path) -> None:
+    git(clean, "checkout", "--quiet", "-B", "edit")
+    edit(clean / "images" / "tpu-ci" / "smoke.sh", "#", "##")
+    commit(clean, "an edit")
+    git(clean, "checkout", "--quiet", "main")
+    edit(clean / "images" / "cluster" / "smoke.sh", "#", "##")
+    commit(clean, "somebody else's")
+    git(clean, "checkout", "--quiet", "edit")
+    assert [each["image"] for each in plan(clean, "main")] == ["tpu-ci"]
+    git(clean, "checkout", "--quiet", "main")
