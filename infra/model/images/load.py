@@ -65,7 +65,7 @@ def parse_images(text: str, around: Surroundings, source: str = SPEC_FILE) -> Im
 def _judged(written: Written, around: Surroundings) -> rules.Judged:
     """The images that are right by themselves, so that rules between values are checked in the same go."""
     items, recipes = _items(written.data), written.data.get("recipes")
-    read = ((index, parsed(Image, item, written.subject)[0]) for index, item in enumerate(items))
+    read = ((index, _right(item)) for index, item in enumerate(items))
     return rules.Judged(
         images=tuple((index, image) for index, image in read if image is not None),
         names=frozenset(_texts(items, "name")),
@@ -73,6 +73,14 @@ def _judged(written: Written, around: Surroundings) -> rules.Judged:
         subject=written.subject,
         around=around,
     )
+
+
+def _right(item: object) -> Image | None:
+    """The image, or None for one whose mistakes the schema tells in its place."""
+    try:
+        return Image.model_validate(item)
+    except ValidationError:
+        return None
 
 
 def _shared(data: Mapping[str, Any]) -> folders.SharedFiles:
