@@ -19,6 +19,7 @@ from typing import Literal
 
 import click
 
+from infra.cli.secrets_scan import scan
 from infra.tools import install
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +61,8 @@ class Outcome:
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def command(*, fast: bool, strict: bool, heavy: bool, live: bool, as_json: bool, pytest_args: tuple[str, ...]) -> None:
-    """Run every check of this repository: style, types, layers, dependencies, dead code, shell, workflows, tests.
+    """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
+    workflows, tests.
 
     Further arguments after -- go to pytest: ./tidepool test --fast -- -k ledger
     """
@@ -90,6 +92,8 @@ def static_checks() -> list[Check]:
         Check("unused dependencies", ("deptry", "infra", "workflows")),
         Check("dead code", ("vulture", *python)),
         Check("shellcheck", ("shellcheck", *map(str, shell))),
+        Check("hadolint", ("hadolint", *map(str, tracked(is_dockerfile)))),
+        Check("secrets", scan(tracked(lambda _: True))),
         Check("shfmt", ("shfmt", "-i", "2", "-ci", "-d", *map(str, shell))),
         Check("workflow schema", ("check-jsonschema", *WORKFLOW_SCHEMA, *map(str, workflows))),
         Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, workflows))),
@@ -131,6 +135,10 @@ def is_shell(path: Path) -> bool:
     with (ROOT / path).open("rb") as file:
         first = file.readline(80)
     return first.startswith(b"#!") and first.split()[0].rsplit(b"/", 1)[-1] in {b"sh", b"bash"}
+
+
+def is_dockerfile(path: Path) -> bool:
+    return path.stem == "Dockerfile" and path.suffix != ".dockerignore"
 
 
 def run(check: Check, *, strict: bool, quiet: bool) -> Outcome:

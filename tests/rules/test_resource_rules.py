@@ -119,8 +119,8 @@ BREAKERS: dict[str, list[ResourceView]] = {
         vm(metadata={"startup-script": f"curl -H 'Authorization: Bearer {TOKEN}' https://api.github.com"}),
         vm(metadata={"x": HIDDEN}),
         vm(metadata={"github-token": "correct horse battery"}),
-        vm(metadata={"key": "-----BEGIN RSA PRIVATE KEY-----\nMII"}),
-        vm(metadata={"clone": "git clone https://bot:hunter2hunter2@github.com/x/y"}),
+        vm(metadata={"key": "-----BEGIN RSA PRIVATE KEY-----\nMII"}),  # pragma: allowlist secret
+        vm(metadata={"clone": "git clone https://bot:hunter2hunter2@github.com/x/y"}),  # pragma: allowlist secret
         job(envs=[{"name": "WANDB_API_KEY", "value": "0123456789abcdef"}]),
         resource("gcp:secretmanager/secretVersion:SecretVersion", {"secret": "x", "secretData": HIDDEN}),
     ],

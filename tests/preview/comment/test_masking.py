@@ -12,7 +12,7 @@ from infra.preview.masking import masked, masked_value
 from tests.cli import plans
 
 TOKEN = "ghp_" + "a1B2" * 10
-KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----"
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----"  # pragma: allowlist secret
 PERSON = "jane.doe+tpu@example.co.uk"
 
 

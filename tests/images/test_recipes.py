@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.model.images.pins import load_pins
+from tests.images.recipes import faults, instructions
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILES = sorted((ROOT / "images").glob("*/Dockerfile"))
+GOOD = """\
+ARG BASE_IMAGE
+FROM ${BASE_IMAGE} AS packages
+ARG SOURCE_DATE_EPOCH
+RUN --mount=type=cache,target=/var/cache/apt \\
+    apt-get install -y --no-install-recommends \\
+        curl \\
+        git \\
+    && rm -rf /var/log/*
+FROM packages AS tools
+RUN curl -fsSL -o tool "$TOOL_URL" && sha256sum -c sums
+FROM packages
+COPY --from=tools /tool /usr/local/bin/tool
+USER 1000:1000
+LABEL org.opencontainers.image.source="${SOURCE}" \\
+    org.opencontainers.image.revision="${REVISION}" \\
+    org.opencontainers.image.created="${CREATED}"
+"""
+
+
+def test_there_is_a_recipe_for_each_of_the_six_images() -> None:
+    assert [path.parent.name for path in DOCKERFILES] == [
+        "cluster", "controller", "levanter-base", "levanter-cluster", "levanter-incremental", "tpu-ci",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
+def test_every_recipe_obeys_every_rule(path: Path) -> None:
+    assert faults(path.read_text()) == ()
+
+
+def test_the_good_example_obeys_every_rule() -> None:
+    assert faults(GOOD) == ()
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "fault"),
+    [
+        ("FROM ${BASE_IMAGE} AS", "FROM debian:latest AS", "FROM debian:latest: a base comes by argument"),
+        ("ARG BASE_IMAGE", "ARG BASE_IMAGE=debian:12", "ARG BASE_IMAGE=debian:12: a default"),
+        (" && sha256sum -c sums", "", "a download without a checksum"),
+        ("        curl \\\n        git", "        git \\\n        curl", "packages are not sorted: git curl"),
+        ("--mount=type=cache,target=/var/cache/apt ", "", "apt-get install without a cache mount"),
+        ("USER 1000:1000", "USER 0:0", "the image does not run as 1000:1000"),
+        ("USER 1000:1000\n", "", "the image does not run as 1000:1000"),
+        ("        git ", "        sudo ", "sudo is written out"),
+        ("USER 1000:1000", "RUN echo 'worker ALL=(ALL) NOPASSWD:ALL' >/etc/x\nUSER 1000:1000", "NOPASSWD is"),
+        ("USER 1000:1000", "ENV GITHUB_TOKEN=abc\nUSER 1000:1000", "ENV GITHUB_TOKEN=abc: a secret in a layer"),
+        ("USER 1000:1000", "COPY .netrc /root/\nUSER 1000:1000", "COPY .netrc /root/: a secret in a layer"),
+        ("USER 1000:1000", "ADD https://x.example/y /y\nUSER 1000:1000", "ADD: a download"),
+        ("USER 1000:1000", "ENV UV_CACHE_DIR=/opt/uv/cache\nUSER 1000:1000", "/opt/uv is written out"),
+        ("--from=tools", "--from=ghcr.io/astral-sh/uv:latest", "COPY --from=ghcr.io/astral-sh/uv:latest: not a stage"),
+        ('revision="${REVISION}"', 'revision="abc"', "no label org.opencontainers.image.revision"),
+        ("ARG SOURCE_DATE_EPOCH\n", "", "SOURCE_DATE_EPOCH is not taken"),
+        ("USER 1000:1000", "RUN python3 -m pip install x\nUSER 1000:1000", "pip install without hashes"),
+        ("USER 1000:1000", "RUN uv sync\nUSER 1000:1000", "uv sync that may change the lock"),
+        ("ARG BASE_IMAGE", "# syntax=docker/dockerfile:1\nARG BASE_IMAGE", "a builder without these words"),
+    ],
+)
+def test_a_recipe_that_breaks_a_rule_is_refused_by_name(was: str, becomes: str, fault: str) -> None:
+    assert was in GOOD
+    assert [each for each in faults(GOOD.replace(was, becomes)) if each.startswith(fault)]
+
+
+def test_a_recipe_of_one_stage_is_refused() -> None:
+    assert "one stage: what builds would ship" in faults("FROM ${BASE_IMAGE}\nUSER 1000:1000\n")
+
+
+@given(st.permutations(["curl", "git", "jq", "zip"]))
+def test_only_the_sorted_list_of_packages_passes(packages: list[str]) -> None:
+    listed = " \\\n".join(f"        {each}" for each in packages)
+    text = GOOD.replace("        curl \\\n        git", listed)
+    assert bool(faults(text)) == (packages != sorted(packages))
+
+
+def test_hadolint_finds_nothing_at_any_severity() -> None:
+    hadolint = Path(sys.executable).parent / "hadolint"
+    done = subprocess.run([hadolint, *DOCKERFILES], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_hadolint_refuses_a_shell_fault_in_a_recipe(tmp_path: Path) -> None:
+    bad = tmp_path / "Dockerfile"
+    bad.write_text("FROM ${BASE_IMAGE}\nRUN cd /tmp && echo $undefined[0]\nUSER root\n")
+    hadolint = Path(sys.executable).parent / "hadolint"
+    done = subprocess.run([hadolint, bad], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "DL3002" in done.stdout
+
+
+def test_the_runner_is_the_same_in_the_image_and_at_boot() -> None:
+    boot = dict(re.findall(r"(?m)^(\w+)=(\S+)$", (ROOT / "infra/fleet/runner/versions.env").read_text()))
+    pins = load_pins(ROOT)
+    for prefix, name in (("RUNNER", "github-runner"), ("UV", "uv")):
+        pinned = pins.download(name)
+        assert (pinned.version, pinned.url, pinned.sha256) == tuple(
+            boot[f"{prefix}_{field}"] for field in ("VERSION", "URL", "SHA256")
+        )
+
+
+def test_instructions_are_read_over_line_breaks_and_comments() -> None:
+    assert [(each.word, each.text) for each in instructions("FROM a AS b\nRUN x \\\n    # why\n    && y\n")] == [
+        ("FROM", "a AS b"),
+        ("RUN", "x && y"),
+    ]
