@@ -80,9 +80,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """folder: where everything of it is. registry: host:port. tree: what `./tidepool` and the recipes are fetched from.
-
-    env: further variables of every step, such as where the local cloud is.
+    """folder: where everything of it is. registry: host:port. env: further variables of every step, such as where the
+    local cloud is.
     """
 
     folder: Path

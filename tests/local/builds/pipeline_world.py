@@ -83,7 +83,7 @@ class Recorder:
                 self.wfile.write(text.encode())
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
-                pass
+                del format, args
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
