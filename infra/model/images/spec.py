@@ -37,8 +37,9 @@ PLATFORMS = ("linux/amd64", "linux/arm64")
 """What the runners, the clusters and the builders of the lab run; in the spelling of an OCI image index."""
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_TAG_FIELDS = {"date": "20261121", "revision": "0" * 12}
-_FIELD = re.compile(r"\{([^{}]*)\}")
+# A build's day in UTC as YYYYMMDD, and the first 12 digits of its commit.
+_TAG_FIELDS = {"{date}": "20261121", "{revision}": "0" * 12}
+_FIELD = re.compile(r"\{[^{}]*\}")
 
 
 class Builder(StrEnum):
@@ -77,10 +78,9 @@ def _cron(text: str) -> str:
 
 
 def _tag(text: str) -> str:
-    unknown = [name for name in _FIELD.findall(text) if name not in _TAG_FIELDS]
-    if unknown:
+    if any(each not in _TAG_FIELDS for each in _FIELD.findall(text)):
         refuse("a tag's fields are {date} and {revision}", "such as latest or {date}")
-    if not _TAG.fullmatch(tag(text, **_TAG_FIELDS)):
+    if not _TAG.fullmatch(_FIELD.sub(lambda found: _TAG_FIELDS[found[0]], text)):
         refuse("a tag is up to 128 letters, digits, dots, hyphens and underscores", "such as latest or {date}")
     return text
 
@@ -95,11 +95,6 @@ def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _version(value: object) -> object:
     return value if value == 1 else refuse("this program reads version 1", "1")
-
-
-def tag(template: str, *, date: str, revision: str) -> str:
-    """The tag of a build: `{date}` is its day in UTC as YYYYMMDD, `{revision}` the first 12 digits of the commit."""
-    return template.replace("{date}", date).replace("{revision}", revision)
 
 
 Version = Annotated[int, BeforeValidator(_version)]
