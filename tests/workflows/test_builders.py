@@ -49,9 +49,9 @@ from workflows.builders.step import inner_limits
 from workflows.dump import dump
 from workflows.events import pull_request, push, workflow_run
 from workflows.expressions import Scope as Contexts
-from workflows.expressions import evaluate, parse, references
+from workflows.expressions import evaluate, expand, parse, references
 from workflows.read import read
-from workflows.runs import run
+from workflows.runs import Given, run
 
 CHECKOUT = Pinned("actions/checkout", "08c6903cd8c0fde910a37f88322edcfb5dd907a8", "v5.0.0")
 GOLDEN = Path(__file__).parent / "golden" / "built.yaml"
@@ -163,6 +163,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CHECK)),
         "never cut off",
     ),
+    "a clean-up that waits": (
+        lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CLEANUP)),
+        "cancels a clean-up that waits",
+    ),
+    "a clean-up after success alone": (lambda: job(purpose=Purpose.CLEANUP, needs=["make"]), "condition=always()"),
     "a workflow that cuts off an apply": (
         lambda: workflow(job(purpose=Purpose.APPLY), concurrency=Concurrency("x", Purpose.CHECK)),
         "job test is apply",
@@ -236,6 +241,15 @@ def test_what_is_there_can_be_read() -> None:
     later = [Step(id="b", run="x"), Step(run="y", env={"A": context("steps.b.outcome"), "B": context("matrix.any")})]
     test = job(needs=["plan"], matrix=computed, steps=later, condition=context("needs.*.result").one_of(["success"]))
     assert workflow(plan, test).plain()["jobs"]["test"]["strategy"]["matrix"] == str(computed.computed)
+
+
+def test_a_clean_up_runs_whatever_happened_and_waits_for_no_other_run() -> None:
+    alone = Concurrency(template("delete-", context("github.run_id")), Purpose.CLEANUP)
+    make = job(id="make", purpose=Purpose.CLEANUP)
+    delete = job(id="delete", purpose=Purpose.CLEANUP, needs=["make"], condition=always(), concurrency=alone)
+    data = workflow(make, delete, concurrency=Concurrency("vm", Purpose.CLEANUP)).plain()
+    for ends in (Given(), Given(results={"make": "failure"}), Given(cancelled=True)):
+        assert run(data, push(), ends).jobs[1].starts
 
 
 def test_all_mistakes_of_a_job_are_told_at_once() -> None:
@@ -397,15 +411,25 @@ def test_no_condition_lets_a_fork_onto_our_runner(condition: Expression, trigger
     ("purpose", "cancel"),
     [
         (Purpose.CHECK, True),
-        (Purpose.TEST, "${{ github.event_name == 'pull_request' }}"),
         (Purpose.WATCH, False),
         (Purpose.APPLY, False),
         (Purpose.PUBLISH, False),
         (Purpose.CLEANUP, False),
     ],
 )
-def test_the_purpose_says_whether_a_newer_run_cancels(purpose: Purpose, cancel: bool | str) -> None:
+def test_the_purpose_says_whether_a_newer_run_cancels(purpose: Purpose, cancel: bool) -> None:
     assert Concurrency("group", purpose).plain() == {"group": "group", "cancel-in-progress": cancel}
+
+
+def test_a_newer_commit_cancels_tests_in_a_pull_request_and_no_others_wait_for_one_another() -> None:
+    written = Concurrency(template("tests-", context("github.ref")), Purpose.TEST).plain()
+    assert written["cancel-in-progress"] is True
+
+    def group(event: str, run_id: str) -> Any:
+        return expand(written["group"], Contexts({"github": {"ref": "r", "event_name": event, "run_id": run_id}}))
+
+    assert group("pull_request", "1") == group("pull_request", "2") == "tests-r-newest"
+    assert (group("push", "1"), group("push", "2")) == ("tests-r-1", "tests-r-2")
 
 
 def test_a_whole_workflow_is_written_as_people_write_it(update_goldens: bool) -> None:

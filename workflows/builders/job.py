@@ -11,8 +11,10 @@ from infra.model.errors import ConfigError, Problem
 from workflows.builders import references
 from workflows.builders.expression import Expression, Text, Value, plain, reads, secret, unescaped, untrusted
 from workflows.builders.matrix import Matrix
-from workflows.builders.policy import Concurrency, Guard, Permissions, Purpose
+from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard, Permissions, Purpose
+from workflows.builders.references import IN_CONDITION, IN_JOB, IN_STEP, Place
 from workflows.builders.step import COMPOSED, Complaint, Step
+from workflows.expressions import functions, parse
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 LONGEST_JOB_MINUTES = 6 * 60
@@ -82,28 +84,28 @@ class Job:
         if found:
             raise ConfigError(found)
 
-    def reads(self) -> Iterator[tuple[str, frozenset[str], frozenset[str], tuple[str, ...]]]:
-        """Each place that reads contexts: its name, what it reads, what may be read there, and the steps before it."""
+    def places(self) -> Iterator[Place]:
+        """Each place of the job that reads contexts."""
         ids = tuple(step.id for step in self.steps if step.id)
         labels = self.runs_on.labels if isinstance(self.runs_on, Ours) else ()
         if self.condition:
-            yield "if", self.condition.reads, references.IN_CONDITION, ()
+            yield Place("if", self.condition.reads, IN_CONDITION)
         if self.matrix:
-            yield "matrix", self.matrix.reads(), references.IN_CONDITION, ()
+            yield Place("matrix", self.matrix.reads(), IN_CONDITION)
         for said, value in (
             ("name", self.name),
             ("environment", self.environment),
             ("concurrency", self.concurrency.group if self.concurrency else ""),
             *(("runs-on", label) for label in labels),
         ):
-            yield said, reads(value), references.IN_JOB, ()
+            yield Place(said, reads(value), IN_JOB)
         for key, value in self.env.items():
-            yield f"env {key}", reads(value), references.IN_JOB | {"secrets"}, ()
+            yield Place(f"env {key}", reads(value), IN_JOB | {"secrets"})
         for key, value in self.outputs.items():
-            yield f"output {key}", reads(value), references.IN_STEP, ids
+            yield Place(f"output {key}", reads(value), IN_STEP, ids)
         for position, step in enumerate(self.steps):
             before = tuple(each.id for each in self.steps[:position] if each.id)
-            yield f"step {step.name or step.id or position + 1}", step.reads(), references.IN_STEP, before
+            yield Place(f"step {step.name or step.id or position + 1}", step.reads(), IN_STEP, before)
 
     def plain(self, guard: Guard) -> dict[str, Any]:
         """The job in a workflow whose events `guard` knows."""
@@ -154,12 +156,10 @@ class Job:
 
     def _references(self) -> Iterator[Complaint]:
         keys = self.matrix.keys() if self.matrix else frozenset()
-        for said, paths, allowed, before in self.reads():
-            yield from references.contexts(said, paths, allowed)
-            if "steps" in allowed:
-                yield from references.steps(said, paths, before)
-            if "matrix" in allowed:
-                yield from references.matrix(said, paths, keys)
+        for place in self.places():
+            yield from references.contexts(place)
+            yield from references.steps(place)
+            yield from references.matrix(place, keys)
 
     def _runner(self) -> Iterator[Complaint]:
         if isinstance(self.runs_on, Hosted):
@@ -175,11 +175,16 @@ class Job:
     def _concurrency(self) -> Iterator[Complaint]:
         if self.concurrency and self.purpose.must_finish and self.concurrency.cancels:
             said = f"{self.concurrency.purpose} group of a job that is {self.purpose}"
-            yield (
-                said,
-                "a clean-up, an apply and a publish are never cut off",
-                f"Concurrency(..., Purpose.{self.purpose.name})",
-            )
+            yield said, NEVER_CUT_OFF, f"Concurrency(..., Purpose.{self.purpose.name})"
+        if self.purpose is not Purpose.CLEANUP:
+            return
+        if self.concurrency and "github.run_id" not in reads(self.concurrency.group):
+            rule = "GitHub cancels a clean-up that waits when the next one comes, and what it deletes would stay"
+            yield "a clean-up with a group of its own", rule, 'template("...", context("github.run_id")), or none'
+        calls = functions(parse(self.condition.source)) if self.condition else frozenset()
+        if self.needs and "always" not in calls:
+            rule = "a clean-up runs after a failure and when the run is cancelled, too"
+            yield "a clean-up that needs others", rule, "condition=always()"
 
     def _text(self) -> Iterator[Complaint]:
         group = self.concurrency.group if self.concurrency else ""
@@ -187,21 +192,13 @@ class Job:
         places = {**self.env, "name": self.name, "environment": self.environment, "concurrency": group}
         for key, value in (*places.items(), *(("runs-on", label) for label in labels)):
             if unescaped(value):
-                yield (
-                    f"{key}: {value}",
-                    COMPOSED,
-                    "context(...), template(...)",
-                )
+                yield f"{key}: {value}", COMPOSED, "context(...), template(...)"
         for key, value in self.env.items():
             if held := secret(reads(value)):
                 yield f"env {key}: {held[0]}", "a secret is given to the step that needs it, no other", "the step's env"
         for key, value in self.outputs.items():
             if held := secret(reads(value)):
-                yield (
-                    f"output {key}: {held[0]}",
-                    "what a job puts out is no secret",
-                    "the secret in the job that needs it",
-                )
+                yield f"output {key}: {held[0]}", "what a job puts out is no secret", "the secret where it is needed"
         if chosen := untrusted(reads(self.environment)):
             yield chosen[0], "a stranger chooses this text, and with it the environment", "an environment by name"
         if self.condition and (held := secret(self.condition.reads)):

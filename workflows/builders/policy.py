@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from workflows.builders.expression import Expression, Text, context, plain
+from workflows.builders.expression import Expression, Template, Text, context, literal
 
 
 class Scope(StrEnum):
@@ -77,6 +77,9 @@ class Permissions:
         return found
 
 
+NEVER_CUT_OFF = "a clean-up, an apply and a publish are never cut off"
+
+
 class Purpose(StrEnum):
     """What work is for, which decides whether a newer run may cut it off."""
 
@@ -98,7 +101,12 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """One run at a time of `group`; whether a newer run cancels or waits follows from the purpose."""
+    """One run at a time of `group`; whether a newer run cancels or waits follows from the purpose.
+
+    Of those that wait GitHub keeps the newest alone and cancels the others:
+    https://docs.github.com/en/actions/how-tos/write-workflows/choose-when-workflows-run/control-workflow-concurrency
+    (read 2026-11-21). So tests outside pull requests have a group for each run, and do not wait at all.
+    """
 
     group: Text
     purpose: Purpose
@@ -108,10 +116,11 @@ class Concurrency:
         return self.purpose in {Purpose.CHECK, Purpose.TEST}
 
     def plain(self) -> dict[str, Any]:
-        cancel: bool | Expression = self.purpose is Purpose.CHECK
+        group = self.group.parts if isinstance(self.group, Template) else (self.group,)
         if self.purpose is Purpose.TEST:
-            cancel = context("github.event_name").equals("pull_request")
-        return {"group": plain(self.group), "cancel-in-progress": plain(cancel)}
+            ours = context("github.event_name").equals("pull_request")
+            group = (*group, "-", ours & literal("newest") | context("github.run_id"))
+        return {"group": str(Template(group)), "cancel-in-progress": self.cancels}
 
 
 _PULL_REQUEST = frozenset(("pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"))

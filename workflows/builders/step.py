@@ -97,11 +97,7 @@ class Step:
         if self.condition and (held := secret(self.condition.reads)):
             yield f"{said}: {held[0]}", "a condition cannot read secrets, and is shown in the log", "a variable (vars)"
         if self.uses and (chosen := untrusted(reads(self.inputs.get("ref", "")))):
-            yield (
-                f"{said}: {chosen[0]}",
-                "a stranger chooses this text",
-                "the commit: github.event.pull_request.head.sha",
-            )
+            yield f"{said}: {chosen[0]}", "a stranger chooses this text", "github.event.pull_request.head.sha"
 
     def _limits(self, said: str, limit_minutes: int) -> Iterator[Complaint]:
         if self.timeout_minutes is not None and not 0 < self.timeout_minutes < limit_minutes:

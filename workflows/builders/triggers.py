@@ -11,9 +11,6 @@ from cronsim import CronSim, CronSimError
 
 from workflows.builders.step import Complaint
 
-PULL_REQUEST_TYPES = ("opened", "synchronize", "reopened")
-"""What a pull_request trigger without `types` stands for."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:

@@ -10,7 +10,7 @@ from infra.model.errors import ConfigError, Problem
 from workflows.builders import references
 from workflows.builders.expression import Text, Value, plain, reads, secret, unescaped
 from workflows.builders.job import Job
-from workflows.builders.policy import Concurrency, Guard
+from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
 from workflows.builders.triggers import Triggers, WorkflowDispatch, WorkflowRun
 from workflows.document import Document, Path
@@ -100,9 +100,9 @@ class Workflow:
         inputs = [name for each in self.triggers.each if isinstance(each, WorkflowDispatch) for name in each.inputs]
         for job in self.jobs:
             needed = {each: outputs.get(each, ()) for each in job.needs}
-            for said, paths, _, _ in job.reads():
-                yield from references.needs(f"job {job.id}: {said}", paths, needed)
-                yield from references.inputs(f"job {job.id}: {said}", paths, inputs)
+            for place in job.places():
+                yield from references.needs(place, needed)
+                yield from references.inputs(place, inputs)
 
     def _concurrency(self) -> Iterator[Complaint]:
         for job in self.jobs:
@@ -113,5 +113,4 @@ class Workflow:
             for job in self.jobs:
                 if job.purpose.must_finish:
                     said = f"job {job.id} is {job.purpose}, and a newer run of the workflow cancels it"
-                    rule = "a clean-up, an apply and a publish are never cut off"
-                    yield said, rule, f"Concurrency(group, Purpose.{job.purpose.name}) for the workflow"
+                    yield said, NEVER_CUT_OFF, f"Concurrency(group, Purpose.{job.purpose.name}) for the workflow"
