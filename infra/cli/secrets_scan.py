@@ -19,8 +19,11 @@ UNUSED = (
 )  # fmt: skip
 """Detectors of services that nothing here speaks to; without them the scan takes half the time."""
 
+BY_EXTENSION = "detect_secrets.filters.heuristic.is_non_text_file"
+"""The filter that would pass over *.lock, *.sum and others by name: their hashes are no finding, so they are read too."""
+
 
 def scan(paths: Iterable[Path]) -> tuple[str, ...]:
     """The command that fails where one of these files has a secret, and says where."""
     off = (text for name in (*NOISY, *UNUSED) for text in ("--disable-plugin", name))
-    return ("detect-secrets-hook", "--no-verify", *off, *map(str, paths))
+    return ("detect-secrets-hook", "--no-verify", "--disable-filter", BY_EXTENSION, *off, *map(str, paths))
