@@ -17,6 +17,10 @@ from infra.model.images.steps import FETCH, BuildStep, build_steps, checkouts, c
 
 WORKSPACE = "/workspace/.tidepool"
 """Beside what Cloud Build checks out by itself, whose folders could have any name."""
+DOCKER_API = "1.41"
+"""What Cloud Build's docker daemon speaks. Clients from release 29 on do not go below 1.44 by themselves. Sources, read
+2026-11-21: https://github.com/googleapis/librarian/issues/2860 and
+https://github.com/GoogleCloudPlatform/terraform-google-enterprise-application/pull/706"""
 QUEUE_SECONDS = 3600
 """How long a build may wait for a worker: the next one comes from newer sources anyway."""
 
@@ -63,6 +67,7 @@ def build_config(
         "WORKSPACE": WORKSPACE,
         "BUILDER": "cloudbuild",
         "BUILD": "$BUILD_ID",
+        "DOCKER_API_VERSION": DOCKER_API,
         **{key: escaped(value) for key, value in common_env(spec, pins, images).items()},
         **{f"{each.folder.upper()}_REVISION": f"${{_{each.folder.upper()}_REVISION}}" for each in sources},
     }

@@ -207,6 +207,10 @@ def test_a_build_says_where_it_runs_logs_and_as_whom() -> None:
     }
 
 
+def test_dockers_client_speaks_what_cloud_builds_daemon_understands() -> None:
+    assert "DOCKER_API_VERSION=1.41" in config(SPEC, "tpu-ci")["options"]["env"]
+
+
 def test_nothing_of_a_declaration_can_become_a_substitution() -> None:
     downloads = {**PINS.downloads}
     downloads["uv"] = downloads["uv"].model_copy(update={"url": "https://example.org/$PROJECT_ID/${_X}/uv.whl"})
