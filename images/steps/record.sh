@@ -34,6 +34,9 @@ keep "$result/build.json" <<EOF
 EOF
 retry 5 "$WORKSPACE/recipes/tidepool" images record "$IMAGE" --build "$result/build.json" \
   --sbom "$result/sbom.spdx.json" --provenance "$result/provenance.json"
+# What tags shall name: this build, or the newer one that was recorded before it.
+current=$(retry 5 "$WORKSPACE/recipes/tidepool" images current "$IMAGE")
+printf '%s\n' "$current" | keep "$result/current"
 
 # What a job hands on, where the builder has a file for it.
 if [ -n "${GITHUB_OUTPUT-}" ]; then
