@@ -1,0 +1,85 @@
+"""A push to a source repository starts just the builds that `images plan` names, on the triggers that `up ci` made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.testing import running_cloud
+from infra.local.engine.backend import Backend
+from infra.local.engine.engine import Engine
+from infra.local.engine.run import Options
+from infra.local.provider import GoogleProvider
+from infra.model.images.load import load_images
+from infra.model.images.rebuilds import Change, rebuilds
+from infra.model.images.spec import Builder
+from infra.model.stack import load_stack, pulumi_values, stack_names
+from infra.program import run
+from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
+
+ROOT = Path(__file__).parents[3]
+MARIN = "marin-community/marin"
+TIDEPOOL = "marin-community/tidepool"
+
+
+@pytest.fixture(scope="module")
+def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildControl]:
+    """A cloud with the whole ci stack; its clock moves, since the provider waits for operations."""
+    with running_cloud(ticking=0.5) as cloud:
+        engine = Engine(
+            Backend(tmp_path_factory.mktemp("ci")),
+            "tidepool",
+            "ci",
+            pulumi_values((ROOT / "stacks" / "Pulumi.ci.yaml").read_text(encoding="utf-8"), source="ci"),
+            run,
+            {"gcp": GoogleProvider(cloud.url)},
+            lambda: PASSPHRASE,
+            "local",
+        )
+        assert complaints(engine.up(Options(previewed=True))) == []
+        yield BuildControl(cloud.url)
+
+
+@pytest.fixture(scope="module")
+def declared():
+    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
+    return load_images(ROOT, stacks), stacks
+
+
+@pytest.mark.parametrize(
+    ("repository", "path", "expected"),
+    [
+        (MARIN, "uv.lock", {"tpu-ci", "cluster"}),
+        (MARIN, "lib/levanter/pyproject.toml", {"tpu-ci", "cluster"}),
+        (MARIN, "lib/levanter/src/levanter/main.py", set()),
+        (MARIN, "README.md", set()),
+        (TIDEPOOL, "images/tpu-ci/Dockerfile", {"tpu-ci"}),
+        (TIDEPOOL, "images/steps/lib.sh", {"tpu-ci", "cluster", "controller"}),
+        (TIDEPOOL, "infra/program.py", {"controller"}),
+        (TIDEPOOL, "stacks/Pulumi.ci.yaml", {"controller"}),
+        (TIDEPOOL, "images/levanter-base/Dockerfile", set()),
+        (TIDEPOOL, "docs/images.md", set()),
+    ],
+)
+def test_a_push_starts_the_builds_that_the_plan_names(control, declared, repository, path, expected):
+    built = {
+        tag.removeprefix("image-")
+        for build in control.push(repository, [path], branch="main")["builds"]
+        for tag in build["tags"]
+        if tag.startswith("image-")
+    }
+    assert built == expected
+    spec, stacks = declared
+    planned = rebuilds(spec, [Change(repository, path)], stacks)
+    assert built == {each.image for each in planned if each.builder is Builder.CLOUDBUILD}
+
+
+def test_a_week_brings_every_scheduled_build(control):
+    before = len(control.builds())
+    control.advance(7 * 24 * 3600)
+    names = [build["substitutions"]["TRIGGER_NAME"] for build in control.builds()[before:]]
+    assert len(names) == 9, "tpu-ci on seven days, cluster and controller on one"
+    assert sum("tpu-ci" in name for name in names) == 7
