@@ -20,7 +20,7 @@ UNUSED = (
 """Detectors of services that nothing here speaks to; without them the scan takes half the time."""
 
 BY_EXTENSION = "detect_secrets.filters.heuristic.is_non_text_file"
-"""The filter that would pass over *.lock, *.sum and others by name: their hashes are no finding, so they are read too."""
+"""The filter that would pass over *.lock, *.sum and others by name: their hashes are no finding, so read them too."""
 
 
 def scan(paths: Iterable[Path]) -> tuple[str, ...]:
