@@ -21,6 +21,7 @@ from workflows.builders import (
     Guard,
     Hosted,
     Input,
+    IssueComment,
     Job,
     Matrix,
     Ours,
@@ -188,6 +189,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a run of a stranger's without a reason": (
         lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=["A"], why=" "))),
+        "why that does no harm",
+    ),
+    "a comment of anybody's without a reason": (
+        lambda: workflow(triggers=Triggers.of(IssueComment(why=""))),
         "why that does no harm",
     ),
     "a choice of nothing": (
@@ -459,6 +464,7 @@ def test_a_whole_workflow_is_written_as_people_write_it(update_goldens: bool) ->
             Schedule(["0 2 * * *"]),
             WorkflowDispatch(inputs={"jax": Input(description="x", kind="choice", options=["a", "b"], default="a")}),
             WorkflowRun(workflows=["Images"], why="runs the default branch's code alone"),
+            IssueComment(why="asks who wrote it"),
         ),
         header="Generated.",
     )  # fmt: skip

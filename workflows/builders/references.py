@@ -24,7 +24,7 @@ _FIELDS = frozenset(("result", "outputs", "*"))
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is read: the paths it `reads`, the contexts `allowed` there, and the ids of the steps `before`."""
+    """Where something is read: the paths it `reads`, the contexts `allowed` there, and ids of the steps `before`."""
 
     said: str
     reads: frozenset[str]

@@ -116,9 +116,7 @@ class WorkflowRun:
     def complaints(self) -> Iterator[Complaint]:
         if not self.workflows:
             yield "workflow_run", "it names the workflows that it follows", "workflows=[...]"
-        if not self.why.strip():
-            rule = "it runs with this repository's rights on what anybody sent, so it says why that does no harm"
-            yield "workflow_run", rule, 'why="runs the default branch\'s code alone"'
+        yield from _harmless(self.event, self.why)
         yield from _patterns("branches", self.branches)
 
 
@@ -128,6 +126,8 @@ class IssueComment:
 
     event: ClassVar[str] = "issue_comment"
     types: Sequence[Literal["created", "edited", "deleted"]] = ("created",)
+    why: str
+    """As of a WorkflowRun."""
 
     def plain(self) -> dict[str, Any]:
         return {"types": list(self.types)}
@@ -135,6 +135,7 @@ class IssueComment:
     def complaints(self) -> Iterator[Complaint]:
         if not self.types:
             yield "issue_comment", "it says which comments count", 'types=["created"]'
+        yield from _harmless(self.event, self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +182,12 @@ class Triggers:
 
 def _filled(**filters: Sequence[str]) -> dict[str, Any] | None:
     return {name: list(values) for name, values in filters.items() if values} or None
+
+
+def _harmless(event: str, why: str) -> Iterator[Complaint]:
+    if not why.strip():
+        rule = "it runs with this repository's rights on what anybody sent, so it says why that does no harm"
+        yield event, rule, 'why="runs the default branch\'s code alone"'
 
 
 def _patterns(name: str, patterns: Sequence[str]) -> Iterator[Complaint]:
