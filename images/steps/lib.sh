@@ -50,9 +50,9 @@ instant() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 
 # plain VALUE...: refuses what JSON would have to escape. No digest, commit, place or address holds such a character.
 plain() {
-  for value in "$@"; do
-    case $value in
-      *[!A-Za-z0-9._:/@+%?=\&~\#,-]*) refuse "this value cannot be written down: $value" ;;
+  for written in "$@"; do
+    case $written in
+      *[!A-Za-z0-9._:/@+%?=\&~\#,-]*) refuse "this value cannot be written down: $written" ;;
     esac
   done
 }

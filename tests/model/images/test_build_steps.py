@@ -177,7 +177,7 @@ def test_jobs_are_of_githubs_images_and_hand_digests_on() -> None:
     assert child["outputs"] == {"digest": "${{ steps.record-levanter-cluster.outputs.digest }}"}
 
 
-def test_only_steps_that_sign_in_are_given_the_token() -> None:
+def test_only_steps_that_ask_a_registry_are_given_the_token() -> None:
     jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity="critical", bootstrap=FIRST)
     for step in itertools.chain.from_iterable(job["steps"] for job in jobs.values()):
         file = step["run"].rsplit("/", 1)[-1]
@@ -186,6 +186,7 @@ def test_only_steps_that_sign_in_are_given_the_token() -> None:
             assert uses
         assert not uses or "REGISTRY_TOKEN" in step["env"] or step["env"].get("PARENTS") == ""
         assert "secrets." not in step["run"]
+        assert ("GITHUB_TOKEN" in step.get("env", {})) == step["id"].startswith("record-")
 
 
 def test_every_step_names_its_image_by_digest_and_what_it_needs_is_pinned() -> None:
