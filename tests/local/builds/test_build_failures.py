@@ -33,12 +33,9 @@ EVERY_FAULT = [
 FAULTS = [
     Fault(f"push-{IMAGE}", When.TERM),
     Fault(COPIES[0]),
-    Fault(COPIES[4], When.TERM),
     Fault(f"verify-{IMAGE}"),
-    Fault(f"record-{IMAGE}", When.BEFORE),
     Fault(f"record-{IMAGE}", When.TERM),
     Fault(f"record-{IMAGE}", When.AFTER),
-    Fault(f"tags-{IMAGE}"),
     Fault(f"tags-{IMAGE}", When.TERM),
 ]
 
