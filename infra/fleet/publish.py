@@ -1,4 +1,5 @@
-"""Publishing what the fleet is meant to be: the start-up bundle, the pointer to it, the stack's manifest.
+"""Publishing what the fleet is meant to be: the start-up bundle, the pointer to it, the stack's manifest; and, where
+the stack builds images, their empty record before the first build.
 
 Owns the order (what is pointed at comes first) and which parts of the pointer are written here. Needs the bucket and
 nothing else of a stack, so that it also works after an apply that failed half-way: a manifest says what is desired.
@@ -12,8 +13,9 @@ from typing import Any
 
 from infra.fleet.bundle import STUB, Bundle, runner_bundle
 from infra.fleet.google import clients
-from infra.fleet.records import Body, Records, Written
+from infra.fleet.records import Body, Records, Written, encode
 from infra.model import names
+from infra.model.images.record import EMPTY
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
 
@@ -48,6 +50,9 @@ def publish(config: StackConfig, endpoint: str | None, *, registry: StackConfig 
     manifest_object = names.manifest_object(config.stack)
     with clients(config.project, endpoint) as google:
         records = Records(google=google, bucket=config.bucket.name)
+        if config.builds is not None:
+            # Builders may read the record and not list the bucket, and are told 403 of one that is not there.
+            records.put_once(names.images_record_object(), encode(EMPTY.to_json()), "application/json")
         return Published(
             bucket=config.bucket.name,
             bundle_sha256=bundle.sha256,

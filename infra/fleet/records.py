@@ -80,10 +80,11 @@ class Records:
         raise self._crowded(name)
 
     def put_once(self, name: str, content: bytes, content_type: str) -> Written:
-        """Write an object whose name says its content; one that is there is left alone."""
-        generation = self._generation(name)
-        if generation != ABSENT:
-            return Written(generation=generation, changed=False)
+        """Write an object that is not there; one that is there is left alone.
+
+        Nothing is looked up first: who may write below a prefix and not list the bucket is told 403, and not 404, of an
+        object that is not there.
+        """
         made = self._insert(name, content, content_type, ABSENT)
         if made is not None:
             return Written(generation=made, changed=True)

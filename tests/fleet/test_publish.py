@@ -15,6 +15,7 @@ from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.fleet.publish import publish
 from infra.fleet.records import Records
 from infra.model import names
+from infra.model.images.record import EMPTY
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
@@ -92,6 +93,25 @@ def test_images_that_were_promoted_are_kept(cloud: TestCloud, config: StackConfi
     pointer = records.read(names.pointer_object())
     assert pointer is not None
     assert pointer.body["images"] == {"tpu-ci": {"us-west4": "an image"}}
+
+
+def test_a_stack_that_builds_images_has_a_record_before_the_first_build_and_keeps_it(
+    cloud: TestCloud, config: StackConfig, records: Records
+) -> None:
+    publish(config, cloud.url)
+    empty = records.read(names.images_record_object())
+    assert empty is not None
+    assert empty.body == EMPTY.to_json()
+    records.update(names.images_record_object(), lambda body: {**(body or {}), "later": True})
+    publish(config, cloud.url)
+    kept = records.read(names.images_record_object())
+    assert kept is not None
+    assert kept.body["later"] is True
+
+
+def test_a_stack_that_builds_no_images_has_no_record(cloud: TestCloud, config: StackConfig, records: Records) -> None:
+    publish(config.model_copy(update={"builds": None}), cloud.url)
+    assert records.read(names.images_record_object()) is None
 
 
 def test_a_stack_without_registries_of_its_own_names_those_it_reads(cloud: TestCloud, records: Records) -> None:

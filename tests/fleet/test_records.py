@@ -101,7 +101,7 @@ def test_a_writer_that_always_loses_gives_up_and_says_so(records: Records) -> No
 
 def test_an_object_named_by_its_content_is_written_once(records: Records) -> None:
     first = records.put_once("runner/bundles/abc.tar.gz", b"content", "application/gzip")
-    second = records.put_once("runner/bundles/abc.tar.gz", b"content", "application/gzip")
+    second = records.put_once("runner/bundles/abc.tar.gz", b"other content", "application/gzip")
     assert first.changed
     assert not second.changed
     assert first.generation == second.generation
@@ -111,3 +111,10 @@ def test_a_record_that_is_not_json_is_an_error_that_names_it(records: Records) -
     records.put_once("manifests/ci.json", b"not json", "application/json")
     with pytest.raises(GoogleError, match=r"reading gs://a-lab-tidepool-ci/manifests/ci.json failed: it is not JSON"):
         records.read("manifests/ci.json")
+
+
+def test_an_object_is_put_without_being_looked_up_which_a_writer_that_may_not_list_could_not(
+    cloud: TestCloud, records: Records
+) -> None:
+    cloud.control.fail("error", code=403, method="storage.objects.get")
+    assert records.put_once("images/tpu-ci/abc/sbom.json", b"{}", "application/json").changed
