@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pty
-import shutil
 import struct
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.local.cloud import daemon
+from tests.program.stacks import lend
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE = {"PATH": "", "PULUMI_BACKEND_URL": "", "NO_COLOR": "1", "COLUMNS": "80", "TERM": "dumb"}
@@ -112,8 +112,7 @@ def _read(terminal: int) -> bytes:
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
     """One for a whole module; its local cloud is ended afterwards."""
-    root = tmp_path_factory.mktemp("checkout")
-    shutil.copytree(ROOT / "stacks", root / "stacks")
+    root = lend(tmp_path_factory.mktemp("checkout"))
     yield Checkout(root)
     daemon.stop(root / ".tidepool")
 

@@ -174,7 +174,7 @@ def test_outputs_name_pools_registries_identities_and_manifest(fleet: Checkout) 
     assert fleet.json("output", "ci", "manifest") == outputs["manifest"]
     missing = fleet.run("output", "ci", "nothing")
     assert missing.exit_code == 1
-    assert "it has github, identities, manifest, pools, registries" in missing.stderr
+    assert "it has builds, github, identities, manifest, pools, registries" in missing.stderr
 
 
 def test_destroy_asks_and_without_a_terminal_refuses(fleet: Checkout) -> None:

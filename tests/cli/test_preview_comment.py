@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import ROOT, Checkout
 from tests.engines.official.replay import RECORDINGS
+from tests.program.stacks import lend
 
 BASE = ("--base", str(ROOT / "stacks" / "Pulumi.ci.yaml"))
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
-    return Checkout(tmp_path)
+    return Checkout(lend(tmp_path))
 
 
 @pytest.fixture

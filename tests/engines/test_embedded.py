@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,14 @@ from infra.engines.embedded import EmbeddedEngine
 from infra.engines.protocol import CloudName, EngineError, Request
 from infra.local.cloud.testing import TestCloud
 from infra.model.plan import Op
+from tests.program.stacks import lend
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def _request(tmp_path: Path, url: str | None, *, targets: tuple[str, ...] = ()) -> Request:
-    shutil.copytree(ROOT / "stacks", tmp_path / "stacks", dirs_exist_ok=True)
     return Request(
-        root=tmp_path, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=url, targets=targets
+        root=lend(tmp_path), home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=url, targets=targets
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,17 @@ ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("ci", "nightly", "training")
 CI_REGISTRIES = {"us-east1": {"marin": "us-east1-docker.pkg.dev/hai-gcp-models/marin"}}
 REFERENCES: dict[str, dict[str, Any]] = {"organization/tidepool/ci": {"registries": CI_REGISTRIES}}
+
+
+def lend(root: Path) -> Path:
+    """Make `root` a checkout whose stacks may be edited; what else a program reads stands there by links."""
+    shutil.copytree(ROOT / "stacks", root / "stacks", dirs_exist_ok=True)
+    for name in ("images", "infra", "LICENSE", "requirements.lock"):
+        if not (root / name).exists():
+            (root / name).symlink_to(ROOT / name)
+    if not (root / "Pulumi.yaml").exists():
+        shutil.copy(ROOT / "Pulumi.yaml", root)
+    return root
 
 
 def text_of(stack: str) -> str:

@@ -52,7 +52,10 @@ def files_below(root: Path) -> tuple[str, ...]:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    for folder, below, names in os.walk(root):
-        below[:] = [name for name in below if name not in _NOT_COMMITTED]
-        for name in names:
-            yield Path(folder, name).relative_to(root).as_posix()
+    """A folder right below the root may be lent by a link, as in the copies that engines and benchmarks work on."""
+    lent = [each for each in root.iterdir() if each.is_symlink() and each.is_dir() and each.name not in _NOT_COMMITTED]
+    for top in (root, *lent):
+        for folder, below, names in os.walk(top):
+            below[:] = [name for name in below if name not in _NOT_COMMITTED]
+            for name in names:
+                yield Path(folder, name).relative_to(root).as_posix()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from infra.engines.protocol import CloudName, EngineError, Request
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
+from tests.program.stacks import lend
 
 ROOT = Path(__file__).resolve().parents[3]
 NO_STACK = Answer(stderr="error: no stack named 'ci' found", code=6)
@@ -40,8 +40,7 @@ def script(**replies: Reply) -> dict[str, list[Reply]]:
 def request_(tmp_path: Path) -> Request:
     root = tmp_path / "checkout"
     root.mkdir()
-    shutil.copytree(ROOT / "stacks", root / "stacks")
-    shutil.copy(ROOT / "Pulumi.yaml", root)
+    lend(root)
     return Request(root=root, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url="http://127.0.0.1:1")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.model.plan import Event, Op, StepEnded
+from tests.program.stacks import lend
 
 pytestmark = pytest.mark.live
 
@@ -33,10 +33,8 @@ def request_(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Request]:
     if observe().plugin is None:
         pytest.skip("the pulumi CLI has no gcp plugin")
     root, home = tmp_path / "checkout", tmp_path / "home"
-    shutil.copytree(ROOT / "stacks", root / "stacks")
-    shutil.copy(ROOT / "Pulumi.yaml", root)
-    for name in ("infra", ".venv"):
-        (root / name).symlink_to(ROOT / name)
+    lend(root)
+    (root / ".venv").symlink_to(ROOT / ".venv")
     path = root / "stacks" / "Pulumi.ci.yaml"
     path.write_text(path.read_text().replace("us-west4-a: 2", "us-west4-a: 30", 1))
     home.mkdir()
