@@ -1,0 +1,188 @@
+"""Rules of caches: what is saved is read, what is read is saved, in the folder that the tool uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workflows.checks.plain import text, texts
+from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.views import Job, Step
+from workflows.document import Path
+
+_ONE_RUN = re.compile(
+    r"github\.(sha|run_id|run_number|run_attempt)|github\.event\.(after|head_commit|pull_request\.head\.sha)"
+)
+_TOOLS = {
+    "~/.cache/pip": ("pip", "PIP_CACHE_DIR"),
+    "~/.cache/uv": ("uv", "UV_CACHE_DIR"),
+    "~/.cache/pre-commit": ("pre-commit", "PRE_COMMIT_HOME"),
+    "~/.npm": ("npm", "npm_config_cache"),
+    "~/.cargo": ("cargo", "CARGO_HOME"),
+    "~/.cache/huggingface": ("", "HF_HOME"),
+    "~/.cache/bazel": ("bazel", ""),
+    "~/.cache/go-build": ("go", "GOCACHE"),
+}
+"""Folders that a tool uses by itself: the tool, and the variable that puts it elsewhere."""
+_LAYERS = re.compile(r"type=(?P<type>local|gha|registry|s3|gcs)(?P<rest>[^\s'\"]*)")
+_PLACE = re.compile(r"(?:src|dest|ref|scope|bucket)=(?P<place>[^,\s]+)")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One use of actions/cache: which keys it saves under, which it looks for, and the folders."""
+
+    job: Job
+    step: Step
+    saves: bool
+    restores: bool
+
+    @property
+    def key(self) -> str:
+        return _plain(text(self.step.inputs.get("key")))
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return tuple(_plain(each) for each in text(self.step.inputs.get("restore-keys")).split("\n") if each.strip())
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(each.strip() for each in text(self.step.inputs.get("path")).split("\n") if each.strip())
+
+    def finds(self, other: _Entry) -> bool:
+        return self.key == other.key or any(other.key.startswith(each) for each in self.prefixes)
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", r"${{\1}}", key.strip())
+
+
+def _entries(scene: Scene) -> Iterator[_Entry]:
+    for job in scene.jobs():
+        for step in job.steps:
+            if step.action == "actions/cache":
+                yield _Entry(job, step, saves=True, restores=True)
+            elif step.action in {"actions/cache/save", "actions/cache/restore"}:
+                saves = step.action.endswith("save")
+                yield _Entry(job, step, saves=saves, restores=not saves)
+
+
+def _read(scene: Scene) -> Iterator[Broken]:
+    entries = tuple(_entries(scene))
+    for entry in entries:
+        readers = [each for each in entries if each.restores and each.finds(entry)]
+        if entry.saves and not readers:
+            yield _broken(entry, f"the cache {entry.key} is saved, and no job restores it")
+        elif entry.saves and _ONE_RUN.search(entry.key) and not any(_again(each, entry) for each in readers):
+            yield _broken(entry, f"no later run has the key {entry.key}, and there are no restore-keys")
+    yield from _layers(scene, "cache-to", "cache-from", "saved, and nothing reads it")
+
+
+def _again(reader: _Entry, entry: _Entry) -> bool:
+    """Whether a later run finds it: by the beginning of its key, or in another job of the same run."""
+    return any(entry.key.startswith(each) for each in reader.prefixes) or reader.job != entry.job
+
+
+def _saved(scene: Scene) -> Iterator[Broken]:
+    entries = tuple(_entries(scene))
+    for entry in entries:
+        if entry.restores and not entry.saves and not any(each.saves and entry.finds(each) for each in entries):
+            yield _broken(entry, f"the cache {entry.key} is restored, and no job saves it")
+    yield from _layers(scene, "cache-from", "cache-to", "read, and nothing saves it")
+
+
+def _folders(scene: Scene) -> Iterator[Broken]:
+    entries = tuple(_entries(scene))
+    for entry in entries:
+        others = [each for each in entries if each.saves and entry.restores and not entry.saves and entry.finds(each)]
+        for other in others:
+            if set(other.folders) != set(entry.folders):
+                said = f"{', '.join(entry.folders)} here, and {', '.join(other.folders)} where it is saved"
+                yield _broken(entry, f"a cache is found by its key and its folders, which differ: {said}")
+        if entry.restores:
+            for folder in entry.folders:
+                if said := _unused(entry, folder):
+                    yield _broken(entry, said)
+
+
+def _unused(entry: _Entry, folder: str) -> str:
+    """What is wrong with a folder that nothing in the job seems to use."""
+    name = re.sub(r"^(~|\$HOME|\$\{\{\s*env\.HOME\s*\}\})/", "~/", folder.rstrip("/"))
+    contents = [each for step in entry.job.steps if step != entry.step for _, each in texts(step.data, ())]
+    contents += [text(each) for each in entry.job.env.values()]
+    if any(name.removeprefix("~/").rstrip("*/") in each for each in contents):
+        return ""
+    for known, (tool, variable) in _TOOLS.items():
+        if name == known or name.startswith(f"{known}/"):
+            everywhere = {
+                **entry.job.env,
+                **{key: value for step in entry.job.steps for key, value in step.env.items()},
+            }
+            if variable and variable in everywhere:
+                return f"{folder} is cached, and {variable} puts the cache elsewhere: {text(everywhere[variable])}"
+            if not tool or any(re.search(rf"(?<![\w.-]){re.escape(tool)}(?![\w.])", each) for each in contents):
+                return ""
+            return f"{folder} is cached, and nothing here runs {tool}"
+    if name.startswith(("/", "~/")):
+        return f"{folder} is cached, and nothing in the job reads or writes it"
+    return ""
+
+
+def _layers(scene: Scene, side: str, other: str, said: str) -> Iterator[Broken]:
+    """Layers of image builds that are saved or read on one side alone."""
+    theirs = {place for each in scene.jobs() for place, _, _ in _places(each, other)}
+    for job in scene.jobs():
+        for place, path, line in _places(job, side):
+            if place not in theirs:
+                reason = f"the layers in {place} are {said}"
+                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=line)
+
+
+def _places(job: Job, side: str) -> Iterator[tuple[str, Path, int | None]]:
+    for step in job.steps:
+        if step.action == "docker/build-push-action" and side in step.inputs:
+            for place in _located(text(step.inputs[side])):
+                yield place, (*step.path, "with", side), None
+        for command in step.commands:
+            for value in command.option(f"--{side}"):
+                for place in _located(value):
+                    yield place, (*step.path, "run"), command.line
+
+
+def _located(value: str) -> Iterator[str]:
+    for found in _LAYERS.finditer(value):
+        place = _PLACE.search(found["rest"])
+        yield f"{found['type']} {place['place'].rstrip('/') if place else 'its only place'}"
+
+
+def _broken(entry: _Entry, reason: str) -> Broken:
+    return Broken(workflow=entry.job.workflow, path=entry.step.path, job=entry.job.id, reason=reason)
+
+
+RULES = (
+    Rule(
+        id="cache-read",
+        what="A cache that is saved is found again by a later job or run",
+        why="saving costs minutes and pushes out caches that are used",
+        example="a key of `github.sha` without `restore-keys`",
+        fix="a key of what the cache depends on, such as hashFiles('uv.lock'), and restore-keys",
+        judge=_read,
+    ),
+    Rule(
+        id="cache-saved",
+        what="A cache that is restored is saved somewhere under that key",
+        why="every run misses, and looks as if it were cached",
+        example="`actions/cache/restore` with `key: uv-...` where `save` writes `uv-cache-...`",
+        fix="one key for both",
+        judge=_saved,
+    ),
+    Rule(
+        id="cache-in-place",
+        what="What is cached is the folder that something in the job uses",
+        why="the tool fills another folder, so that the cache stays empty or stale",
+        example="`path: /tmp/.buildx-cache` and a build without `--cache-from`; `~/.cache/uv` beside `UV_CACHE_DIR`",
+        fix="the folder of the tool, or no cache",
+        judge=_folders,
+    ),
+)

@@ -1,0 +1,108 @@
+"""Rules of VMs that a job makes for its run: deleted in every case, as what they are, and marked with an end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.shell import Command
+from workflows.checks.views import Job, Step
+from workflows.expressions import functions
+
+_GCLOUD = re.compile(
+    r"gcloud (alpha |beta )?compute (?P<kind>tpus tpu-vm|tpus queued-resources|instances|tpus)"
+    r" (?P<verb>create(-with-container)?|delete)\b"
+)
+_LAUNCHERS = re.compile(r"(\S*/)?(launch\.py|spin-up-vm\.sh|babysit-tpu-vm\.sh|launch_on_ray\.py)$")
+_DELETE = re.compile(r"gcloud (?:alpha |beta )?compute (tpus tpu-vm|tpus queued-resources|instances|tpus) delete\b")
+_ENDS = ("tidepool-expires", "--max-run-duration", "--termination-time", "--valid-until-duration")
+
+
+def _made(command: Command) -> str:
+    """The kind of machine that a command makes; `any` for a script that decides itself."""
+    found = _GCLOUD.match(command.said)
+    if found and found["verb"] != "delete":
+        return found["kind"]
+    if any(_LAUNCHERS.search(each) for each in command.texts[:8]):
+        return "any"
+    return ""
+
+
+def _deleted(step: Step) -> frozenset[str]:
+    """The kinds that a step deletes, in a function or a trap of its script too."""
+    return frozenset(_DELETE.findall(step.run.replace("\\\n", " ")))
+
+
+def makes_machines(job: Job) -> bool:
+    return any(_made(command) for step in job.steps for command in step.commands)
+
+
+def cleans_up(job: Job) -> bool:
+    """Whether a job deletes machines."""
+    return any(_deleted(step) for step in job.steps)
+
+
+def _always(job: Job) -> Iterator[Step]:
+    """Steps that run also when the run is cancelled, of the job and of those that wait for it in any case."""
+    for step in job.steps:
+        if step.condition is not None and "always" in functions(step.condition):
+            yield step
+    for other in job.workflow.jobs:
+        if job.id in other.needs and other.condition is not None and "always" in functions(other.condition):
+            yield from other.steps
+
+
+def _leaks(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        for step in job.steps:
+            for command in step.commands:
+                kind = _made(command)
+                if not kind or _trapped(step, kind):
+                    continue
+                gone = frozenset(each for other in _always(job) for each in _deleted(other))
+                if not gone:
+                    reason = "a run that is cancelled or fails leaves the VM: no step under `always()` deletes it"
+                elif kind != "any" and kind not in gone:
+                    reason = f"{kind} is made, and {', '.join(sorted(gone))} deleted"
+                else:
+                    continue
+                path = (*step.path, "run")
+                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+
+
+def _trapped(step: Step, kind: str) -> bool:
+    """Whether the script itself deletes what it made, on TERM and INT too."""
+    traps = [each.texts for each in step.commands if each.program == "trap"]
+    told = any({"EXIT", "TERM"} <= set(texts) or {"EXIT", "INT"} <= set(texts) for texts in traps)
+    return told and kind in _deleted(step)
+
+
+def _endless(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        for step in job.steps:
+            for command in step.commands:
+                if _made(command) and not any(each in step.run for each in _ENDS):
+                    reason = "the VM carries no end: where the runner itself is lost, nothing knows that it may go"
+                    path = (*step.path, "run")
+                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+
+
+RULES = (
+    Rule(
+        id="machine-deleted",
+        what="A job that makes a VM deletes it in every case, and as the kind that it made",
+        why="a cancelled run skips every step without `always()`, and the VM is paid for until somebody sees it",
+        example="`gcloud compute tpus tpu-vm create` and no later step under `if: always()`",
+        fix="a step under if: always() that deletes it by the same name and zone, or a trap on EXIT and TERM",
+        judge=_leaks,
+    ),
+    Rule(
+        id="machine-ends",
+        what="A VM that is made for a run carries its end",
+        why="a runner that vanishes runs no clean-up; a label lets the janitor delete what is overdue",
+        example="`gcloud compute tpus tpu-vm create` without `tidepool-expires`",
+        fix="--labels=tidepool-run=...,tidepool-expires=SECONDS",
+        judge=_endless,
+    ),
+)

@@ -1,0 +1,56 @@
+"""Plain data of a file of any shape: scalars as text, mappings or nothing, every text with its place, expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from infra.model.errors import ConfigError
+from workflows.document import Path
+from workflows.expressions import ExpressionError, condition, parse
+from workflows.expressions.syntax import Node
+
+
+def parsed(expression: str) -> Node | None:
+    try:
+        return parse(expression)
+    except ExpressionError:
+        return None
+
+
+def text(value: Any) -> str:
+    """A scalar as the text that it is at GitHub; nothing for what is no scalar."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def at(data: Any, path: Path) -> Any:
+    for key in path:
+        data = data[key]
+    return data
+
+
+def texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every text in plain data, with where it stands."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from texts(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from texts(each, (*path, index))
+
+
+def asked_condition(written: Any) -> Node | None:
+    if not isinstance(written, str | bool | int | float | None):
+        return None
+    try:
+        return condition(written)
+    except (ExpressionError, ConfigError):
+        return None

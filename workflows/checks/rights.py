@@ -1,0 +1,170 @@
+"""Rules of what a job may do: permissions, identities, secrets, and the actions that it trusts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workflows.checks.plain import text
+from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.shell import Command
+from workflows.checks.views import Job, Step
+from workflows.expressions import references
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
+_AUTH = "google-github-actions/auth"
+_KEY_INPUTS = ("credentials_json", "service_account_key")
+_WHOLE_SECRET = re.compile(r"\$\{\{[^}]*\b(secrets\.|github\.token)")
+_BUILTINS = frozenset(
+    ("echo", "printf", "export", "test", "[", "[[", "read", "set", "unset", "local", "declare", "return", "exit",
+     "eval", "cd", ":", "case", "for", "trap")
+)  # fmt: skip
+
+
+def _permissions(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        found = job.permissions
+        if found is None:
+            reason = "the job's token has whatever the repository's settings give, writing too"
+            yield Broken(workflow=job.workflow, path=job.path, job=job.id, reason=reason)
+        elif found == "write-all":
+            path = (*job.path, "permissions") if "permissions" in job.data else ("permissions",)
+            reason = "the job's token may write everything"
+            yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
+
+
+def _keys(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        for step in job.steps:
+            for key in _KEY_INPUTS:
+                if key in step.inputs:
+                    reason = f"{key} is a service account's key, which works for whoever copies it, from anywhere"
+                    path = (*step.path, "with", key)
+                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
+            for command in step.commands:
+                if command.said.startswith("gcloud auth activate-service-account"):
+                    reason = "a service account's key works for whoever copies it, from anywhere"
+                    path = (*step.path, "run")
+                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+
+
+def _identities(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        rights = job.permissions
+        granted = rights == "write-all" or (isinstance(rights, dict) and rights.get("id-token") == "write")
+        for step in job.steps:
+            if step.action == _AUTH and "workload_identity_provider" in step.inputs and not granted:
+                reason = "GitHub gives the job no token to exchange: id-token: write is missing"
+                yield Broken(workflow=job.workflow, path=step.path, job=job.id, reason=reason)
+
+
+def _pinned(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        if job.reusable and _moves(text(job.data["uses"])):
+            reason = f"{text(job.data['uses'])} is whatever its owner makes of it tomorrow"
+            yield Broken(workflow=job.workflow, path=(*job.path, "uses"), job=job.id, reason=reason)
+        for step in job.steps:
+            if step.uses and _moves(step.uses):
+                reason = f"{step.uses} is whatever its owner makes of it tomorrow"
+                yield Broken(workflow=job.workflow, path=(*step.path, "uses"), job=job.id, reason=reason)
+
+
+def _moves(uses: str) -> bool:
+    if uses.startswith(("./", ".\\")):
+        return False
+    if uses.startswith("docker://"):
+        return not _DIGEST.search(uses)
+    return not _COMMIT.fullmatch(uses.partition("@")[2])
+
+
+def _secrets(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        for step in job.steps:
+            yield from _written_in(job, step)
+            held = {name for name, value in {**job.env, **step.env}.items() if _WHOLE_SECRET.search(text(value))}
+            for command in step.commands:
+                if leaked := _given(command) & held:
+                    reason = f"{min(leaked)} is a secret, and every process sees the arguments of {command.program}"
+                    path = (*step.path, "run")
+                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+
+
+def _written_in(job: Job, step: Step) -> Iterator[Broken]:
+    """Secrets that become part of a script, a line each."""
+    for key, content in step.scripts:
+        for number, line in enumerate(content.splitlines()):
+            if found := _WHOLE_SECRET.search(line):
+                reason = f"a secret becomes part of the script's text: {found[0]}... }}}}"
+                path = step.script_path(key)
+                lines = number if "\n" in content else None
+                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=lines)
+
+
+def _given(command: Command) -> set[str]:
+    """Variables that a program gets as arguments."""
+    if not command.arguments or command.program in _BUILTINS:
+        return set()
+    return {name for word in command.arguments[1:] for name in word.expands}
+
+
+def _kept(scene: Scene) -> Iterator[Broken]:
+    for workflow in scene.workflows:
+        for asked in workflow.asked:
+            if asked.path[-2:-1] == ("outputs",) and any(
+                path.startswith("secrets.") for path in references(asked.node)
+            ):
+                reason = "what a job puts out is kept with the run, and GitHub drops an output that holds a secret"
+                yield Broken(workflow=workflow, path=asked.path, job=asked.job, reason=reason)
+
+
+RULES = (
+    Rule(
+        id="rights-said",
+        what="Every job's token has stated permissions, and never all of them",
+        why="the repository's setting decides otherwise, and an action that goes bad writes to the repository",
+        example="a workflow without `permissions`",
+        fix="permissions: {contents: read}",
+        judge=_permissions,
+    ),
+    Rule(
+        id="no-account-key",
+        what="Google is reached by workload identity, never with a service account's key",
+        why="a key does not end, and works for whoever copies it",
+        example="`credentials_json: ${{ secrets.GCP_SA_KEY }}`",
+        fix="workload_identity_provider and service_account, with id-token: write",
+        judge=_keys,
+    ),
+    Rule(
+        id="identity-has-token",
+        what="A job with a workload identity has `id-token: write`",
+        why="there is no token to exchange otherwise, and the step fails",
+        example="`workload_identity_provider: ...` in a job with `permissions: {contents: read}`",
+        fix="permissions: {id-token: write}",
+        judge=_identities,
+    ),
+    Rule(
+        id="action-by-commit",
+        what="An action is named by its commit, an image of one by its digest",
+        why="a tag can be moved to other code, which then has the job's secrets",
+        example="`uses: actions/checkout@v4`",
+        fix="uses: OWNER/NAME@COMMIT # VERSION",
+        judge=_pinned,
+    ),
+    Rule(
+        id="secret-by-environment",
+        what="A secret reaches a script by its environment, and no program by its arguments",
+        why="a command line is seen by every process, and a secret in a script's text is run as code",
+        example="`run: wandb login ${{ secrets.WANDB_API_KEY }}`",
+        fix="env, and the program's own variable or standard input",
+        judge=_secrets,
+    ),
+    Rule(
+        id="secret-stays",
+        what="No output of a job holds a secret",
+        why="GitHub drops such an output, and what it misses is kept in clear",
+        example="`outputs: {token: '${{ secrets.TOKEN }}'}`",
+        fix="the secret in the job that needs it",
+        judge=_kept,
+    ),
+)

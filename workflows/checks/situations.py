@@ -1,0 +1,194 @@
+"""The situations that a file's own triggers can bring about: what is known in each, and what is not.
+
+Owns which values a context can have at an event, under the trigger's filters. Leaves expressions to
+`workflows.checks.possible`. Where a filter leaves many values open, so does the situation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workflows.checks.payloads import CONCLUSIONS, HEADS, KEYS, OBJECTS
+from workflows.checks.plain import mapping, text
+from workflows.checks.views import Workflow
+from workflows.globs import PatternError, included
+from workflows.triggering import listed
+
+ALL_EVENTS = ("push", "pull_request")
+_PULLS = frozenset(("pull_request", "pull_request_target"))
+_DEFAULT_TYPES = ("opened", "synchronize", "reopened")
+_LABELS = frozenset(("labeled", "unlabeled"))
+FOREIGN = "a-stranger/a-fork"
+
+
+class Unknown:
+    """A value that nobody can know before it is there; `prefix` is what a text is known to begin with."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+
+
+UNKNOWN = Unknown()
+
+
+class Own:
+    """The repository itself, where its name is not known; only equal to itself."""
+
+
+OWN = Own()
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One event with what its filters let through. facts: paths in lower case. choices: closed lists of values.
+
+    allowed: which of the values that a condition names a path can have.
+    """
+
+    event: str
+    fork: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    allowed: Mapping[str, Callable[[str], bool]] = field(default_factory=dict)
+
+    def value(self, path: str) -> Any:
+        """What a path holds: a value, None where the event has no such thing, or Unknown."""
+        if path in self.facts:
+            return self.facts[path]
+        parts = path.split(".")
+        if parts[0] == "inputs":
+            return UNKNOWN if self.event == "workflow_call" or path in self.choices else None
+        if parts[:2] != ["github", "event"] or len(parts) < 3 or self.event not in KEYS:
+            return UNKNOWN
+        if parts[2] not in KEYS[self.event]:
+            return None
+        return {} if len(parts) == 3 and parts[2] in OBJECTS[self.event] else UNKNOWN
+
+    def knowing(self, path: str, value: Any) -> Situation:
+        """The same with one more fact."""
+        return replace(self, facts={**self.facts, path: value})
+
+
+def situations(workflow: Workflow, repository: str, upstreams: Mapping[str, Workflow]) -> tuple[Situation, ...]:
+    """Every situation of a file. upstreams: workflows by name, for what started a run that this one follows."""
+    return tuple(found for event in workflow.triggers for found in _of_event(workflow, event, repository, upstreams))
+
+
+def _of_event(
+    workflow: Workflow, event: str, repository: str, upstreams: Mapping[str, Workflow]
+) -> Iterator[Situation]:
+    own: Any = repository or OWN
+    facts: dict[str, Any] = {
+        "github.event_name": event,
+        "github.repository": own,
+        "github.event.repository.full_name": own,
+    }
+    choices: dict[str, tuple[Any, ...]] = {}
+    allowed: dict[str, Callable[[str], bool]] = {}
+    filters = workflow.filters(event)
+    if event not in _PULLS:
+        facts |= {"github.head_ref": "", "github.base_ref": ""}
+    if types := listed(filters.get("types")) or (_DEFAULT_TYPES if event in _PULLS else ()):
+        choices["github.event.action"] = types
+        if event in _PULLS and not _LABELS & set(types):
+            facts["github.event.label.name"] = None
+    if event == "push":
+        _pushed(filters, facts, choices, allowed)
+    elif event in _PULLS:
+        _pulled(event, filters, facts, allowed)
+    elif event == "workflow_run":
+        _followed(filters, choices, upstreams)
+    elif event == "workflow_dispatch":
+        _dispatched(filters, choices)
+    elif event == "schedule":
+        crons = workflow.triggers[event]
+        entries = crons if isinstance(crons, list) else []
+        choices["github.event.schedule"] = tuple(text(mapping(entry).get("cron")) for entry in entries) or ("",)
+    base = Situation(event, facts=facts, choices=choices, allowed=allowed)
+    heads = HEADS.get(event, ())
+    if not heads:
+        yield base
+        return
+    for fork in (False, True):
+        origin = {f"{head}.full_name": FOREIGN if fork else own for head in heads}
+        origin |= {f"{head}.fork": fork for head in heads}
+        here = dict(choices)
+        if event == "workflow_run" and fork:
+            events = tuple(each for each in here.get("github.event.workflow_run.event", ()) if each in _PULLS)
+            if "github.event.workflow_run.event" in here and not events:
+                continue  # nothing that a stranger starts is followed
+            if events:
+                here["github.event.workflow_run.event"] = events
+        yield replace(base, fork=fork, facts={**facts, **origin}, choices=here)
+
+
+def _pushed(
+    filters: Mapping[str, Any],
+    facts: dict[str, Any],
+    choices: dict[str, tuple[Any, ...]],
+    allowed: dict[str, Callable[[str], bool]],
+) -> None:
+    branches = "branches" in filters or "branches-ignore" in filters
+    tags = "tags" in filters or "tags-ignore" in filters
+    if branches and not tags:
+        facts["github.ref_type"] = "branch"
+        facts["github.ref"] = Unknown("refs/heads/")
+        names = listed(filters.get("branches"))
+        if names and not any(set(name) & set("*?+[!") for name in names):
+            del facts["github.ref"]
+            choices["github.ref"] = tuple(f"refs/heads/{name}" for name in names)
+            choices["github.ref_name"] = names
+        elif names:
+            allowed["github.ref"] = lambda ref: _lets(ref.removeprefix("refs/heads/"), names)
+            allowed["github.ref_name"] = lambda name: _lets(name, names)
+    elif tags and not branches:
+        facts["github.ref_type"] = "tag"
+        facts["github.ref"] = Unknown("refs/tags/")
+
+
+def _pulled(
+    event: str, filters: Mapping[str, Any], facts: dict[str, Any], allowed: dict[str, Callable[[str], bool]]
+) -> None:
+    facts["github.ref_type"] = "branch"
+    if event == "pull_request":
+        facts["github.ref"] = Unknown("refs/pull/")
+    if names := listed(filters.get("branches")):
+        for path in ("github.base_ref", "github.event.pull_request.base.ref"):
+            allowed[path] = lambda name: _lets(name, names)
+
+
+def _followed(
+    filters: Mapping[str, Any], choices: dict[str, tuple[Any, ...]], upstreams: Mapping[str, Workflow]
+) -> None:
+    names = listed(filters.get("workflows"))
+    if names:
+        choices["github.event.workflow_run.name"] = names
+    if names and all(name in upstreams for name in names):
+        # Whoever knows all the workflows knows what started them.
+        events = {event for name in names for event in upstreams[name].triggers}
+        choices["github.event.workflow_run.event"] = tuple(sorted(events)) or ALL_EVENTS
+    if listed(filters.get("types")) == ("completed",):
+        choices["github.event.workflow_run.conclusion"] = CONCLUSIONS
+
+
+def _dispatched(filters: Mapping[str, Any], choices: dict[str, tuple[Any, ...]]) -> None:
+    for name, declared in mapping(filters.get("inputs")).items():
+        kind = text(mapping(declared).get("type")) or "string"
+        path = f"inputs.{name.lower()}"
+        if kind == "boolean":
+            choices[path] = (True, False)
+            choices[f"github.event.{path}"] = ("true", "false")
+        elif kind == "choice":
+            options = listed(mapping(declared).get("options"))
+            choices[path] = choices[f"github.event.{path}"] = options
+        else:
+            choices[path] = (UNKNOWN,)
+
+
+def _lets(name: str, patterns: tuple[str, ...]) -> bool:
+    try:
+        return included(name, patterns)
+    except PatternError:
+        return True

@@ -1,0 +1,156 @@
+"""Rules of what a stranger can bring: text in scripts, code on runners of ours, code beside rights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workflows.builders.expression import untrusted
+from workflows.checks.conditions import situations_of
+from workflows.checks.limits import on_ours
+from workflows.checks.plain import parsed, text
+from workflows.checks.possible import job_starts, step_runs
+from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.situations import Situation
+from workflows.checks.views import Job, Step
+from workflows.expressions import ExpressionError, parts, references
+
+_CHECKOUT = "actions/checkout"
+_FOREIGN = re.compile(
+    r"github\.event\.pull_request\.(head\.|number)|github\.event\.workflow_run\.head_|github\.head_ref"
+    r"|github\.event\.issue\.number|refs/pull/"
+)
+_TRUSTED_BASE = frozenset(("pull_request_target", "workflow_run", "issue_comment"))
+"""Events at which a workflow has the repository's rights, whoever brought them about."""
+
+
+def _injected(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        for step in job.steps:
+            for key, content in step.scripts:
+                for path, line in _read_in(content):
+                    if untrusted((path,)) or path.startswith(("inputs.", "github.event.inputs.")):
+                        reason = f"{path} becomes part of the script: whoever chooses it runs what they like here"
+                        lines = line if "\n" in content else None
+                        yield Broken(
+                            workflow=job.workflow, path=step.script_path(key), job=job.id, reason=reason, lines=lines
+                        )
+
+
+def _read_in(content: str) -> Iterator[tuple[str, int]]:
+    """The contexts that a text reads, with how far into it."""
+    try:
+        pieces = [piece for piece in parts(content) if piece.expression]
+    except ExpressionError:
+        return
+    for piece in pieces:
+        node = parsed(piece.text)
+        for path in sorted(set(references(node))) if node is not None else ():
+            yield path, content.count("\n", 0, piece.offset)
+
+
+def _runners(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        if not on_ours(job, scene) or _for_forks(job, scene):
+            continue
+        foreign = [each for each in situations_of(job.workflow, scene) if each.fork and job_starts(job, each)]
+        if foreign:
+            reason = f"{foreign[0].event} of a fork starts the job on a runner of ours"
+            path = (*job.path, "if") if "if" in job.data else job.path
+            yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
+
+
+def _for_forks(job: Job, scene: Scene) -> bool:
+    """Whether every leg's runner is of a pool that is made for forks."""
+    pools = [pool for pool in scene.known.pools or () if pool.forks]
+    return all(any(set(labels) <= pool.labels | {"self-hosted"} for pool in pools) for labels in job.runners or ())
+
+
+def _checked_out(scene: Scene) -> Iterator[Broken]:
+    for workflow in scene.workflows:
+        events = _TRUSTED_BASE & set(workflow.triggers)
+        around = [each for each in situations_of(workflow, scene) if each.event in events] if events else []
+        for job in workflow.jobs:
+            for step in job.steps:
+                if step.action != _CHECKOUT or not _takes_foreign(step):
+                    continue
+                if bad := [
+                    each for each in around if _strangers(each) and job_starts(job, each) and step_runs(step, each)
+                ]:
+                    reason = (
+                        f"{bad[0].event} has the repository's rights, and a stranger's code is checked out beside them"
+                    )
+                    yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+
+
+def _takes_foreign(step: Step) -> bool:
+    return any(_FOREIGN.search(text(step.inputs.get(key))) for key in ("ref", "repository"))
+
+
+def _strangers(situation: Situation) -> bool:
+    # A comment may stand below anybody's pull request, and its event does not say whose that is.
+    return situation.fork or situation.event == "issue_comment"
+
+
+def _commands_of_comments(scene: Scene) -> Iterator[Broken]:
+    for workflow in scene.workflows:
+        if "issue_comment" not in workflow.triggers:
+            continue
+        for job in workflow.jobs:
+            reads = {path for asked in workflow.asked if asked.job == job.id for path in references(asked.node)} | {
+                path
+                for step in job.steps
+                for _, content in step.scripts
+                for path in re.findall(r"author_association", content)
+            }
+            told = any(
+                "author_association" in path or path.startswith(("github.actor", "github.triggering_actor"))
+                for path in reads
+            )
+            acts = any("body" in path for path in reads if path.startswith("github.event.comment"))
+            if acts and not told and not _only_reads(job):
+                reason = "anybody can write a comment, and nothing asks who wrote this one"
+                yield Broken(workflow=workflow, path=job.path, job=job.id, reason=reason)
+
+
+def _only_reads(job: Job) -> bool:
+    rights = job.permissions
+    harmless = isinstance(rights, dict) and all(each in {"read", "none"} for each in rights.values())
+    given = any("secrets." in text(each) for each in job.env.values())
+    return harmless and not given and not job.mentions(r"\$\{\{[^}]*secrets\.")
+
+
+RULES = (
+    Rule(
+        id="no-injection",
+        what="No script holds text that somebody else chooses",
+        why="a branch can be called `$(curl ... | sh)`, and its pull request runs that",
+        example='`run: echo "${{ github.event.pull_request.title }}"`',
+        fix='the expression in env, and "$NAME" in the script',
+        judge=_injected,
+    ),
+    Rule(
+        id="no-fork-on-our-runner",
+        what="A job on a runner of ours cannot start for a pull request from a fork",
+        why="it would run a stranger's code in the lab's project; where the guard fails, only the runner group is left",
+        example="`on: pull_request` and `runs-on: [self-hosted, tpu-ci]` without `if`",
+        fix="if: github.event.pull_request.head.repo.full_name == github.repository",
+        judge=_runners,
+    ),
+    Rule(
+        id="no-stranger-with-rights",
+        what="Where a workflow has the repository's rights, no stranger's code is checked out",
+        why="`pull_request_target`, `workflow_run` and `issue_comment` have secrets and a token that may write",
+        example="`on: pull_request_target` and `ref: ${{ github.event.pull_request.head.sha }}`",
+        fix="the default branch, or a condition that only the repository's own branches meet",
+        judge=_checked_out,
+    ),
+    Rule(
+        id="comment-by-whom",
+        what="A job that obeys a comment asks who wrote it",
+        why="anybody with an account can write `/deploy`",
+        example="`if: contains(github.event.comment.body, '/deploy')`",
+        fix='contains(fromJSON(\'["MEMBER", "OWNER"]\'), github.event.comment.author_association)',
+        judge=_commands_of_comments,
+    ),
+)

@@ -1,0 +1,298 @@
+"""Workflow files as jobs and steps, for rules to read; a file with mistakes is read too, as far as it goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from workflows.checks.plain import asked_condition, at, mapping, parsed, text, texts
+from workflows.checks.shell import Command, commands
+from workflows.document import Path
+from workflows.expressions import ExpressionError, parts
+from workflows.expressions.syntax import Node
+from workflows.legs import Leg, legs
+from workflows.read import WorkflowFile
+from workflows.triggering import listed, triggers
+
+_OTHER_SHELLS = re.compile(r"\s*(python|pwsh|powershell|cmd|node|perl|ruby)")
+_STEP_SCRIPT_KEYS = ("script", "args", "entrypoint", "run")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An expression where it stands; `lines` is how far into the text at `path`."""
+
+    path: Path
+    job: str
+    node: Node
+    lines: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a job."""
+
+    job: Job
+    index: int
+    data: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        return (*self.job.path, "steps", self.index)
+
+    @property
+    def id(self) -> str:
+        return text(self.data.get("id"))
+
+    @property
+    def said(self) -> str:
+        """How people name it."""
+        name = text(self.data.get("name")) or self.id or self.action
+        return name or self.run.strip().partition("\n")[0][:60] or f"step {self.index + 1}"
+
+    @property
+    def run(self) -> str:
+        """Its script, where that is shell."""
+        shell = text(self.data.get("shell") or self.job.default_shell)
+        return "" if _OTHER_SHELLS.match(shell) else text(self.data.get("run"))
+
+    @property
+    def shell(self) -> str:
+        return text(self.data.get("shell") or self.job.default_shell)
+
+    @property
+    def uses(self) -> str:
+        return text(self.data.get("uses"))
+
+    @property
+    def action(self) -> str:
+        """`owner/name` or `owner/name/path`, without the version."""
+        return self.uses.partition("@")[0].lower()
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("with"))
+
+    @property
+    def env(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("env"))
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        return commands(self.run)
+
+    @property
+    def directory(self) -> str:
+        return text(self.data.get("working-directory") or self.job.default_directory)
+
+    @cached_property
+    def condition(self) -> Node | None:
+        """What its `if` asks, None where that cannot be read."""
+        return asked_condition(self.data.get("if"))
+
+    @property
+    def scripts(self) -> Iterator[tuple[str, str]]:
+        """What is run as code, by its key: the script, and those inputs that an action runs."""
+        if "run" in self.data:
+            yield "run", text(self.data["run"])
+        for key in _STEP_SCRIPT_KEYS:
+            if key in self.inputs:
+                yield key, text(self.inputs[key])
+
+    def script_path(self, key: str) -> Path:
+        return (*self.path, "run") if key == "run" and "run" in self.data else (*self.path, "with", key)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of a workflow."""
+
+    workflow: Workflow
+    id: str
+    data: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        return ("jobs", self.id)
+
+    @property
+    def reusable(self) -> bool:
+        """Whether its steps are another file's."""
+        return "uses" in self.data
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        found = self.data.get("steps")
+        items = found if isinstance(found, list) else []
+        return tuple(Step(self, index, item) for index, item in enumerate(items) if isinstance(item, Mapping))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return listed(self.data.get("needs"))
+
+    @cached_property
+    def ancestors(self) -> tuple[Job, ...]:
+        """Every job that it waits for, however far."""
+        found: dict[str, Job] = {}
+        waiting = list(self.needs)
+        while waiting:
+            job = self.workflow.job(waiting.pop())
+            if job is not None and job.id not in found and job.id != self.id:
+                found[job.id] = job
+                waiting += job.needs
+        return tuple(found.values())
+
+    @property
+    def env(self) -> Mapping[str, Any]:
+        return {**mapping(self.workflow.data.get("env")), **mapping(self.data.get("env"))}
+
+    @property
+    def default_shell(self) -> str:
+        return self._default("shell")
+
+    @property
+    def default_directory(self) -> str:
+        return self._default("working-directory")
+
+    def _default(self, key: str) -> str:
+        for data in (self.data, self.workflow.data):
+            run = mapping(mapping(data.get("defaults")).get("run"))
+            if key in run:
+                return text(run[key])
+        return ""
+
+    @cached_property
+    def condition(self) -> Node | None:
+        """What its `if` asks, None where that cannot be read."""
+        return asked_condition(self.data.get("if"))
+
+    @property
+    def matrix(self) -> Mapping[str, Any] | None:
+        found = mapping(self.data.get("strategy")).get("matrix")
+        return found if isinstance(found, Mapping) else None
+
+    @cached_property
+    def legs(self) -> tuple[Leg, ...] | None:
+        """The legs of its matrix, one without values where it has none; None where they are computed."""
+        strategy = mapping(self.data.get("strategy"))
+        if "matrix" not in strategy:
+            return ({},)
+        matrix = self.matrix
+        if matrix is None or any(not isinstance(values, list) for values in matrix.values()):
+            return None
+        if any(not isinstance(part, Mapping) for key in ("include", "exclude") for part in matrix.get(key) or ()):
+            return None
+        return legs(matrix)
+
+    @cached_property
+    def runners(self) -> tuple[tuple[str, ...], ...] | None:
+        """The labels that each leg asks for, each combination once; None where they are computed."""
+        wanted = self.data.get("runs-on")
+        labels = listed(wanted.get("labels")) if isinstance(wanted, Mapping) else listed(wanted)
+        if not any("${{" in label for label in labels):
+            return (labels,)
+        if self.legs is None:
+            return None
+        found: dict[tuple[str, ...], None] = {}
+        for leg in self.legs:
+            each = tuple(label for given in labels for label in _filled(given, leg))
+            if any("${{" in label for label in each):
+                return None
+            found[each] = None
+        return tuple(found)
+
+    @property
+    def timeout_minutes(self) -> float | None:
+        """Its limit in minutes, None where there is none or it is computed."""
+        found = self.data.get("timeout-minutes")
+        return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    @property
+    def permissions(self) -> Any:
+        """Its own rights or its workflow's, None where neither says."""
+        own = self.data.get("permissions") if "permissions" in self.data else None
+        return own if "permissions" in self.data else self.workflow.data.get("permissions")
+
+    def mentions(self, pattern: str) -> bool:
+        """Whether anything in it matches."""
+        return any(re.search(pattern, each) for _, each in texts(self.data, ()))
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One file."""
+
+    file: WorkflowFile
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        return self.file.data
+
+    @property
+    def name(self) -> str:
+        """The name that it shows, and by which workflow_run follows it."""
+        return text(self.data.get("name")) or self.file.source
+
+    @cached_property
+    def triggers(self) -> Mapping[str, Any]:
+        on = self.data.get("on")
+        if not isinstance(on, str | Mapping | list):
+            return {}
+        return {name: found for name, found in triggers(on).items() if isinstance(name, str)}
+
+    def filters(self, event: str) -> Mapping[str, Any]:
+        return mapping(self.triggers.get(event))
+
+    @cached_property
+    def jobs(self) -> tuple[Job, ...]:
+        found = mapping(self.data.get("jobs"))
+        return tuple(Job(self, name, data) for name, data in found.items() if isinstance(data, Mapping))
+
+    def job(self, name: str) -> Job | None:
+        return next((job for job in self.jobs if job.id == name), None)
+
+    def line(self, path: Path, lines: int | None = None) -> int:
+        """The line of a key; with `lines`, of the text that stands below it, so far from its start."""
+        positions = self.file.positions
+        while path and path not in positions:
+            path = path[:-1]
+        here = positions[path].line
+        if lines is None:
+            return here
+        begun = self.file.values.get(path)
+        value = at(self.data, path)
+        block = isinstance(value, str) and "\n" in value
+        return (begun.line if begun else here) + lines + (1 if block else 0)
+
+    @cached_property
+    def asked(self) -> tuple[Asked, ...]:
+        """Every expression that can be read."""
+        return tuple(self._asked())
+
+    def _asked(self) -> Iterator[Asked]:
+        for path, whole in texts(self.data, ()):
+            job = str(path[1]) if len(path) > 1 and path[0] == "jobs" else ""
+            if path and path[-1] == "if" and "${{" not in whole:
+                node = asked_condition(whole)
+                if node is not None:
+                    yield Asked(path, job, node, 0)
+                continue
+            try:
+                pieces = [piece for piece in parts(whole) if piece.expression]
+            except ExpressionError:
+                continue
+            for piece in pieces:
+                node = parsed(piece.text)
+                if node is not None:
+                    yield Asked(path, job, node, whole.count("\n", 0, piece.offset))
+
+
+def _filled(label: str, leg: Leg) -> tuple[str, ...]:
+    """A label with the values of a leg in place; a leg may hold a whole list of labels."""
+    whole = re.fullmatch(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}", label)
+    if whole and isinstance(leg.get(whole[1]), list):
+        return listed(leg[whole[1]])
+    return (re.sub(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}", lambda found: text(leg.get(found[1], "")), label),)
