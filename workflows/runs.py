@@ -6,6 +6,7 @@ Owns conditions, needs, their results and matrices, in plain data of any workflo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,6 +33,7 @@ from workflows.order import circle
 from workflows.triggering import listed, started, triggers
 
 Result = Literal["success", "failure", "cancelled", "skipped"]
+_PATH = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*", re.ASCII)
 _READABLE = ("github", "inputs", "needs", "vars")
 """What a job's `if` may read.
 
@@ -181,7 +183,7 @@ class _Jobs:
                 ended = ", ".join(f"{each} {self.run(each).result}" for each in bad)
                 return f"needs: {ended}" if ended else "the run was cancelled"
             read = sorted(set(references(operand)))
-            values = ", ".join(f"{path} is {_shown(evaluate(path, scope))}" for path in read if _plain(path))
+            values = ", ".join(f"{path} is {_shown(evaluate(path, scope))}" for path in read if _PATH.fullmatch(path))
             return f"if: {written(operand)}" + (f" ({values})" if values else "")
         return f"if: {written(asked)}"
 
@@ -233,10 +235,6 @@ def _contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Gi
     inputs = {name: (each or {}).get("default", "") for name, each in declared.items()}
     given_inputs = {**inputs, **event.inputs} if event.name == "workflow_dispatch" else {}
     return {"github": github, "inputs": given_inputs, "vars": dict(given.variables)}
-
-
-def _plain(path: str) -> bool:
-    return "*" not in path and "[" not in path and not any(part[:1].isdigit() for part in path.split("."))
 
 
 def _shown(value: Any) -> str:

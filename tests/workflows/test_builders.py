@@ -24,6 +24,7 @@ from workflows.builders import (
     IssueComment,
     Job,
     Matrix,
+    MergeGroup,
     Ours,
     Permissions,
     Pinned,
@@ -194,6 +195,28 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a comment of anybody's without a reason": (
         lambda: workflow(triggers=Triggers.of(IssueComment(why=""))),
         "why that does no harm",
+    ),
+    "a comment of no kind": (lambda: workflow(triggers=Triggers.of(IssueComment(types=[], why="x"))), "which comments"),
+    "a schedule without a time": (lambda: workflow(triggers=Triggers.of(Schedule([]))), "a schedule has a time"),
+    "a merge group of nothing": (lambda: workflow(triggers=Triggers.of(MergeGroup(branches=["!x"]))), "out of"),
+    "a default that is no option": (
+        lambda: workflow(
+            triggers=Triggers.of(
+                WorkflowDispatch(inputs={"a": Input(description="x", kind="choice", options=["a"], default="b")})
+            )
+        ),
+        "one of the options",
+    ),
+    "an axis called include": (lambda: job(matrix=Matrix(axes={"include": ["a"]})), "are no axes"),
+    "a step of a bad id": (lambda: job(steps=[Step(run="x", id="a b")]), "an id is letters"),
+    "a secret in a step's condition": (
+        lambda: job(steps=[Step(run="x", condition=secret().differs(""))]),
+        "shown in the log",
+    ),
+    "a stranger's environment": (lambda: job(environment=context("github.head_ref")), "with it the environment"),
+    "a token that reads itself": (
+        lambda: job(permissions=Permissions.of(Grant(Scope.ID_TOKEN, Access.READ))),
+        "id-token: write alone",
     ),
     "a choice of nothing": (
         lambda: workflow(triggers=Triggers.of(WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")}))),

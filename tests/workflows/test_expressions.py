@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.expressions import ExpressionError, Scope, Status, evaluate, functions, hash_files, parse, references
+from workflows.expressions import (
+    ExpressionError,
+    Scope,
+    Status,
+    evaluate,
+    functions,
+    hash_files,
+    parse,
+    references,
+    written,
+)
 
 LABELS = [{"name": "bug"}, {"name": "Run-TPU-Tests"}, {"color": "red"}]
 CONTEXTS: dict[str, Any] = {
@@ -294,6 +304,24 @@ def test_a_hash_is_of_all_files_that_match_and_changes_with_each(tmp_path: Path)
     assert hashed("nothing/**") == ""
     (tmp_path / "a.lock").write_text("changed")
     assert hashed("**/*.lock") != every
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "(a || b) && !(c == 'it''s') && !d",
+        "a && b || c && d",
+        "a == b == c < d",
+        "a == (b == c)",
+        "a < b < c != (d || true)",
+        "contains(a.*.name, b['x y'][0].z[c]) || (a || b).c",
+        "format('{0}', null, false, -0.5, 1E+21, Infinity, -Infinity)",
+        "!!success()",
+        "fromjson('[1]')[0]",
+    ],
+)
+def test_a_tree_is_written_with_the_parentheses_that_it_needs(expression: str) -> None:
+    assert written(parse(expression)) == expression
 
 
 @given(st.text(max_size=40))

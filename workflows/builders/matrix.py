@@ -38,7 +38,7 @@ class Matrix:
 
     def keys(self) -> frozenset[str] | None:
         """The names of the values of its legs; None of a computed matrix."""
-        return None if self.computed else frozenset().union(*self.legs())
+        return None if self.computed else frozenset().union(self.axes, *self.include)
 
     def reads(self) -> frozenset[str]:
         return self.computed.reads if self.computed else frozenset()
@@ -52,6 +52,8 @@ class Matrix:
         if self.computed is not None:
             if self.axes or self.include or self.exclude:
                 yield str(self.computed), "a computed matrix is the whole matrix", "axes, or computed"
+        elif named := self.axes.keys() & {"include", "exclude"}:
+            yield ", ".join(sorted(named)), "include and exclude are no axes", "Matrix(include=...)"
         else:
             yield from self._counted()
         if self.max_parallel is not None and self.max_parallel < 1:
@@ -64,8 +66,6 @@ class Matrix:
         if count > MOST_LEGS:
             yield f"{count} legs", f"GitHub makes at most {MOST_LEGS} jobs of a matrix", "fewer values, or two jobs"
         for name, values in self.axes.items():
-            if name in {"include", "exclude"}:
-                yield name, "include and exclude are no axes", f"{name}=..."
             if len(set(map(str, values))) < len(values):
                 yield f"{name}: {', '.join(map(str, values))}", "a value of an axis stands once", "each value once"
         for leg in self.exclude:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from workflows.expressions.values import text
+
 _PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 STATUS_FUNCTIONS = frozenset(("success", "failure", "always", "cancelled"))
@@ -135,10 +137,8 @@ def _written(node: Node) -> tuple[str, int]:
             return "'" + value.replace("'", "''") + "'", 6
         case Literal(None):
             return "null", 6
-        case Literal(bool(value)):
-            return str(value).lower(), 6
         case Literal(value):
-            return f"{value:.15g}", 6
+            return text(value), 6
         case Name(name):
             return name, 6
         case Star():
@@ -162,5 +162,5 @@ def _written(node: Node) -> tuple[str, int]:
 
 
 def _within(node: Node, binds: int) -> str:
-    text, own = _written(node)
-    return text if own >= binds else f"({text})"
+    source, own = _written(node)
+    return source if own >= binds else f"({source})"
