@@ -14,12 +14,12 @@ import click
 
 from infra.cli import options
 from infra.cli.cloud_told import answer, running
-from infra.cli.failures import Failure
+from infra.cli.failures import Failure, Refusal
 from infra.cli.images.lab import declared
 from infra.cli.workspace import workspace
 from infra.local.builds.cloudbuild import UnsupportedError
 from infra.local.builds.machine import Outcome, Status
-from infra.local.builds.queue import NoSuchStepError, Yard
+from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
@@ -28,7 +28,6 @@ from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.tools.install import ToolError
 
-SEVERITY = "critical"
 _LOG_LINES = 12
 
 fail_option = click.option(
@@ -86,16 +85,23 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
     wanted = [
         each.image for each in rebuilds(lab.spec, changes, lab.stacks) if each.builder is Builder.GITHUB
     ]  # fmt: skip
+    builds_of = lab.home.builds
+    if builds_of is None:
+        raise Refusal(f"stack {lab.home.stack} declares no builds; write tidepool:builds in its file")
     now = int(time.time())
+    pushed = commit or made_up_commit(repository, now)
     sources = {each.context.repository for each in lab.spec.images}
     found = build_jobs(
-        lab.spec, lab.pins, places={each.name: lab.places(each.name) for each in lab.spec.images}, severity=SEVERITY,
+        lab.spec,
+        lab.pins,
+        places={each.name: lab.places(each.name) for each in lab.spec.images},
+        severity=builds_of.severity,
         bootstrap=bootstrap(lab.root),
-        revisions={each: (commit or f"{now:040x}") if each == repository else "" for each in sources},
-    )  # fmt: skip
+        revisions={each: pushed if each == repository else "" for each in sources},
+    )
     done: list[dict[str, Any]] = []
     with running() as control, _at_work():
-        commits = {repository: commit or f"{now:040x}"}
+        commits = {repository: pushed}
         for name, outcome in _yard(control).run_jobs(
             found, wanted, run=str(now), commits=commits, now=now, fault=fault
         ):  # fmt: skip

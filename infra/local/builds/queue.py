@@ -97,7 +97,7 @@ class Yard:
             tree = machine.folder / "made-up" / repository
             tree.mkdir(parents=True, exist_ok=True)
             (tree / "uv.lock").write_text(f"# {repository} at {revision or 'its newest commit'}\n")
-            machine.offer(repository, tree, {revision or _made_up(repository, made): made})
+            machine.offer(repository, tree, {revision or made_up_commit(repository, made): made})
 
 
 class NoSuchStepError(Exception):
@@ -120,7 +120,7 @@ def _checkouts(env: Sequence[str]) -> list[str]:
     return [each for each in found.split(";") if each]
 
 
-def _made_up(repository: str, made: int) -> str:
+def made_up_commit(repository: str, made: int) -> str:
     """A commit for a repository of which there is none."""
     return hashlib.sha256(f"{repository} {made}".encode()).hexdigest()[:40]
 
