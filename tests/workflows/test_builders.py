@@ -107,6 +107,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: job(runs_on=Ours([context("github.event.pull_request.head.ref")])),
         "a stranger chooses this text",
     ),
+    "a leg that finds no runner": (
+        lambda: job(
+            matrix=Matrix(axes={"jax": ["1", "2"]}, include=[{"jax": "1", "label": "tpu-ci"}]),
+            runs_on=Ours(["self-hosted", context("matrix.label")]),
+        ),
+        "the leg jax 2 has no label",
+    ),
     "two steps of one id": (lambda: job(steps=[Step(id="a", run="x"), Step(id="a", run="y")]), "step a"),
     "a step that does nothing": (lambda: job(steps=[Step(name="x")]), "either a script or an action"),
     "a step that does both": (lambda: job(steps=[Step(run="x", uses=CHECKOUT)]), "either a script or an action"),

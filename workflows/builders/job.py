@@ -171,6 +171,11 @@ class Job:
         for label in self.runs_on.labels:
             if chosen := untrusted(reads(label)):
                 yield chosen[0], "a stranger chooses this text, and with it the runner", "a label by name"
+            for key in sorted(path.removeprefix("matrix.") for path in reads(label) if path.startswith("matrix.")):
+                bare = [leg for leg in (self.matrix.legs() if self.matrix else ()) if key not in leg]
+                if bare:
+                    said = ", ".join(f"{name} {value}" for name, value in bare[0].items())
+                    yield f"the leg {said} has no {key}", "every leg finds its runner", f"{key} in every leg"
 
     def _concurrency(self) -> Iterator[Complaint]:
         if self.concurrency and self.purpose.must_finish and self.concurrency.cancels:
