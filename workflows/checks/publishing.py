@@ -22,7 +22,8 @@ _COMMANDS = re.compile(
     r"(\S*/)?(twine upload|docker push|docker image push|npm publish|uv publish|poetry publish|cargo publish"
     r"|crane (copy|cp|push|tag)"
     r"|gh release (create|upload|edit)|kubectl (apply|create|delete|rollout)|helm (install|upgrade)"
-    r"|terraform (apply|destroy)|pulumi (up|destroy)|tidepool (up|destroy)|gcloud (run|app) deploy|gcloud run jobs (deploy|update)"
+    r"|terraform (apply|destroy)|pulumi (up|destroy)|tidepool (up|destroy)|gcloud (run|app) deploy"
+    r"|gcloud run jobs (deploy|update)"
     r"|git push)\b"
 )
 _HAS_PUSH = ("docker buildx build", "docker build", "docker buildx bake")

@@ -18,7 +18,7 @@ def _continued(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
         for step in job.steps:
             for command in step.commands:
-                if command.program.startswith("-") and len(command.program) > 1 and not command.substituted:
+                if command.program.startswith("-") and len(command.program) > 1:
                     reason = f"{command.program} begins a command: the line before it does not end in a backslash"
                     yield _broken(step, command.line, reason)
             for number, line in enumerate(step.run.split("\n")):

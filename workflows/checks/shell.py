@@ -7,7 +7,8 @@ script that bash would refuse gives what can be read of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from workflows.checks.words import ASSIGNMENT, Word, Words
@@ -15,6 +16,8 @@ from workflows.checks.words import ASSIGNMENT, Word, Words
 _RESERVED = frozenset(
     ("if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time", "esac")
 )
+_SHELL = re.compile(r"(^|/)(ba|da)?sh$")
+_RUNS = re.compile(r"-[a-z]*c")
 _REDIRECT = re.compile(r"\d*(&>>|&>|>>|>\||>&|<&|<<<|<<-|<<|<>|>|<)")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|\||;|&")
 
@@ -23,7 +26,7 @@ _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|\||;|&")
 class Command:
     """A simple command. line: of its first word, from 0. ends: the operator behind it, `\\n` for none.
 
-    substituted: it stands within `$( )`. redirects: (operator, target).
+    substituted: it stands within another command. redirects: (operator, target).
     """
 
     words: tuple[Word, ...]
@@ -67,10 +70,22 @@ class Command:
 
 @lru_cache(maxsize=512)
 def commands(script: str) -> tuple[Command, ...]:
-    """Every command of a script, those within substitutions too, in the order in which they end."""
+    """Every command of a script in the order in which they end, those within substitutions and `bash -c` too.
+
+    A command of a script within a script has the line of the one that starts it.
+    """
     reader = _Reader(script)
     reader.read("")
-    return tuple(reader.found)
+    return tuple(each for command in reader.found for each in (command, *_within(command)))
+
+
+def _within(command: Command) -> Iterator[Command]:
+    texts = command.texts
+    for index, each in enumerate(texts[:-1]):
+        shell = index and _SHELL.search(texts[index - 1]) and _RUNS.fullmatch(each)
+        if shell or (each == "--command" and command.program == "gcloud"):
+            for inner in commands(texts[index + 1]):
+                yield replace(inner, line=command.line, substituted=True)
 
 
 class _Reader(Words):
