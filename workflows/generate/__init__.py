@@ -1,0 +1,31 @@
+"""Workflow files from a specification and the fleet: pure, so that equal inputs give equal bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from infra.model.errors import ConfigError, Problem
+from workflows.generate import tests
+from workflows.generate.result import FOLDER, Generated
+from workflows.spec import Spec, SpecLine
+from workflows.world import World
+
+__all__ = ["FOLDER", "Generated", "SpecLine", "generate"]
+
+SECTIONS: Final[tuple[Callable[[Spec, World], Iterable[Generated]], ...]] = (tests.files,)
+"""What makes the files of each section of a specification."""
+
+
+def generate(spec: Spec, world: World) -> tuple[Generated, ...]:
+    """Every file of the specification, by path; ConfigError with what no file can be made of."""
+    found: list[Generated] = []
+    problems: list[Problem] = []
+    for section in SECTIONS:
+        try:
+            found += section(spec, world)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return tuple(sorted(found, key=lambda each: each.path))

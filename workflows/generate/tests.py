@@ -1,0 +1,150 @@
+"""Files of test suites: one job a suite, every Python with every jax, on runners of GitHub's or of a pool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from infra.model.errors import ConfigError, Problem
+from workflows import steps
+from workflows.builders import (
+    Concurrency,
+    Expression,
+    Job,
+    Matrix,
+    Permissions,
+    PullRequest,
+    Purpose,
+    Push,
+    Step,
+    Template,
+    Triggers,
+    Workflow,
+    call,
+    context,
+    template,
+    timed,
+)
+from workflows.builders.expression import Value, literal
+from workflows.generate.result import FOLDER, Generated, generated
+from workflows.placement import OnGitHub, OnPools, place_suite
+from workflows.spec import Spec
+from workflows.spec.model import Suite, Tests
+from workflows.world import World
+
+SET_UP_MINUTES = {True: 5, False: 1}
+"""What a job keeps for everything before its tests: on GitHub's runners, and on ours, which have it all."""
+
+SLOWEST = 20
+"""How many of the slowest tests each job names."""
+
+
+def files(spec: Spec, world: World) -> Iterator[Generated]:
+    """One file for each entry of `tests`; ConfigError with what cannot be made of any of them."""
+    for index, tests in enumerate(spec.declared.tests):
+        made = _jobs(spec, world, tests)
+        triggers = Triggers.of(
+            Push(branches=[spec.declared.branch], paths=_paths(tests)), PullRequest(paths=_paths(tests))
+        )
+        group = template(f"{tests.file.partition('.')[0]}-", context("github.ref"))
+        workflow = Workflow(name=tests.name, triggers=triggers, jobs=made, concurrency=Concurrency(group, Purpose.TEST))
+        lines = {suite.job: spec.line("tests", index, "suites", place) for place, suite in enumerate(tests.suites)}
+        yield generated(spec, tests.file, workflow, lines)
+
+
+def _paths(tests: Tests) -> list[str]:
+    """What starts the tests, and a change of how they are run; everything does where nothing is said."""
+    return [*tests.paths, f"{FOLDER}/{tests.file}"] if tests.paths else []
+
+
+def _jobs(spec: Spec, world: World, tests: Tests) -> list[Job]:
+    neighbours = tuple(suite for each in spec.declared.tests for suite in each.suites)
+    found: list[Job] = []
+    problems: list[Problem] = []
+    for suite in tests.suites:
+        try:
+            found.append(_job(suite, place_suite(suite, neighbours, world), world))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return found
+
+
+def _job(suite: Suite, placed: OnPools | OnGitHub, world: World) -> Job:
+    hosted = isinstance(placed, OnGitHub)
+    minutes = suite.timeout_minutes - SET_UP_MINUTES[hosted]
+    return Job(
+        id=suite.job,
+        name=_name(suite, placed),
+        runs_on=placed.runner,
+        timeout_minutes=suite.timeout_minutes,
+        permissions=Permissions.of(steps.READ_CONTENTS),
+        purpose=Purpose.TEST,
+        matrix=_matrix(suite, placed),
+        env=dict(suite.env) if hosted else {**steps.runner_env(world.images), **suite.env},
+        steps=[*_before(suite, placed, world), _test(suite, minutes, hosted=hosted)],
+        why=placed.why,
+    )
+
+
+def _name(suite: Suite, placed: OnPools | OnGitHub) -> Template:
+    """What a leg is called: the job, and what tells it from the others."""
+    said: list[str | Expression] = [suite.job]
+    if len(suite.python) > 1:
+        said += [", python ", context("matrix.python")]
+    if suite.jax:
+        said += [", jax ", context("matrix.jax")]
+    if isinstance(placed, OnPools) and placed.differs:
+        said += [", ", context("matrix.pool")]
+    return template(*said)
+
+
+def _matrix(suite: Suite, placed: OnPools | OnGitHub) -> Matrix | None:
+    axes: dict[str, list[str]] = {}
+    if suite.python:
+        axes["python"] = list(suite.python)
+    if suite.jax:
+        axes["jax"] = list(suite.jax)
+    if isinstance(placed, OnGitHub):
+        return Matrix(axes=axes) if axes else None
+    if not placed.differs:
+        return Matrix(axes=axes, max_parallel=placed.max_parallel) if axes else None
+    by_event = {event: {**axes, "pool": list(placed.labels(event))} for event in placed.pools}
+    if len({json.dumps(each) for each in by_event.values()}) == 1:
+        return Matrix(axes=next(iter(by_event.values())), max_parallel=placed.max_parallel)
+    chosen = context("github.event_name").equals("pull_request")
+    asked, pushed = (literal(json.dumps(by_event[event])) for event in ("pull_request", "push"))
+    return Matrix(computed=call("fromJSON", chosen & asked | pushed), max_parallel=placed.max_parallel)
+
+
+def _before(suite: Suite, placed: OnPools | OnGitHub, world: World) -> Iterator[Step]:
+    yield steps.checkout(world)
+    if isinstance(placed, OnGitHub):
+        yield steps.uv(world, context("matrix.python"))
+        if suite.node:
+            yield steps.node(world, suite.node)
+        yield Step(name="Install", run=f"uv sync {' '.join(_chosen(suite))}\n")
+
+
+def _test(suite: Suite, minutes: int, *, hosted: bool) -> Step:
+    jax = [f'--with "jax[{"cpu" if hosted else "tpu"}]==$JAX"'] if suite.jax else []
+    pytest = ["pytest", *suite.tests, f"-m '{suite.markers}'", *suite.options, f"--durations={SLOWEST}"]
+    command = " ".join(["uv run", *_chosen(suite), *jax]) + " \\\n  " + " ".join(pytest)
+    told: dict[str, Value] = {"JAX": context("matrix.jax")} if suite.jax else {}
+    told |= {name: context(f"secrets.{name}") for name in suite.secrets}
+    return Step(
+        name="Test",
+        env=told,
+        working_directory="" if suite.folder == "." else suite.folder,
+        timeout_minutes=minutes,
+        run=timed(steps.seconds(minutes), command) + "\n",
+    )
+
+
+def _chosen(suite: Suite) -> Iterable[str]:
+    """What of the workspace's lock a command of uv takes."""
+    yield f"--package {suite.package}"
+    yield from (f"--extra {extra}" for extra in suite.extras)
+    yield from (f"--group {group}" for group in suite.groups)
+    yield "--frozen"

@@ -1,0 +1,178 @@
+"""The typed shape of a specification: frozen models that refuse unknown keys. docs/workflows.md is the same for people.
+
+Owns which keys exist. Does not own what a single value may be (values), rules between values (rules), nor reading
+(load). A section is a list of workflow files of one kind; how each kind looks is `workflows.generate`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from infra.model.fields import WRITTEN, Accelerator, GitHubRepository, Reason, ResourceName, RunnerLabel
+from infra.model.images.spec import Branch, Cron, PathFilter, Version, WorkflowName
+from infra.model.refusals import refuse
+from workflows.spec.values import (
+    Attempts,
+    EnvValue,
+    EventName,
+    FileName,
+    Folder,
+    JaxVersion,
+    JobId,
+    Markers,
+    Minutes,
+    NodeVersion,
+    PackageName,
+    PythonVersion,
+    SecretKey,
+    VariableName,
+    WhereValue,
+    Word,
+)
+
+
+class Priority(StrEnum):
+    """Who waits where a pool is full. GitHub gives a free runner to whoever asked first, whatever this says."""
+
+    FIRST = "first"
+    """As many legs at once as it has."""
+    NORMAL = "normal"
+    """At most a third of the pool's VMs at once, so that what is first finds one."""
+
+
+class RunKind(StrEnum):
+    """What a run is, which decides where it may run."""
+
+    INTEGRATION = "integration"
+    """To a pool, if some pool's accelerator is large enough; else a VM of its own."""
+    TRAINING = "training"
+    """Always a VM of its own: hours on a runner would be everybody else's wait."""
+
+
+class Model(BaseModel):
+    """What every part of a specification is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Kept(Model):
+    """A workflow that nobody generates, named so that references to it, and what it asks of runners, are checked."""
+
+    file: FileName
+    name: WorkflowName
+    triggers: tuple[EventName, ...]
+    runs_on: tuple[RunnerLabel, ...]
+
+
+class Gap(Model):
+    """Tests that run nowhere on purpose: those that match `markers`."""
+
+    package: PackageName
+    markers: Markers
+    reason: Reason
+
+
+class Suite(Model):
+    """Tests of one package, as one job: every Python with every jax.
+
+    folder: where the command runs. tests: paths from there. timeout_minutes: of each leg, set-up included.
+    """
+
+    job: JobId
+    package: PackageName
+    folder: Folder = "."
+    tests: Annotated[tuple[Folder, ...], AfterValidator(lambda some: some or refuse("tests are somewhere", "[tests]"))]
+    markers: Markers
+    where: WhereValue
+    python: tuple[PythonVersion, ...] = ()
+    jax: tuple[JaxVersion, ...] = ()
+    extras: tuple[PackageName, ...] = ()
+    groups: tuple[PackageName, ...] = ()
+    options: tuple[Word, ...] = ()
+    node: Annotated[NodeVersion | None, WRITTEN] = None
+    env: Mapping[VariableName, EnvValue] = {}
+    secrets: tuple[SecretKey, ...] = ()
+    priority: Priority = Priority.NORMAL
+    timeout_minutes: Minutes
+
+
+class Tests(Model):
+    """One file of test suites, on pushes to the branch and on pull requests that touch `paths`."""
+
+    file: FileName
+    name: WorkflowName
+    paths: tuple[PathFilter, ...] = ()
+    suites: tuple[Suite, ...]
+
+
+class ImageGroup(Model):
+    """Images of images/images.yaml that are built as one: all by Cloud Build, or all by GitHub."""
+
+    job: JobId
+    images: tuple[ResourceName, ...]
+
+
+class Images(Model):
+    """The file that builds the repository's images. starts: files that are started once new images are there."""
+
+    file: FileName
+    name: WorkflowName
+    groups: tuple[ImageGroup, ...]
+    starts: tuple[FileName, ...] = ()
+
+
+class Run(Model):
+    """One command in an image on TPUs, on a pool or on a VM that is made for it.
+
+    accelerator: the smallest that will do. vm: a pool of a stack from which a VM of its own takes zones, runtime,
+    capacity, network and account. hours: how long the command may take. secrets: of Secret Manager, by variable.
+    """
+
+    file: FileName
+    name: WorkflowName
+    job: JobId
+    kind: RunKind
+    accelerator: Accelerator
+    vm: ResourceName
+    image: ResourceName
+    command: tuple[Word, ...]
+    env: Mapping[VariableName, EnvValue] = {}
+    secrets: Mapping[VariableName, ResourceName] = {}
+    schedule: tuple[Cron, ...] = ()
+    attempts: Attempts = 3
+    create_minutes: Minutes = 30
+    timeout_minutes: Minutes
+
+
+class Publish(Model):
+    """The file that publishes a development build of a package after green tests of its commit.
+
+    follows: the workflow of those tests. environment: GitHub's, which the index trusts as this package's publisher.
+    """
+
+    file: FileName
+    name: WorkflowName
+    follows: WorkflowName
+    package: PackageName
+    folder: Folder
+    python: PythonVersion
+    environment: ResourceName
+
+
+class Declared(Model):
+    """Everything that one specification declares. stack: the one whose federation lets these workflows in."""
+
+    version: Version
+    repository: GitHubRepository
+    branch: Branch
+    stack: ResourceName
+    tests: tuple[Tests, ...] = ()
+    images: tuple[Images, ...] = ()
+    runs: tuple[Run, ...] = ()
+    publish: tuple[Publish, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    accepted_gaps: tuple[Gap, ...] = ()

@@ -1,0 +1,237 @@
+"""Rules between values of a specification, and between it and the fleet. Each yields every Problem it finds.
+
+Owns what must hold of several values. Does not own what a single value may be (values). Whether the whole of the
+workflows fits the fleet, waiting included, is judged over all of them together (`infra.model.demand`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from infra.model.errors import Problem
+from infra.model.images.spec import Builder
+from infra.model.refusals import Subject
+from infra.model.schema import Trust
+from workflows.spec.model import Declared, Suite
+from workflows.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A specification that is right value by value, what it is judged beside, and where its parts stand for people."""
+
+    declared: Declared
+    world: World
+    subject: Subject
+
+
+Rule = Callable[[Judged], Iterator[Problem]]
+SHARED_FILES = ("stale.yml",)
+"""Shared by all repositories of the organisation: never a file of one specification."""
+
+
+def broken(declared: Declared, world: World, subject: Subject) -> tuple[Problem, ...]:
+    """Every rule that does not hold."""
+    judged = Judged(declared, world, subject)
+    return tuple(chain.from_iterable(rule(judged) for rule in RULES))
+
+
+def _sections(declared: Declared) -> Iterator[tuple[tuple[str, int], str, str]]:
+    """Every workflow file with its place, kept ones too: (path, file, name)."""
+    for section in ("tests", "images", "runs", "publish", "kept"):
+        for index, each in enumerate(getattr(declared, section)):
+            yield (section, index), each.file, each.name
+
+
+def files_and_names_stand_once(judged: Judged) -> Iterator[Problem]:
+    files = Counter(file for _, file, _ in _sections(judged.declared))
+    names = Counter(name for _, _, name in _sections(judged.declared))
+    for path, file, name in _sections(judged.declared):
+        if files[file] > 1:
+            yield Problem(judged.subject((*path, "file")), file, "a file is made of one entry", "another file")
+        if file in SHARED_FILES:
+            yield Problem(
+                judged.subject((*path, "file")), file, "the file is shared, and no specification's", "another file"
+            )
+        if names[name] > 1:
+            rule = "a workflow's name stands once: others follow it by its name"
+            yield Problem(judged.subject((*path, "name")), name, rule, "another name")
+
+
+def the_stack_lets_workflows_in(judged: Judged) -> Iterator[Problem]:
+    stack = judged.world.stacks.get(judged.declared.stack)
+    if stack is None:
+        there = ", ".join(sorted(judged.world.stacks))
+        yield Problem(
+            judged.subject(("stack",)), judged.declared.stack, "a specification names a stack", f"one of {there}"
+        )
+    elif stack.github is None:
+        rule = "the stack lets workflows of GitHub in"
+        yield Problem(
+            judged.subject(("stack",)),
+            judged.declared.stack,
+            rule,
+            f"tidepool:github in stacks/Pulumi.{judged.declared.stack}.yaml",
+        )
+
+
+def suites_have_jobs_of_their_own(judged: Judged) -> Iterator[Problem]:
+    for index, tests in enumerate(judged.declared.tests):
+        jobs = Counter(suite.job for suite in tests.suites)
+        for place, suite in enumerate(tests.suites):
+            if jobs[suite.job] > 1:
+                path = ("tests", index, "suites", place, "job")
+                yield Problem(judged.subject(path), suite.job, "the id of a job stands once in a file", "another id")
+
+
+def suites_run_on_pools_that_serve_them(judged: Judged) -> Iterator[Problem]:
+    for index, tests in enumerate(judged.declared.tests):
+        for place, suite in enumerate(tests.suites):
+            path = ("tests", index, "suites", place)
+            for problem in _pool_problems(suite, judged.declared.repository, judged.world):
+                yield Problem(judged.subject((*path, "where")), *problem)
+            if not suite.where.hosted and suite.python:
+                rule = "a pool's Python is the one of its runner image"
+                yield Problem(judged.subject((*path, "python")), ", ".join(suite.python), rule, "remove the line")
+            if not suite.where.hosted and suite.node:
+                rule = "a pool's Node is the one of its runner image"
+                yield Problem(judged.subject((*path, "node")), suite.node, rule, "remove the line")
+            if suite.where.hosted and not suite.python:
+                yield Problem(
+                    judged.subject(path), "", "a suite on GitHub's runners names its Python", 'python: ["3.11"]'
+                )
+
+
+def _pool_problems(suite: Suite, repository: str, world: World) -> Iterator[tuple[str, str, str]]:
+    """(value, rule, fix) of each pool of a suite that cannot serve it."""
+    for event, names in suite.where.pools.items():
+        for name in names:
+            found = world.pool(name)
+            if found is None:
+                yield name, "a suite's pool is declared in a stack", _offered(repository, world)
+            elif repository not in found.pool.serves:
+                yield name, f"the pool serves {repository}", f"serves: [{repository}] in the stack's pool {name}"
+            elif not found.pool.slices:
+                yield (
+                    name,
+                    "a pool has a VM that stands, or its jobs wait for a day and fail",
+                    _offered(repository, world),
+                )
+            elif found.pool.trust is Trust.PROTECTED and event == "pull_request":
+                yield name, "a protected pool runs what is on the main branch alone", "a pool with trust: member"
+
+
+def _offered(repository: str, world: World) -> str:
+    pools = [each.pool.name for each in world.standing() if repository in each.pool.serves]
+    return f"one of {', '.join(pools)}" if pools else "a pool in a stack that serves this repository"
+
+
+def groups_have_images_of_one_builder(judged: Judged) -> Iterator[Problem]:
+    known = {
+        image.name: image
+        for image in judged.world.images.images
+        if image.context.repository == judged.declared.repository
+    }
+    for index, images in enumerate(judged.declared.images):
+        grouped: set[str] = set()
+        for place, group in enumerate(images.groups):
+            path = ("images", index, "groups", place, "images")
+            for at, name in enumerate(group.images):
+                if name not in known:
+                    rule = f"an image of images/images.yaml that is built from {judged.declared.repository}"
+                    yield Problem(judged.subject((*path, at)), name, rule, f"one of {', '.join(sorted(known))}")
+                if name in grouped:
+                    yield Problem(judged.subject((*path, at)), name, "an image is in one group", "the name once")
+                grouped.add(name)
+            builders = {known[name].builder for name in group.images if name in known}
+            if len(builders) > 1:
+                said = ", ".join(group.images)
+                yield Problem(judged.subject(path), said, "a group is built by one builder", "two groups")
+        for name in sorted(known.keys() - grouped):
+            yield Problem(
+                judged.subject(("images", index, "groups")),
+                "",
+                f"every image is in a group: {name}",
+                f"images: [{name}]",
+            )
+
+
+def runs_have_what_they_name(judged: Judged) -> Iterator[Problem]:
+    for index, run in enumerate(judged.declared.runs):
+        path = ("runs", index)
+        images = sorted(image.name for image in judged.world.images.images if image.builder is Builder.GITHUB)
+        if run.image not in images:
+            rule = "a run's image is one of images/images.yaml that GitHub's registry has"
+            yield Problem(judged.subject((*path, "image")), run.image, rule, f"one of {', '.join(images)}")
+        elif run.name not in judged.world.images.image(run.image).used_by.workflows:
+            rule = f"images/images.yaml says who runs an image: used_by.workflows of {run.image}"
+            yield Problem(judged.subject((*path, "image")), run.image, rule, f"workflows: [{run.name}] there")
+        shape = judged.world.pool(run.vm)
+        if shape is None:
+            there = ", ".join(each.pool.name for each in judged.world.pools())
+            yield Problem(
+                judged.subject((*path, "vm")), run.vm, "a VM is made as a pool of a stack says", f"one of {there}"
+            )
+        else:
+            offered, wanted = shape.pool.accelerator, run.accelerator
+            if offered.generation != wanted.generation or offered.chips < wanted.chips:
+                rule = f"the pool's accelerator is at least {wanted.name}; {run.vm} has {offered.name}"
+                yield Problem(judged.subject((*path, "vm")), run.vm, rule, f"a pool of {wanted.name} or larger")
+
+
+def who_follows_follows_what_is_there(judged: Judged) -> Iterator[Problem]:
+    names = sorted(name for _, _, name in _sections(judged.declared))
+    for index, publish in enumerate(judged.declared.publish):
+        if publish.follows not in names:
+            rule = "a workflow follows one that exists, by its name"
+            yield Problem(
+                judged.subject(("publish", index, "follows")), publish.follows, rule, f"one of {', '.join(names)}"
+            )
+    started = {run.file for run in judged.declared.runs}
+    for index, images in enumerate(judged.declared.images):
+        for place, file in enumerate(images.starts):
+            if file not in started:
+                rule = "images start runs of this specification, by their file"
+                fix = f"one of {', '.join(sorted(started))}" if started else "remove the line"
+                yield Problem(judged.subject(("images", index, "starts", place)), file, rule, fix)
+
+
+def images_follow_tests_that_exist(judged: Judged) -> Iterator[Problem]:
+    names = sorted(name for _, _, name in _sections(judged.declared))
+    for index, images in enumerate(judged.declared.images):
+        for group in images.groups:
+            for image in (each for each in judged.world.images.images if each.name in group.images):
+                if image.when.after and image.when.after not in names:
+                    rule = f"{image.name} is built after {image.when.after}, which is no workflow of this repository"
+                    yield Problem(
+                        judged.subject(("images", index)), image.when.after, rule, f"one of {', '.join(names)}"
+                    )
+
+
+def gaps_are_of_packages_that_are_tested(judged: Judged) -> Iterator[Problem]:
+    packages = sorted({suite.package for tests in judged.declared.tests for suite in tests.suites})
+    for index, gap in enumerate(judged.declared.accepted_gaps):
+        if gap.package not in packages:
+            fix = f"one of {', '.join(packages)}" if packages else "remove the entry"
+            yield Problem(
+                judged.subject(("accepted_gaps", index, "package")),
+                gap.package,
+                "a gap is of a package with suites",
+                fix,
+            )
+
+
+RULES: tuple[Rule, ...] = (
+    files_and_names_stand_once,
+    the_stack_lets_workflows_in,
+    suites_have_jobs_of_their_own,
+    suites_run_on_pools_that_serve_them,
+    groups_have_images_of_one_builder,
+    runs_have_what_they_name,
+    who_follows_follows_what_is_there,
+    images_follow_tests_that_exist,
+    gaps_are_of_packages_that_are_tested,
+)

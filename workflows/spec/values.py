@@ -1,0 +1,142 @@
+"""The types of single values in a specification: what each may be, and how a wrong one is said.
+
+Owns values that are right or wrong by themselves. Does not own which keys have them (model) nor rules between (rules).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, PlainValidator, StrictStr
+
+from infra.model.images.spec import matching
+from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
+from infra.model.refusals import refuse
+
+GITHUB_HOSTED = "github-hosted"
+POOL_EVENTS = ("pull_request", "push")
+LONGEST_MINUTES = 24 * 60
+
+_WHERE = f"{GITHUB_HOSTED}, a list of pools, or pools by event: {{pull_request: [...], push: [...]}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """On which runners a suite runs: GitHub's own where `pools` is empty, else pools by event."""
+
+    pools: Mapping[str, tuple[str, ...]]
+
+    @property
+    def hosted(self) -> bool:
+        return not self.pools
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Each pool once, in the order in which they are written."""
+        return tuple(dict.fromkeys(pool for pools in self.pools.values() for pool in pools))
+
+
+def _pools(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        refuse("pools are a list with one at least", _WHERE)
+    for name in value:
+        if not isinstance(name, str) or not is_resource_name(name):
+            refuse(f"a pool's name is {RESOURCE_NAME_RULE}", "such as tpu-ci")
+    if len(set(value)) < len(value):
+        refuse("a pool is named once", "each name once")
+    return tuple(value)
+
+
+def _where(value: object) -> Where:
+    if value == GITHUB_HOSTED:
+        return Where({})
+    if isinstance(value, list):
+        pools = _pools(value)
+        return Where(dict.fromkeys(POOL_EVENTS, pools))
+    if isinstance(value, dict) and value:
+        for event in value:
+            if event not in POOL_EVENTS:
+                refuse(f"a suite runs on {' and '.join(POOL_EVENTS)}", _WHERE)
+        return Where({event: _pools(value[event]) for event in POOL_EVENTS if event in value})
+    return refuse("a suite runs on GitHub's runners or on pools of the fleet", _WHERE)
+
+
+def _minutes(value: object) -> int:
+    rule = f"a limit is a whole number of minutes from 5 to {LONGEST_MINUTES}"
+    if isinstance(value, bool) or not isinstance(value, int) or not 5 <= value <= LONGEST_MINUTES:
+        refuse(rule, "such as 15")
+    return value
+
+
+def _attempts(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 20:
+        refuse("how often all zones are tried, 1 to 20 times", "such as 3")
+    return value
+
+
+def _folder(text: str) -> str:
+    parts = text.split("/")
+    if text != "." and (not re.fullmatch(r"[A-Za-z0-9._/-]+", text) or "" in parts or ".." in parts or "." in parts):
+        refuse("a folder is a path below the top of the repository", "such as lib/levanter, or . for the top")
+    return text
+
+
+def _markers(text: str) -> str:
+    """pytest's expression: names, and, or, not, parentheses."""
+    words = re.findall(r"[A-Za-z_][A-Za-z0-9_]*|[()]|\S+", text)
+    if not words or any(not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*|[()]", word) for word in words):
+        refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
+    spelled = " ".join(word if word in {"and", "or", "not", "(", ")"} else "True" for word in words)
+    try:
+        compile(spelled, "markers", "eval")
+    except SyntaxError:
+        refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
+    return text
+
+
+Minutes = Annotated[int, PlainValidator(_minutes)]
+Attempts = Annotated[int, PlainValidator(_attempts)]
+WhereValue = Annotated[Where, PlainValidator(_where)]
+Folder = Annotated[StrictStr, AfterValidator(_folder)]
+Markers = Annotated[StrictStr, AfterValidator(_markers)]
+FileName = Annotated[
+    StrictStr,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", "a file right below .github/workflows", "such as levanter-tests.yaml"
+    ),
+]
+JobId = Annotated[
+    StrictStr, matching(r"[A-Za-z_][A-Za-z0-9_-]*", "a job's id is letters, digits, _ and -", "such as tpu-tests")
+]
+PackageName = Annotated[
+    StrictStr, matching(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", "a package's name", "such as levanter")
+]
+PythonVersion = Annotated[
+    StrictStr, matching(r"3\.[0-9]{1,2}", "a Python by its first two numbers, as text", 'such as "3.11"')
+]
+NodeVersion = Annotated[StrictStr, matching(r"[0-9]+(\.[0-9]+){0,2}", "a release of Node, as text", 'such as "22"')]
+JaxVersion = Annotated[
+    StrictStr, matching(r"[0-9]+\.[0-9]+\.[0-9]+", "a whole release of jax, as text", 'such as "0.8.0"')
+]
+SecretKey = Annotated[
+    StrictStr,
+    matching(r"(?!GITHUB_)[A-Z_][A-Z0-9_]*", "the name of a secret, never its value", "such as HF_TOKEN"),
+]
+VariableName = Annotated[
+    StrictStr, matching(r"[A-Z_][A-Z0-9_]*", "a variable is capitals, digits and _", "such as WANDB_MODE")
+]
+Word = Annotated[
+    StrictStr,
+    matching(r"[A-Za-z0-9_@%+=:,./{}$\[\]-]+", "one word of a command, without spaces and quotes", "one word an item"),
+]
+EnvValue = Annotated[
+    StrictStr,
+    matching(r"(?!.*\$\{\{)[^\n\r]*", "one line of text without expressions", "such as offline"),
+]
+EventName = Annotated[StrictStr, matching(r"[a-z_]+", "an event of GitHub's", "such as pull_request")]
+BucketPath = Annotated[
+    StrictStr, matching(r"gs://[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._=/-]*)?", "a place in a bucket", "gs://BUCKET/FOLDER/")
+]

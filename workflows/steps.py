@@ -1,0 +1,128 @@
+"""Steps that more than one workflow has, each written once.
+
+Owns their text and what they are told. Leaves which job has which to `workflows.generate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from infra.model.images.spec import ImageSpec
+from infra.model.images.steps import MINUTE
+from workflows.builders import Access, Expression, Grant, Scope, Step, Template, context, template
+from workflows.builders.expression import Value, parsed
+from workflows.expressions import parts
+from workflows.world import World
+
+PROVIDER: Final = "vars.TIDEPOOL_IDENTITY_PROVIDER"
+"""The repository's variable with the full name of the workload identity provider."""
+
+KILL_SECONDS: Final = 10
+"""What is left of a step's time when its command is asked to end: five seconds to obey, five to tell."""
+
+TPU_ENV: Final[Mapping[str, str]] = {
+    "JAX_PLATFORMS": "tpu,cpu",
+    "PJRT_DEVICE": "TPU",
+    "TPU_CI": "true",
+    "JAX_COORDINATOR_ADDRESS": "127.0.0.1",
+    "TPU_STDERR_LOG_LEVEL": "3",
+    "TPU_MIN_LOG_LEVEL": "3",
+    "WANDB_MODE": "offline",
+}
+"""What tests on a TPU runner are told."""
+
+READ_CONTENTS: Final = Grant(Scope.CONTENTS, Access.READ)
+IDENTITY: Final = Grant(Scope.ID_TOKEN, Access.WRITE, "exchanged for a token of Google; there is no key")
+
+
+def checkout(world: World, *, repository: str = "", path: str = "", ref: Value = "", history: bool = False) -> Step:
+    """A working copy without credentials in it; of this repository at the commit of the event where nothing is said."""
+    inputs: dict[str, Value] = {
+        "repository": repository,
+        "ref": ref,
+        "path": path,
+        "fetch-depth": 0 if history else "",
+        "persist-credentials": False,
+    }
+    said = {key: value for key, value in inputs.items() if value != ""}
+    return Step(uses=world.actions.uses("actions/checkout"), inputs=said)
+
+
+def uv(world: World, python: Value, *, cached: bool = True) -> Step:
+    """uv at the release that images have, with a Python."""
+    return Step(
+        uses=world.actions.uses("astral-sh/setup-uv"),
+        inputs={
+            "version": world.pins.download("uv").version,
+            "python-version": python,
+            "enable-cache": cached,
+        },
+    )
+
+
+def node(world: World, version: str) -> Step:
+    return Step(uses=world.actions.uses("actions/setup-node"), inputs={"node-version": version})
+
+
+def google(world: World, account: str) -> Step:
+    """Signs in as an account of Google, by the run's own identity."""
+    return Step(
+        uses=world.actions.uses("google-github-actions/auth"),
+        inputs={"workload_identity_provider": context(PROVIDER), "service_account": account},
+    )
+
+
+def gcloud(world: World, project: str) -> Step:
+    """gcloud of the pinned release, acting as whoever signed in."""
+    return Step(
+        uses=world.actions.uses("google-github-actions/setup-gcloud"),
+        inputs={"version": world.pins.download("gcloud").version, "project_id": project},
+    )
+
+
+def runner_env(images: ImageSpec) -> dict[str, str]:
+    """What a job on a runner of ours is told: uv's folders as the image and the VM have them, and the TPU's part."""
+    return {**dict(images.paths.build_args), **TPU_ENV}
+
+
+def seconds(minutes: int) -> int:
+    """After how many seconds a command is asked to end in a step of so many minutes."""
+    return minutes * MINUTE - KILL_SECONDS
+
+
+def valued(text: str) -> Value:
+    """Plain data's text as a value: expressions in it parsed, so that they are checked as composed ones are."""
+    found = parts(text)
+    if not any(part.expression for part in found):
+        return text
+    pieces: Iterable[str | Expression] = [parsed(part.text) if part.expression else part.text for part in found]
+    whole = tuple(pieces)
+    return whole[0] if len(whole) == 1 and isinstance(whole[0], Expression) else Template(whole)
+
+
+def from_plain(data: Mapping[str, Any]) -> Step:
+    """A step that another module wrote as plain data."""
+    return Step(
+        name=data.get("name", ""),
+        id=data.get("id", ""),
+        shell=data.get("shell", ""),
+        run=data.get("run", ""),
+        env={key: valued(str(value)) for key, value in data.get("env", {}).items()},
+        timeout_minutes=data.get("timeout-minutes"),
+    )
+
+
+def words(command: Iterable[str]) -> str:
+    """A command of plain words, one option a line, each line but the last continued."""
+    lines: list[list[str]] = [[]]
+    for word in command:
+        if word.startswith("-") and lines[-1]:
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n  ".join(" ".join(line) for line in lines)
+
+
+def pull_request_group(name: str) -> Template:
+    """A concurrency group of each pull request or branch."""
+    return template(f"{name}-", context("github.event.pull_request.number") | context("github.ref"))
