@@ -1,0 +1,51 @@
+"""Each rule finds what breaks it, and nothing in what keeps it; the page of rules says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workflows.rule_examples import EXAMPLES
+from tests.workflows.rule_examples.files import Data, files
+from workflows.checks import RULES, Known, check
+
+PAGE = Path(__file__).parents[2] / "docs" / "workflow-rules.md"
+
+
+def cases(kind: str) -> list[object]:
+    return [
+        pytest.param(rule, data, example.known, id=f"{rule}-{number}")
+        for rule, example in EXAMPLES.items()
+        for number, data in enumerate(getattr(example, kind))
+    ]
+
+
+@pytest.mark.parametrize(("rule", "data", "known"), cases("bad"))
+def test_what_breaks_a_rule_is_found_by_that_rule_alone(rule: str, data: tuple[Data, ...], known: Known) -> None:
+    found = check(files(data), known)
+    assert {each.rule for each in found} == {rule}, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize(("rule", "data", "known"), cases("good"))
+def test_nothing_is_found_in_what_keeps_a_rule(rule: str, data: tuple[Data, ...], known: Known) -> None:
+    found = check(files(data), known)
+    assert not found, "\n".join(map(str, found))
+
+
+def test_every_rule_has_examples_of_both_kinds() -> None:
+    assert {rule.id for rule in RULES} == EXAMPLES.keys()
+    assert all(example.bad and example.good for example in EXAMPLES.values())
+
+
+def test_every_rule_has_a_name_of_its_own_and_says_all_that_people_need() -> None:
+    assert len({rule.id for rule in RULES}) == len(RULES)
+    assert all(rule.what and rule.why and rule.example and rule.fix for rule in RULES)
+
+
+def test_the_page_of_rules_is_the_table_of_rules() -> None:
+    rows = []
+    for rule in RULES:
+        cells = (text.replace("|", "\\|") for text in (rule.what, rule.why, rule.example, rule.fix))
+        rows.append(f"| `{rule.id}` | {' | '.join(cells)} |")
+    assert [line for line in PAGE.read_text().splitlines() if line.startswith("| `")] == rows
