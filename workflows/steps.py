@@ -65,7 +65,7 @@ def node(world: World, version: str) -> Step:
     return Step(uses=world.actions.uses("actions/setup-node"), inputs={"node-version": version})
 
 
-def google(world: World, account: str) -> Step:
+def google(world: World, account: Value) -> Step:
     """Signs in as an account of Google, by the run's own identity."""
     return Step(
         uses=world.actions.uses("google-github-actions/auth"),
