@@ -1,0 +1,183 @@
+"""apply.yaml: makes the main branch true: plans, compares with what was reviewed, asks where it must, applies."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from workflows.builders import (
+    Access,
+    Concurrency,
+    Grant,
+    Hosted,
+    Job,
+    Permissions,
+    Purpose,
+    Push,
+    Scope,
+    Step,
+    Triggers,
+    Workflow,
+    context,
+    template,
+)
+from workflows.own import plan as reviewed
+from workflows.own.file import File, Surroundings, made
+from workflows.own.steps import (
+    DEPLOYER,
+    ENGINE,
+    PREVIEWER,
+    PROGRAM,
+    STATE,
+    TOKEN,
+    each_stack,
+    fetched,
+    is_set_up,
+    previewed,
+    pulumi_cli,
+    script,
+    with_parents,
+)
+from workflows.steps import IDENTITY, READ_CONTENTS, checkout, google
+
+AT_ONCE: Final = "apply"
+AFTER_APPROVAL: Final = "apply-after-approval"
+"""The two environments of docs/github.md: the second waits for a person."""
+
+MINUTES_A_STACK: Final = 35
+MINUTES_TO_STOP: Final = 5
+"""How long an apply that was asked to stop may take to finish what is in flight and to write its state."""
+MINUTES_BEFORE: Final = 25
+"""For setting up, and for the plan before it."""
+
+
+def file(around: Surroundings) -> File:
+    jobs, sources = made(around, plan, apply)
+    workflow = Workflow(
+        name="Apply",
+        header="""\
+Applies the main branch: plans, compares with what was reviewed, asks where it must, applies.
+
+One run at a time, and none is ever cut off: a run that waits behind another may only be replaced by a newer one, which
+applies the same and more. Environments, variables and identities: docs/github.md.""",
+        triggers=Triggers.of(Push(branches=["main"], paths=PROGRAM)),
+        concurrency=Concurrency("apply", Purpose.APPLY),
+        jobs=jobs,
+    )
+    return File(workflow, sources)
+
+
+def plan(around: Surroundings) -> Job:
+    world = around.world
+    return Job(
+        id="plan",
+        purpose=Purpose.CHECK,
+        runs_on=Hosted(),
+        timeout_minutes=20,
+        condition=is_set_up(),
+        permissions=Permissions.of(
+            Grant(Scope.ACTIONS, Access.READ, "the reviewed digest, an artifact of another run"),
+            READ_CONTENTS,
+            IDENTITY,
+        ),
+        outputs={name: context(f"steps.compare.outputs.{name}") for name in ("digest", "environment", "steps")},
+        env=STATE,
+        steps=[
+            with_parents(world),
+            Step(
+                name="Find the reviewed plan of this tree",
+                id="reviewed",
+                env={"GH_TOKEN": TOKEN},
+                run=_FIND,
+                timeout_minutes=2,
+                why="A fork's run can leave an artifact of any name in this repository, so whose run it was counts.",
+            ),
+            fetched(
+                world,
+                template(reviewed.DIGEST, context("steps.reviewed.outputs.tree")),
+                "reviewed",
+                run=context("steps.reviewed.outputs.run"),
+                condition=context("steps.reviewed.outputs.run").differs(""),
+            ),
+            google(world, PREVIEWER),
+            pulumi_cli(world),
+            Step(
+                name="Plan",
+                run=_planned(
+                    around,
+                    f'{previewed()} --base HEAD^1 --format markdown >>"$GITHUB_STEP_SUMMARY"',
+                ),
+                timeout_minutes=15,
+            ),
+            Step(name="Compare with what was reviewed", id="compare", run=_COMPARE),
+        ],
+    )
+
+
+def apply(around: Surroundings) -> Job:
+    world = around.world
+    needed = context("needs.plan.outputs.environment")
+    return Job(
+        id="apply",
+        purpose=Purpose.APPLY,
+        needs=["plan"],
+        condition=context("needs.plan.outputs.steps").differs("0") & needed.one_of((AT_ONCE, AFTER_APPROVAL)),
+        why="An empty environment would be none at all, and none asks nobody.",
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES_BEFORE + (MINUTES_A_STACK + MINUTES_TO_STOP) * len(around.stacks),
+        environment=needed,
+        permissions=Permissions.of(READ_CONTENTS, IDENTITY),
+        env=STATE,
+        steps=[
+            checkout(world),
+            google(world, DEPLOYER),
+            pulumi_cli(world),
+            Step(
+                name="See that the plan is still the one that was agreed to",
+                env={"AGREED": context("needs.plan.outputs.digest")},
+                run=_planned(around) + script('./tidepool plan digest "$RUNNER_TEMP"/plans/*.json --expect "$AGREED"'),
+                timeout_minutes=15,
+            ),
+            Step(
+                name="Apply",
+                run=_applied(around),
+                why="Those whose outputs others read come first. A stack that fails does not keep the next from its\n"
+                "turn; one that takes too long is told to stop as by Ctrl-C, so that it ends with its state written.",
+            ),
+        ],
+    )
+
+
+def _planned(around: Surroundings, *further: str) -> str:
+    return script(
+        'mkdir -p "$RUNNER_TEMP/plans"',
+        *each_stack(around.stacks, f'{previewed()} --json >"$RUNNER_TEMP/plans/$stack.json"', *further),
+    )
+
+
+def _applied(around: Surroundings) -> str:
+    # In the foreground: Tidepool hands the signal on to the engine, which takes a second one for "at once".
+    limit = f"timeout --foreground --signal=INT --kill-after={MINUTES_TO_STOP}m {MINUTES_A_STACK}m"
+    return script(
+        "code=0",
+        *each_stack(around.stacks, f'{limit} ./tidepool up "$stack" {ENGINE} || code=1'),
+        'exit "$code"',
+    )
+
+
+_FIND = script(
+    "tree=$(git rev-parse 'HEAD^{tree}')",
+    f'run=$(gh api "repos/$GITHUB_REPOSITORY/actions/artifacts?per_page=100&name={reviewed.DIGEST}$tree" --jq \\',
+    "  '[.artifacts[] | select((.expired | not) and .workflow_run.head_repository_id == .workflow_run.repository_id)]",
+    """   | max_by(.created_at).workflow_run.id // ""')""",
+    """printf '%s\\n' "tree=$tree" "run=$run" >>"$GITHUB_OUTPUT\"""",
+)
+
+_COMPARE = script(
+    './tidepool plan approval "$RUNNER_TEMP"/plans/*.json \\',
+    f'  --reviewed "$RUNNER_TEMP/reviewed/{reviewed.DIGEST_FILE}" --json >"$RUNNER_TEMP/decision.json"',
+    'jq -r \'"digest=\\(.digest)", "steps=\\(.steps)",',
+    f'  "environment=\\(if .approval then "{AFTER_APPROVAL}" else "{AT_ONCE}" end)"\' \\',
+    '  "$RUNNER_TEMP/decision.json" >>"$GITHUB_OUTPUT"',
+    """jq -r '"\\n" + (.why | map("- approval needed: " + .) | join("\\n"))' \\""",
+    '  "$RUNNER_TEMP/decision.json" >>"$GITHUB_STEP_SUMMARY"',
+)
