@@ -5,6 +5,7 @@ Owns the judgement. Leaves what is possible to `workflows.checks.possible`, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from workflows.checks.payloads import HEADS
@@ -15,6 +16,9 @@ from workflows.checks.views import Job, Workflow
 from workflows.expressions import references
 from workflows.expressions.syntax import Node
 
+_BASE_FORK = "github.event.repository.fork"
+_NAMES = frozenset(("github.repository", "github.repository_owner", "github.repository_id"))
+_HEAD_OF = re.compile(r"github\.event\.(pull_request\.head\.repo|workflow_run\.head_repository)\.")
 _PULLS = ("pull_request", "pull_request_target")
 
 
@@ -95,9 +99,11 @@ def _repository_fork(scene: Scene) -> Iterator[Broken]:
         if not set(HEADS) & set(workflow.triggers):
             continue
         for asked in workflow.asked:
-            if any(path.startswith("github.event.repository.fork") for path in references(asked.node)):
+            reads = set(references(asked.node))
+            # Who asks for the repository's name too means forks of the repository, where nothing of it shall run.
+            if _BASE_FORK in reads and not reads & _NAMES and not any(_HEAD_OF.match(path) for path in reads):
                 reason = "github.event.repository is the base repository, whatever the pull request comes from"
-                yield Broken(workflow=workflow, path=asked.path, job=asked.job, reason=reason, lines=None)
+                yield Broken(workflow=workflow, path=asked.path, job=asked.job, reason=reason)
 
 
 RULES = (

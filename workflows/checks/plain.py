@@ -7,8 +7,11 @@ from typing import Any
 
 from infra.model.errors import ConfigError
 from workflows.document import Path
-from workflows.expressions import ExpressionError, condition, parse
-from workflows.expressions.syntax import Node
+from workflows.expressions import STATUS_FUNCTIONS, ExpressionError, condition, parse, references
+from workflows.expressions.syntax import Call, Comparison, Logic, Node, Not
+
+_ANSWERS = STATUS_FUNCTIONS | {"contains", "startswith", "endswith", "hashfiles"}
+"""Functions that give no part of what they are given."""
 
 
 def parsed(expression: str) -> Node | None:
@@ -54,3 +57,23 @@ def asked_condition(written: Any) -> Node | None:
         return condition(written)
     except (ExpressionError, ConfigError):
         return None
+
+
+def becomes(node: Node) -> Iterator[str]:
+    """Paths whose value can become the text of an expression; what is only compared or asked for its truth cannot."""
+    match node:
+        case Comparison() | Not():
+            return
+        case Logic("&&", operands):
+            # What an earlier operand may give is empty, false or null.
+            yield from becomes(operands[-1])
+        case Logic(_, operands):
+            for operand in operands:
+                yield from becomes(operand)
+        case Call(function) if function in _ANSWERS:
+            return
+        case Call(arguments=arguments):
+            for argument in arguments:
+                yield from becomes(argument)
+        case _:
+            yield from references(node)

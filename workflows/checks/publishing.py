@@ -21,11 +21,14 @@ _ACTIONS = frozenset(
 _COMMANDS = re.compile(
     r"(\S*/)?(twine upload|docker push|docker image push|npm publish|uv publish|poetry publish|cargo publish"
     r"|crane (copy|cp|push|tag)"
-    r"|gh release (create|upload|edit)|kubectl (apply|create|delete|rollout)|helm (install|upgrade)"
+    r"|gh release (create|upload|edit)"
     r"|terraform (apply|destroy)|pulumi (up|destroy)|tidepool (up|destroy)|gcloud (run|app) deploy"
     r"|gcloud run jobs (deploy|update)"
     r"|git push)\b"
 )
+_CLUSTER = re.compile(r"(\S*/)?(kubectl (apply|create|delete|rollout)|helm (install|upgrade))\b")
+_OWN_CLUSTER = r"minikube|kind create cluster|helm/kind-action|k3d|k3s"
+"""What makes a cluster that goes with the job."""
 _HAS_PUSH = ("docker buildx build", "docker build", "docker buildx bake")
 _VERSIONED = re.compile(r"\.(toml|cfg|py|json)\b")
 _SUBSTITUTION = re.compile(r"^s(?P<sign>[/|#,@])(?P<pattern>.*?)(?<!\\)(?P=sign)")
@@ -34,7 +37,10 @@ _VERSION = re.compile(r"version\W{0,3}\s*(=|:)")
 
 def finishes(job: Job) -> bool:
     """Whether it applies or publishes something, which must not be done by half."""
-    return any(_publishes(step) for step in job.steps)
+    if any(_publishes(step) for step in job.steps):
+        return True
+    applies = any(_CLUSTER.match(each.said) for step in job.steps for each in step.commands)
+    return applies and not job.mentions(_OWN_CLUSTER)
 
 
 def _publishes(step: Step) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workflows.checks.plain import text
+from workflows.builders.expression import secret
+from workflows.checks.plain import becomes, parsed, text
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.shell import Command
 from workflows.checks.views import Job, Step
-from workflows.expressions import references
+from workflows.expressions import ExpressionError, parts, references
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 _AUTH = "google-github-actions/auth"
 _KEY_INPUTS = ("credentials_json", "service_account_key")
-_WHOLE_SECRET = re.compile(r"\$\{\{[^}]*\b(secrets\.|github\.token)")
 _BUILTINS = frozenset(
     ("echo", "printf", "export", "test", "[", "[[", "read", "set", "unset", "local", "declare", "return", "exit",
      "eval", "cd", ":", "case", "for", "trap")
@@ -82,7 +82,7 @@ def _secrets(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
         for step in job.steps:
             yield from _written_in(job, step)
-            held = {name for name, value in {**job.env, **step.env}.items() if _WHOLE_SECRET.search(text(value))}
+            held = {name for name, value in {**job.env, **step.env}.items() if any(_secrets_of(text(value)))}
             for command in step.commands:
                 if leaked := _given(command) & held:
                     reason = f"{min(leaked)} is a secret, and every process sees the arguments of {command.program}"
@@ -91,14 +91,24 @@ def _secrets(scene: Scene) -> Iterator[Broken]:
 
 
 def _written_in(job: Job, step: Step) -> Iterator[Broken]:
-    """Secrets that become part of a script, a line each."""
+    """Secrets that become part of a script, each where it stands."""
     for key, content in step.scripts:
-        for number, line in enumerate(content.splitlines()):
-            if found := _WHOLE_SECRET.search(line):
-                reason = f"a secret becomes part of the script's text: {found[0]}... }}}}"
-                path = step.script_path(key)
-                lines = number if "\n" in content else None
-                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=lines)
+        for held, line in _secrets_of(content):
+            reason = f"{held} becomes part of the script's text"
+            lines = line if "\n" in content else None
+            yield Broken(workflow=job.workflow, path=step.script_path(key), job=job.id, reason=reason, lines=lines)
+
+
+def _secrets_of(content: str) -> Iterator[tuple[str, int]]:
+    """Secrets whose values are in a text, with how far into it."""
+    try:
+        pieces = [piece for piece in parts(content) if piece.expression]
+    except ExpressionError:
+        return
+    for piece in pieces:
+        node = parsed(piece.text)
+        for path in secret(sorted(set(becomes(node)))) if node is not None else ():
+            yield path, content.count("\n", 0, piece.offset)
 
 
 def _given(command: Command) -> set[str]:

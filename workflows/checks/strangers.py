@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from workflows.builders.expression import untrusted
 from workflows.checks.conditions import situations_of
 from workflows.checks.limits import on_ours
-from workflows.checks.plain import parsed, text
+from workflows.checks.plain import becomes, mapping, parsed, text
 from workflows.checks.possible import job_starts, step_runs
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.situations import Situation
-from workflows.checks.views import Job, Step
+from workflows.checks.views import Job, Step, Workflow
 from workflows.expressions import ExpressionError, parts, references
 
 _CHECKOUT = "actions/checkout"
@@ -26,10 +26,11 @@ _TRUSTED_BASE = frozenset(("pull_request_target", "workflow_run", "issue_comment
 
 def _injected(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
+        free = set(_free_inputs(job.workflow))
         for step in job.steps:
             for key, content in step.scripts:
                 for path, line in _read_in(content):
-                    if untrusted((path,)) or path.startswith(("inputs.", "github.event.inputs.")):
+                    if untrusted((path,)) or path in free:
                         reason = f"{path} becomes part of the script: whoever chooses it runs what they like here"
                         lines = line if "\n" in content else None
                         yield Broken(
@@ -37,15 +38,23 @@ def _injected(scene: Scene) -> Iterator[Broken]:
                         )
 
 
+def _free_inputs(workflow: Workflow) -> Iterator[str]:
+    """Inputs that whoever starts the workflow by hand writes as they like; callers' are the repository's own."""
+    for name, declared in mapping(workflow.filters("workflow_dispatch").get("inputs")).items():
+        if text(mapping(declared).get("type")) in {"", "string"}:
+            yield f"inputs.{name.lower()}"
+            yield f"github.event.inputs.{name.lower()}"
+
+
 def _read_in(content: str) -> Iterator[tuple[str, int]]:
-    """The contexts that a text reads, with how far into it."""
+    """The contexts whose values become part of a text, with how far into it."""
     try:
         pieces = [piece for piece in parts(content) if piece.expression]
     except ExpressionError:
         return
     for piece in pieces:
         node = parsed(piece.text)
-        for path in sorted(set(references(node))) if node is not None else ():
+        for path in sorted(set(becomes(node))) if node is not None else ():
             yield path, content.count("\n", 0, piece.offset)
 
 

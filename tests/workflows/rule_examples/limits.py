@@ -59,11 +59,13 @@ LIMITS: Mapping[str, Example] = {
             cancelling("twine upload dist/*"),
             cancelling("docker buildx build --metadata-file d.json -t ghcr.io/a/b:v1 --push ."),
             cancelling("git push"),
+            cancelling("kubectl apply -f pods.yaml"),
             workflow(run("./tidepool up ci --yes")),
             workflow(run(CREATE), DELETED),
         ),
         good=alone(
             cancelling("make lint"),
+            cancelling("minikube start && kubectl apply -f pods.yaml"),
             cancelling("docker buildx build -t ghcr.io/a/b:v1 ."),
             cancelling("git push --dry-run"),
             workflow(run("./tidepool up ci --yes"), **WAITS),

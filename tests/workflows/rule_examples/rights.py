@@ -77,6 +77,7 @@ RIGHTS: Mapping[str, Example] = {
             workflow(run("tool '$KEY' \\$KEY", env=SECRET)),
             workflow(run('[ -n "$KEY" ] || exit 1', env=SECRET)),
             workflow(run('tool "$NAME"', env={"NAME": "${{ vars.NAME }}"})),
+            workflow(run("tool $HAS ${{ secrets.KEY != '' }}", env={"HAS": "${{ secrets.KEY != '' }}"})),
         ),
     ),
     "secret-stays": Example(
@@ -94,6 +95,9 @@ RIGHTS: Mapping[str, Example] = {
         good=alone(
             workflow(run('echo "$TITLE"', env={"TITLE": "${{ github.event.pull_request.title }}"})),
             workflow(run("echo ${{ github.event.pull_request.number }}")),
+            workflow(run("make ${{ github.head_ref == 'main' && 'all' || 'some' }}")),
+            workflow(run("make ${{ inputs.goal }}"), on={"push": {}, "workflow_call": {"inputs": {"goal": {}}}}),
+            workflow(run("make ${{ inputs.all }}"), on={"workflow_dispatch": {"inputs": {"all": {"type": "boolean"}}}}),
         ),
     ),
     "no-fork-on-our-runner": Example(

@@ -150,6 +150,7 @@ STARTS: Mapping[str, Example] = {
         good=alone(
             workflow(job={"if": "${{ !github.event.pull_request.head.repo.fork }}"}),
             workflow(on={"push": {}}, job={"if": "${{ !github.event.repository.fork }}"}),
+            workflow(job={"if": "github.repository_owner == 'lab' && !github.event.repository.fork"}),
         ),
     ),
     "upstream-exists": Example(
