@@ -81,8 +81,8 @@ def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_b
     done = json.loads(player.ok("cloud", "builds", "jobs", *push, "--json").stdout)["jobs"]
     assert [(each["image"], each["status"]) for each in done] == [
         ("levanter-base", "SUCCESS"),
-        ("levanter-cluster", "SUCCESS"),
         ("levanter-incremental", "SUCCESS"),
+        ("levanter-cluster", "SUCCESS"),
     ]
     base = player.current("levanter-base")
     for child in ("levanter-cluster", "levanter-incremental"):

@@ -240,9 +240,9 @@ def test_what_cannot_be_asked_is_refused_with_the_way_on(lab: Lab, arguments: tu
 
 def test_a_plan_is_a_list_in_build_order(lab: Lab) -> None:
     found = lab.json("plan", "--changed", "images/levanter-base/Dockerfile")
-    assert [each["image"] for each in found] == ["levanter-base", "levanter-cluster", "levanter-incremental"]
+    assert [each["image"] for each in found] == ["levanter-base", "levanter-incremental", "levanter-cluster"]
     assert all(each.keys() == {"image", "reason", "builder", "targets"} for each in found)
-    assert found[1]["reason"] == "levanter-cluster is built from levanter-base"
+    assert found[2]["reason"] == "levanter-cluster is built from levanter-base"
     assert found[0]["targets"] == ["ghcr.io/marin-community/levanter-base"]
 
 

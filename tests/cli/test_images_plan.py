@@ -73,7 +73,7 @@ def test_an_edit_that_is_not_committed_counts_and_so_does_a_new_file(clean: Path
     (clean / "images" / "levanter-cluster" / "extra.txt").write_text("new\n")
     assert [each["image"] for each in plan(clean)] == ["levanter-cluster"]
     edit(clean / "images" / "tpu-ci" / "smoke.sh", "#", "##")
-    assert [each["image"] for each in plan(clean)] == ["levanter-cluster", "tpu-ci"]
+    assert [each["image"] for each in plan(clean)] == ["tpu-ci", "levanter-cluster"]
 
 
 def test_an_edit_of_one_image_in_the_table_rebuilds_that_one_alone(clean: Path) -> None:

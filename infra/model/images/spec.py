@@ -257,7 +257,7 @@ class ImageSpec(_Model):
         raise KeyError(name)
 
     def order(self) -> tuple[Image, ...]:
-        """Every image after its parents; by name where parents leave it open."""
+        """Every image after its parents; as they are declared where parents leave it open."""
         return tuple(_in_order({image.name: image for image in self.images}))
 
     def family(self, name: str) -> tuple[Image, ...]:
@@ -278,7 +278,7 @@ class ImageSpec(_Model):
 
 
 def _in_order(images: Mapping[str, Image]) -> Iterator[Image]:
-    waiting = dict(sorted(images.items()))
+    waiting = dict(images)
     while waiting:
         name = next(name for name, image in waiting.items() if not waiting.keys() & set(image.parents))
         yield waiting.pop(name)

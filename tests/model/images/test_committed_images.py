@@ -22,7 +22,7 @@ def spec() -> ImageSpec:
 
 def test_the_six_images_are_built_after_their_parents(spec: ImageSpec) -> None:
     order = [image.name for image in spec.order()]
-    assert order == ["cluster", "controller", "levanter-base", "levanter-cluster", "levanter-incremental", "tpu-ci"]
+    assert order == ["tpu-ci", "cluster", "levanter-base", "levanter-incremental", "levanter-cluster", "controller"]
     assert [image.name for image in spec.family("levanter-base")] == order[2:5]
 
 

@@ -43,7 +43,7 @@ OTHER_FOLDER = {
 
 
 def test_the_small_right_project_is_accepted(tmp_path: Path) -> None:
-    assert [image.name for image in loaded(project(tmp_path)).order()] == ["base", "child", "runner"]
+    assert [image.name for image in loaded(project(tmp_path)).order()] == ["runner", "base", "child"]
 
 
 BAD: dict[str, tuple[str, str, str, str]] = {

@@ -18,9 +18,9 @@ from infra.model.stack import load_stack, stack_names
 from tests.model.given import ROOT
 
 MARIN, TIDEPOOL = "marin-community/marin", "marin-community/tidepool"
-FAMILY = ["levanter-base", "levanter-cluster", "levanter-incremental"]
-ALL = ["cluster", "controller", *FAMILY, "tpu-ci"]
-MONOREPO = ["cluster", *FAMILY, "tpu-ci"]
+FAMILY = ["levanter-base", "levanter-incremental", "levanter-cluster"]
+MONOREPO = ["tpu-ci", "cluster", *FAMILY]
+ALL = [*MONOREPO, "controller"]
 
 
 @cache
@@ -158,8 +158,8 @@ def test_another_digest_of_a_base_rebuilds_what_has_that_base_alone() -> None:
     newer = _pins(pins, python=f"sha256:{'1' * 64}")
     found = after("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer))
     assert [rebuild.image for rebuild in found] == ALL
-    assert found[0].reason == "images/bases.yaml pins another python for cluster"
-    assert found[3].reason == "levanter-cluster is built from levanter-base"
+    assert found[1].reason == "images/bases.yaml pins another python for cluster"
+    assert found[4].reason == "levanter-cluster is built from levanter-base"
 
 
 def test_another_checksum_of_a_download_rebuilds_what_takes_it_alone() -> None:
