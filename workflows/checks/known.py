@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-HOSTED = frozenset(
-    (
-        "ubuntu-latest", "ubuntu-24.04", "ubuntu-22.04", "ubuntu-24.04-arm", "ubuntu-22.04-arm", "ubuntu-slim",
-        "windows-latest", "windows-2025", "windows-2022", "windows-11-arm",
-        "macos-latest", "macos-26", "macos-15", "macos-14", "macos-15-intel", "macos-26-intel",
-    )
-)  # fmt: skip
-"""Standard runners: https://docs.github.com/en/actions/reference/runners/github-hosted-runners (read 2026-11-21)."""
+from infra.model.hosted import HOSTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,299 @@
+"""Whether the fleet can give what workflows ask of it, and whether anybody asks for what it has.
+
+Owns every misfit and its words, which are the same wherever they are told: by `explain`, by `./tidepool workflows
+--check`, and by the rules. Does not own what is asked (demand), what is offered (offers), nor how long a wait is
+(waits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Final
+
+from infra.model.demand import Code, Demand, Demands, ImageUse
+from infra.model.fields import is_github_own_label
+from infra.model.hosted import HOSTED
+from infra.model.offers import RUNNERS_OWN, Offer, Offers
+from infra.model.partial import has
+from infra.model.schema import StackConfig, Trust
+from infra.model.waits import Wait, minutes, waits
+
+LONGEST_HOSTED: Final = 360
+"""Minutes: https://docs.github.com/en/actions/reference/limits (read 2026-11-21)."""
+LONGEST_OURS: Final = 5 * 24 * 60
+"""Minutes that a job may take on a runner of one's own, by the same page."""
+LONGEST_PREEMPTIBLE: Final = 24 * 60
+"""Minutes that a preemptible VM lives: https://cloud.google.com/compute/docs/instances/preemptible, 2026-11-21."""
+LONGEST_QUEUED: Final = 24 * 60
+"""Minutes after which GitHub fails a job that no runner took, by the page on limits."""
+PATIENCE: Final = 60
+"""Minutes that the last leg of a pull request may wait without a word here."""
+
+
+class Kind(StrEnum):
+    """What a misfit is about; the id of the rule that tells it."""
+
+    RUNNER = "job-finds-runner"
+    IMAGE = "job-finds-image"
+    LIMIT = "job-ends-in-time"
+    WAIT = "job-waits"
+    USER = "pool-has-user"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Misfit:
+    """What does not fit. subject: the job, or the pool. stacks: in whose files it can be mended, sorted."""
+
+    kind: Kind
+    subject: str
+    reason: str
+    fix: str
+    stops: bool = True
+    stacks: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.reason} [{self.kind}]\n  write: {self.fix}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """promoted: the image of each pool, where the record of images was read."""
+
+    stacks: Mapping[str, StackConfig]
+    offers: Offers
+    demands: Demands
+    promoted: Mapping[str, str]
+
+    def image(self, name: str) -> ImageUse | None:
+        return next((each for each in self.demands.images if each.name == name), None)
+
+    def images_of(self, pool: str) -> tuple[str, ...]:
+        """The images that a pool may run, or the one that it was given."""
+        if pool in self.promoted:
+            return (self.promoted[pool],)
+        return tuple(each.name for each in self.demands.images if pool in each.pools)
+
+
+def misfits(
+    stacks: Sequence[StackConfig], demands: Demands, *, promoted: Mapping[str, str] | None = None
+) -> tuple[Misfit, ...]:
+    """Everything that does not fit between all stacks and all workflows, sorted.
+
+    stacks: all that there are, for a job may run on the pool of any. promoted: pool to the image that the record of
+    images gives it; where it is not known, what images/images.yaml lets it run counts.
+    """
+    case = _Case(
+        stacks={each.stack: each for each in stacks if has(each, "stack")},
+        offers=Offers.of(stacks),
+        demands=demands,
+        promoted=promoted or {},
+    )
+    return tuple(sorted({misfit for find in _FINDERS for misfit in find(case)}))
+
+
+def _runners(case: _Case) -> Iterator[Misfit]:
+    for demand in case.demands.demands:
+        if demand.hosted or demand.group:
+            continue
+        matching, taking = case.offers.matching(demand), case.offers.taking(demand)
+        if not matching:
+            if case.offers.whole:
+                yield _unmet(case, demand)
+        elif not taking:
+            pools = ", ".join(each.pool for each in matching)
+            reason = f"runs on {_said(demand)}, and pool {pools} does not serve {demand.repository}"
+            yield _of_job(Kind.RUNNER, demand, reason, f"serves: [{demand.repository}] in pool {pools}", matching)
+        else:
+            yield from _untrusted(demand, taking)
+            if not any(each.vms for each in taking):
+                pools = ", ".join(each.pool for each in taking)
+                reason = f"runs on {_said(demand)}, and pool {pools} has no VM that stands: it waits a day and fails"
+                yield _of_job(Kind.RUNNER, demand, reason, f"a count of 1 or more in pool {pools}", taking)
+
+
+def _unmet(case: _Case, demand: Demand) -> Misfit:
+    """A job whose labels no runner has."""
+    known = case.offers.labels
+    missing = [label for label in demand.labels if label.lower() not in known | RUNNERS_OWN]
+    repository = demand.repository.lower()
+    serving = [each for each in case.offers.pools if repository in each.serves]
+    if not missing:
+        reason = f"runs on {_said(demand)}, and no pool has all of these labels"
+        fix = "the label of one pool"
+    else:
+        said = " and ".join(missing)
+        ours = "" if any(is_github_own_label(label) for label in missing) else ", and GitHub has no such runner"
+        reason = f"runs on {_said(demand)}, and no pool has the label {said}{ours}: it waits a day and fails"
+        near = _near(missing[0], {label for each in serving for label in each.labels} - RUNNERS_OWN | HOSTED)
+        fix = f"a pool with the label {said} that serves {demand.repository}"
+        fix = f"{near}, or {fix}" if near else fix
+    stacks = {each.stack for each in serving} or set(case.stacks)
+    return Misfit(Kind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(stacks)))
+
+
+def _near(label: str, known: set[str] | frozenset[str]) -> str:
+    return " or ".join(get_close_matches(label.lower(), sorted(known), n=2, cutoff=0.7))
+
+
+def _untrusted(demand: Demand, taking: Sequence[Offer]) -> Iterator[Misfit]:
+    for pool in taking:
+        for code, allowed, who in _TRUSTED:
+            events = sorted({each.event for each in demand.starts if each.code is code})
+            if events and pool.trust not in allowed:
+                fix = " or ".join(f"trust: {each}" for each in allowed)
+                reason = f"{', '.join(events)} runs {who} on pool {pool.pool}, whose trust is {pool.trust}"
+                yield _of_job(
+                    Kind.RUNNER, demand, reason, f"a condition that leaves it out, or a pool with {fix}", [pool]
+                )
+
+
+def _vms(case: _Case) -> Iterator[Misfit]:
+    """VMs that jobs make for their run, as a pool says."""
+    for demand in case.demands.demands:
+        if demand.vm is not None and case.offers.pool(demand.vm) is None and case.offers.whole:
+            near = _near(demand.vm, {each.pool for each in case.offers.pools})
+            reason = f"makes a VM as pool {demand.vm} says, and no stack has a pool of that name"
+            fix = f"{near}, or a pool {demand.vm}" if near else f"a pool {demand.vm}"
+            yield Misfit(Kind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(case.stacks)))
+
+
+def _images(case: _Case) -> Iterator[Misfit]:
+    for demand, pool in _placed(case):
+        yield from _cache(case, demand, pool)
+        offered = case.images_of(pool.pool)
+        if demand.image is None:
+            wanted = offered[0] if len(offered) == 1 else ""
+        else:
+            wanted = demand.image.rpartition("/")[2]
+            if demand.vm is None and wanted not in offered:
+                has_been = "was given" if pool.pool in case.promoted else "runs"
+                reason = f"expects the image {wanted}, and pool {pool.pool} {has_been} {' or '.join(offered) or 'none'}"
+                fix = f"used_by.pools of {wanted} in images/images.yaml, then ./tidepool images promote {wanted}"
+                yield _of_job(Kind.IMAGE, demand, reason, f"{fix} --pool {pool.pool}", [pool])
+        yield from _far(case, demand, pool, wanted)
+
+
+def _placed(case: _Case) -> Iterator[tuple[Demand, Offer]]:
+    """Every job with each pool on whose VMs it runs, standing ones or made for it."""
+    for demand in case.demands.demands:
+        pools = case.offers.taking(demand) if not demand.hosted else ()
+        made = case.offers.pool(demand.vm) if demand.vm is not None else None
+        yield from ((demand, pool) for pool in (*pools, *((made,) if made else ())))
+
+
+def _cache(case: _Case, demand: Demand, pool: Offer) -> Iterator[Misfit]:
+    """The folder that start-up fills, that images have, and that the job reads, are one."""
+    cache = case.demands.cache
+    if demand.cache_folder is None or demand.vm is not None:
+        return
+    if {demand.cache_folder, cache.images, cache.start_up} != {cache.images}:
+        reason = (
+            f"looks for uv's cache in {demand.cache_folder}; images have it in {cache.images}, and the start-up of "
+            f"pool {pool.pool} fills {cache.start_up}"
+        )
+        fix = f"{cache.images} everywhere, as paths.uv_cache of images/images.yaml says"
+        yield _of_job(Kind.IMAGE, demand, reason, fix, [pool])
+
+
+def _far(case: _Case, demand: Demand, pool: Offer, name: str) -> Iterator[Misfit]:
+    """Every region of the pool has the image, and the job names that of no other."""
+    image = case.image(name)
+    registry, ours, _ = (demand.image or "").partition("-docker.pkg.dev/")
+    far = [region for region in pool.regions if region != registry and not region.startswith(f"{registry}-")]
+    if ours and far:
+        reason = f"reads the image {name} from {registry}, and pool {pool.pool} has VMs in {', '.join(far)}"
+        yield _of_job(Kind.IMAGE, demand, reason, "the registry of the VM's own region", [pool])
+    stack = case.stacks.get(image.stack) if image is not None and image.stack is not None else None
+    if image is None or stack is None:
+        return
+    own = stack.registries if has(stack, "registries") else None
+    held = image.regions if image.regions is not None else own.regions if own and has(own, "regions") else ()
+    missing = [region for region in pool.regions if region not in held]
+    if held and missing:
+        reason = f"runs in {', '.join(missing)} with pool {pool.pool}, where no registry has the image {name}"
+        fix = f"{missing[0]} in tidepool:registries of stack {stack.stack}"
+        yield _of_job(Kind.IMAGE, demand, reason, fix, [pool])
+
+
+def _limits(case: _Case) -> Iterator[Misfit]:
+    for demand in case.demands.demands:
+        limit, inner = demand.timeout_minutes, demand.inner_minutes
+        if limit is not None and inner is not None and inner >= limit:
+            reason = f"stops what runs within after {minutes(inner)}, and GitHub stops the job after {minutes(limit)}"
+            yield _of_job(Kind.LIMIT, demand, reason, "an inner limit shorter than timeout-minutes", _of(case, demand))
+        for longest, whose, pools in _longest(case, demand):
+            if limit is None or limit > longest:
+                said = "has no time limit" if limit is None else f"may take {minutes(limit)}"
+                reason = f"{said}, and {whose} {minutes(longest)} at most"
+                yield _of_job(Kind.LIMIT, demand, reason, f"timeout-minutes: {longest} or less", pools)
+
+
+def _of(case: _Case, demand: Demand) -> Sequence[Offer]:
+    """The pools that a job concerns; all where it concerns none."""
+    return [pool for each, pool in _placed(case) if each is demand] or case.offers.pools
+
+
+def _longest(case: _Case, demand: Demand) -> Iterator[tuple[int, str, Sequence[Offer]]]:
+    """The most minutes that a job may last where it runs, and what says so."""
+    if demand.hosted:
+        yield LONGEST_HOSTED, "a runner of GitHub's works for", _of(case, demand)
+        return
+    for pool in case.offers.taking(demand):
+        if pool.preemptible:
+            yield LONGEST_PREEMPTIBLE, f"the preemptible VMs of pool {pool.pool} live", [pool]
+        else:
+            yield LONGEST_OURS, f"a runner of pool {pool.pool} works for", [pool]
+
+
+def _waits(case: _Case) -> Iterator[Misfit]:
+    seen: dict[tuple[str, tuple[str, ...]], Wait] = {}
+    for wait in waits(case.demands, case.offers):
+        too_long = wait.last is not None and (
+            wait.last > LONGEST_QUEUED or (wait.event.startswith("pull_request") and wait.last > PATIENCE)
+        )
+        key = wait.demand.subject, wait.pools
+        if too_long and (key not in seen or (wait.last or 0) > (seen[key].last or 0)):
+            seen[key] = wait
+    for wait in seen.values():
+        fails = (wait.last or 0) > LONGEST_QUEUED
+        reason = f"{wait}" + (": GitHub fails it after a day" if fails else "")
+        fix = f"more VMs in pool {', '.join(wait.pools)}, fewer legs, or a shorter limit"
+        yield Misfit(Kind.WAIT, wait.demand.subject, reason, fix, stops=fails, stacks=wait.stacks)
+
+
+def _users(case: _Case) -> Iterator[Misfit]:
+    used = {pool.pool for _, pool in _placed(case)}
+    for pool in case.offers.pools:
+        if pool.pool in used:
+            continue
+        if pool.runs_jobs:
+            reason = f"no job of any workflow asks for it ({_vms_said(pool.vms)} of stack {pool.stack})"
+            fix = f"a suite of workflows/spec with where: [{pool.pool}], or no such pool"
+        else:
+            reason = f"it serves no repository, and no workflow makes a VM as it says (stack {pool.stack})"
+            fix = f"serves: [OWNER/NAME], a run of workflows/spec with vm: {pool.pool}, or no such pool"
+        yield Misfit(Kind.USER, pool.subject, reason, fix, stops=False, stacks=(pool.stack,))
+
+
+def _vms_said(count: int) -> str:
+    return "1 VM" if count == 1 else f"{count} VMs"
+
+
+def _of_job(kind: Kind, demand: Demand, reason: str, fix: str, pools: Sequence[Offer]) -> Misfit:
+    stacks = tuple(sorted({each.stack for each in pools}))
+    return Misfit(kind, demand.subject, reason, fix, stacks=stacks)
+
+
+def _said(demand: Demand) -> str:
+    return f"[{', '.join(demand.labels)}]"
+
+
+_TRUSTED: Final[tuple[tuple[Code, tuple[Trust, ...], str], ...]] = (
+    (Code.FORK, (Trust.FORK,), "the code of anybody's fork"),
+    (Code.BRANCH, (Trust.FORK, Trust.MEMBER), "the code of a branch"),
+)
+"""What may run where: whose code, on pools of which trust; the code of main runs on all."""
+_FINDERS: Final[tuple[Callable[[_Case], Iterator[Misfit]], ...]] = (_runners, _vms, _images, _limits, _waits, _users)

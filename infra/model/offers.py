@@ -1,0 +1,103 @@
+"""The runners that stacks offer to jobs, and which of them a job's labels mean.
+
+Owns how labels meet, as GitHub compares them: a runner takes a job whose labels it has all, whatever their case. Stacks
+with mistakes are taken as far as they are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from infra.model.catalogue import CapacityKind, region_of
+from infra.model.demand import Demand
+from infra.model.partial import has
+from infra.model.schema import Pool, StackConfig, Trust
+
+RUNNERS_OWN: Final = frozenset(("self-hosted", "linux", "x64"))
+"""What every runner on a TPU VM has besides its pool's labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A pool as jobs see it. labels, serves: in lower case. zones: with the VMs that stand in each."""
+
+    stack: str
+    pool: str
+    labels: frozenset[str]
+    trust: Trust
+    serves: frozenset[str]
+    zones: tuple[tuple[str, int], ...]
+    preemptible: bool
+
+    @property
+    def vms(self) -> int:
+        return sum(count for _, count in self.zones)
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Where its VMs may stand, sorted."""
+        return tuple(sorted({region_of(zone) for zone, _ in self.zones}))
+
+    @property
+    def runs_jobs(self) -> bool:
+        """Whether its VMs are runners of some repository; others are made for a run, or by hand."""
+        return bool(self.serves)
+
+    @property
+    def subject(self) -> str:
+        return f"pool {self.pool}"
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The pools of all stacks, by stack and name. whole: whether every pool could be read."""
+
+    pools: tuple[Offer, ...]
+    whole: bool
+
+    @classmethod
+    def of(cls, stacks: Sequence[StackConfig]) -> Offers:
+        """What the stacks offer, in the order of their names."""
+        named = sorted((each for each in stacks if has(each, "stack")), key=lambda each: each.stack)
+        found = tuple(_offers(named))
+        pools = sum(len(each.pools) for each in named if has(each, "pools"))
+        whole = len(named) == len(stacks) and len(found) == pools and all(has(each, "pools") for each in named)
+        return cls(found, whole)
+
+    def pool(self, name: str) -> Offer | None:
+        return next((each for each in self.pools if each.pool == name), None)
+
+    def matching(self, demand: Demand) -> tuple[Offer, ...]:
+        """The pools whose runners have every label of the job."""
+        wanted = {label.lower() for label in demand.labels} - RUNNERS_OWN
+        return tuple(each for each in self.pools if wanted <= each.labels)
+
+    def taking(self, demand: Demand) -> tuple[Offer, ...]:
+        """The pools whose runners would be given the job: they match, and serve its repository."""
+        return tuple(each for each in self.matching(demand) if demand.repository.lower() in each.serves)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Every label that some pool has."""
+        return frozenset(label for each in self.pools for label in each.labels)
+
+
+def _offers(stacks: Sequence[StackConfig]) -> Iterator[Offer]:
+    for config in stacks:
+        pools = [each for each in (config.pools if has(config, "pools") else ()) if _readable(each)]
+        for pool in sorted(pools, key=lambda pool: pool.name):
+            yield Offer(
+                stack=config.stack,
+                pool=pool.name,
+                labels=frozenset(label.lower() for label in pool.runner_labels if label),
+                trust=pool.trust,
+                serves=frozenset(each.lower() for each in pool.serves if each),
+                zones=tuple(sorted(pool.zones.items())),
+                preemptible=pool.capacity.kind is CapacityKind.PREEMPTIBLE,
+            )
+
+
+def _readable(pool: Pool) -> bool:
+    return has(pool, "name", "label", "labels", "trust", "serves", "zones", "capacity")
