@@ -87,12 +87,14 @@ def place_run(run: Run, repository: str, world: World) -> OnPools | OnVm:
     large = [each for each in world.standing() if fits(each, run.accelerator, repository)]
     if large:
         first = min(large, key=lambda each: (each.pool.accelerator.chips, each.pool.name))
-        why = f"An integration test goes to a pool that is large enough: {_described(first)}, {run.accelerator.name} is needed."
+        needed = f"{_described(first)}, where {run.accelerator.name} is needed"
+        why = f"An integration test goes to a pool that is large enough: {needed}."
         return OnPools({"push": (first,)}, None, why)
     standing = ", ".join(_described(each) for each in world.standing() if repository in each.pool.serves) or "none"
     why = (
-        f"A VM made for the run: the test needs {run.accelerator.name}, and no pool that serves this repository has it\n"
-        f"({standing}). With such a pool in a stack, this job is generated for its runners."
+        f"A VM made for the run: the test needs {run.accelerator.name}, and no pool that serves this repository\n"
+        f"has it ({standing}).\n"
+        "With such a pool in a stack, this job is generated for its runners."
     )
     return OnVm(shape, why)
 
@@ -133,7 +135,7 @@ def _shared(most: int, suite: Suite, neighbours: tuple[Suite, ...]) -> str:
     )
     return (
         f"{', '.join(dict.fromkeys(others))} comes first on the same pool. GitHub knows no priorities: whoever asked\n"
-        f"first gets a free runner. So this suite takes {most} at a time, a third of the pool, and leaves the others free."
+        f"first gets a free runner. So this suite takes {most} at a time, a third of the pool, and leaves the rest."
     )
 
 

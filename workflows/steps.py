@@ -86,6 +86,33 @@ def runner_env(images: ImageSpec) -> dict[str, str]:
     return {**dict(images.paths.build_args), **TPU_ENV}
 
 
+def script(
+    world: World,
+    file: str,
+    *,
+    name: str,
+    env: Mapping[str, Value],
+    timeout_minutes: int | None = None,
+    step_id: str = "",
+    condition: Expression | None = None,
+    folder: str = "",
+) -> Step:
+    """A file of workflows/shell as a step: the consumer repository has no checkout of this one to run it from.
+
+    It runs as `bash -eo pipefail`, and reads whatever varies from `env`.
+    """
+    return Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
+        name=name,
+        id=step_id,
+        condition=condition,
+        timeout_minutes=timeout_minutes,
+        shell="bash",
+        working_directory=folder,
+        env=env,
+        run=world.scripts[file],
+    )
+
+
 def seconds(minutes: int) -> int:
     """After how many seconds a command is asked to end in a step of so many minutes."""
     return minutes * MINUTE - KILL_SECONDS
@@ -93,12 +120,12 @@ def seconds(minutes: int) -> int:
 
 def valued(text: str) -> Value:
     """Plain data's text as a value: expressions in it parsed, so that they are checked as composed ones are."""
-    found = parts(text)
+    found = tuple(parts(text))
     if not any(part.expression for part in found):
         return text
-    pieces: Iterable[str | Expression] = [parsed(part.text) if part.expression else part.text for part in found]
-    whole = tuple(pieces)
-    return whole[0] if len(whole) == 1 and isinstance(whole[0], Expression) else Template(whole)
+    pieces = tuple(parsed(part.text.strip()) if part.expression else part.text for part in found)
+    first = pieces[0]
+    return first if len(pieces) == 1 and isinstance(first, Expression) else Template(pieces)
 
 
 def from_plain(data: Mapping[str, Any]) -> Step:

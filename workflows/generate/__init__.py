@@ -6,14 +6,19 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from infra.model.errors import ConfigError, Problem
-from workflows.generate import tests
+from workflows.generate import images, publish, runs, tests
 from workflows.generate.result import FOLDER, Generated
 from workflows.spec import Spec, SpecLine
 from workflows.world import World
 
 __all__ = ["FOLDER", "Generated", "SpecLine", "generate"]
 
-SECTIONS: Final[tuple[Callable[[Spec, World], Iterable[Generated]], ...]] = (tests.files,)
+SECTIONS: Final[tuple[Callable[[Spec, World], Iterable[Generated]], ...]] = (
+    tests.files,
+    images.files,
+    runs.files,
+    publish.files,
+)
 """What makes the files of each section of a specification."""
 
 

@@ -7,6 +7,7 @@ Owns which keys exist. Does not own what a single value may be (values), rules b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from enum import StrEnum
 from typing import Annotated
 
@@ -68,6 +69,31 @@ class Kept(Model):
     runs_on: tuple[RunnerLabel, ...]
 
 
+class LegacyRuns(StrEnum):
+    """When a workflow runs that is kept beside the one which takes its place."""
+
+    BESIDE = "beside"
+    """As before, so that the results of both can be compared."""
+    BY_HAND = "by-hand"
+    """Only when somebody starts it: what publishes, builds or trains is not done twice."""
+
+
+class Old(Model):
+    """A workflow by hand, by its name there, whose place the generated file `replaced_by` takes."""
+
+    file: FileName
+    name: WorkflowName
+    replaced_by: FileName
+    runs: LegacyRuns = LegacyRuns.BESIDE
+
+
+class Legacy(Model):
+    """Old workflows that are kept beside the generated ones up to and with the day `until`."""
+
+    until: date
+    workflows: tuple[Old, ...]
+
+
 class Gap(Model):
     """Tests that run nowhere on purpose: those that match `markers`."""
 
@@ -126,10 +152,11 @@ class Images(Model):
 
 
 class Run(Model):
-    """One command in an image on TPUs, on a pool or on a VM that is made for it.
+    """One command on TPUs: in an image on a VM that is made for it, or on a runner from the lock of `package`.
 
     accelerator: the smallest that will do. vm: a pool of a stack from which a VM of its own takes zones, runtime,
-    capacity, network and account. hours: how long the command may take. secrets: of Secret Manager, by variable.
+    capacity, network and account. secrets: by variable, the name in Secret Manager; on a runner the repository's secret
+    of the variable's name. create_minutes: of all tries to make the VM. timeout_minutes: of the command.
     """
 
     file: FileName
@@ -139,7 +166,9 @@ class Run(Model):
     accelerator: Accelerator
     vm: ResourceName
     image: ResourceName
-    command: tuple[Word, ...]
+    package: PackageName
+    folder: Folder = "."
+    command: Annotated[tuple[Word, ...], AfterValidator(lambda some: some or refuse("a command has words", "[python]"))]
     env: Mapping[VariableName, EnvValue] = {}
     secrets: Mapping[VariableName, ResourceName] = {}
     schedule: tuple[Cron, ...] = ()
@@ -158,7 +187,6 @@ class Publish(Model):
     name: WorkflowName
     follows: WorkflowName
     package: PackageName
-    folder: Folder
     python: PythonVersion
     environment: ResourceName
 
@@ -175,4 +203,5 @@ class Declared(Model):
     runs: tuple[Run, ...] = ()
     publish: tuple[Publish, ...] = ()
     kept: tuple[Kept, ...] = ()
+    legacy: Annotated[Legacy | None, WRITTEN] = None
     accepted_gaps: tuple[Gap, ...] = ()

@@ -130,7 +130,11 @@ VariableName = Annotated[
 ]
 Word = Annotated[
     StrictStr,
-    matching(r"[A-Za-z0-9_@%+=:,./{}$\[\]-]+", "one word of a command, without spaces and quotes", "one word an item"),
+    matching(
+        r"[A-Za-z0-9_@%+=:,./-]*(\{run\}[A-Za-z0-9_@%+=:,./-]*)*",
+        "one word of a command: letters, digits, _@%+=:,./- and {run}",
+        "one word an item",
+    ),
 ]
 EnvValue = Annotated[
     StrictStr,

@@ -1,0 +1,50 @@
+# Waits until every host of the VM runs the command, then until every host has ended it, and fails unless all did well.
+asked() {
+  gcloud compute tpus tpu-vm get-guest-attributes "$NAME" --zone="$ZONE" --query-path=tidepool/ --format=json 2>/dev/null |
+    jq -r --arg key "$1" '.. | objects | select(.key? == $key) | .value' || true
+}
+
+# How many hosts have an answer to a question.
+count() { asked "$1" | grep -c . || true; }
+
+begun=''
+ready=$(($(date +%s) + READY_SECONDS))
+over=$((ready + LIMIT))
+while :; do
+  now=$(date +%s)
+  if ! state=$(gcloud compute tpus tpu-vm describe "$NAME" --zone="$ZONE" --format='value(state)'); then
+    state=unanswered
+  fi
+  case $state in
+    PREEMPTED | TERMINATED | STOPPED | STOPPING | DELETING | HIDING | HIDDEN)
+      echo "::error::the VM is $state; it was taken away, which says nothing of what it ran"
+      exit 75
+      ;;
+  esac
+  ended=$(asked outcome)
+  if [ -n "$ended" ] && printf '%s\n' "$ended" | grep -vqx 0; then
+    asked log
+    echo "::error::a host ended with $(printf '%s\n' "$ended" | grep -vx 0 | sort -u | tr '\n' ' ')"
+    exit 1
+  fi
+  if [ "$(count outcome)" -ge "$HOSTS" ]; then
+    asked log
+    echo "all $HOSTS hosts ended well"
+    exit 0
+  fi
+  if [ -z "$begun" ] && [ "$(count phase)" -ge "$HOSTS" ]; then
+    begun=yes
+    over=$((now + LIMIT))
+    echo "all $HOSTS hosts run the command"
+  fi
+  if [ -z "$begun" ] && [ "$now" -ge "$ready" ]; then
+    echo "::error::$(count phase) of $HOSTS hosts were ready after $READY_SECONDS s"
+    exit 1
+  fi
+  if [ "$now" -ge "$over" ]; then
+    asked log
+    echo "::error::the command did not end within $LIMIT s"
+    exit 1
+  fi
+  sleep "$POLL_SECONDS"
+done
