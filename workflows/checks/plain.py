@@ -28,6 +28,12 @@ def text(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
+def listed(value: Any) -> tuple[str, ...]:
+    """One text or a list of texts, as a list; what is neither is left out."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(text(each) for each in values if text(each))
+
+
 def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workflows.checks.payloads import CONCLUSIONS, HEADS, KEYS, OBJECTS
-from workflows.checks.plain import mapping, text
+from workflows.checks.plain import listed, mapping, text
 from workflows.checks.views import Workflow
 from workflows.globs import PatternError, included
-from workflows.triggering import listed
 
 ALL_EVENTS = ("push", "pull_request")
 _PULLS = frozenset(("pull_request", "pull_request_target"))

@@ -10,12 +10,11 @@ from itertools import islice, pairwise
 from cronsim import CronSim, CronSimError
 
 from workflows.checks.conditions import situations_of, upstreams
-from workflows.checks.plain import mapping, text
+from workflows.checks.plain import listed, mapping, text
 from workflows.checks.possible import job_starts
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.views import Job, Workflow
 from workflows.expressions import references
-from workflows.triggering import listed
 
 MOST_LEVELS = 3
 """Levels of workflow_run that GitHub starts, as its page on events says.

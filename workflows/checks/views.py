@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from workflows.checks.plain import asked_condition, at, mapping, parsed, text, texts
+from workflows.checks.plain import asked_condition, at, listed, mapping, parsed, text, texts
 from workflows.checks.shell import Command, commands
 from workflows.document import Path
 from workflows.expressions import ExpressionError, parts
 from workflows.expressions.syntax import Node
 from workflows.legs import Leg, legs
 from workflows.read import WorkflowFile
-from workflows.triggering import listed, triggers
+from workflows.triggering import triggers
 
 _OTHER_SHELLS = re.compile(r"\s*(python|pwsh|powershell|cmd|node|perl|ruby)")
 _STEP_SCRIPT_KEYS = ("script", "args", "entrypoint", "run")
@@ -239,9 +239,7 @@ class Workflow:
     @cached_property
     def triggers(self) -> Mapping[str, Any]:
         on = self.data.get("on")
-        if not isinstance(on, str | Mapping | list):
-            return {}
-        return {name: found for name, found in triggers(on).items() if isinstance(name, str)}
+        return triggers(on if isinstance(on, Mapping) else listed(on))
 
     def filters(self, event: str) -> Mapping[str, Any]:
         return mapping(self.triggers.get(event))
