@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.images.oci import RegistryError
 from infra.fleet.images.registries import Answers, ArtifactPlace
 from infra.fleet.images.store import Store
-from infra.fleet.records import Records
 from infra.model import names
 from infra.model.images.record import Record
 from infra.model.schema import StackConfig
+
+_NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ class Search:
         """Everything that names `digest`."""
         uses = [*self._asked(lambda: in_record(self.store.read(), digest))]
         for stack in self.fleets:
-            uses += self._asked(lambda stack=stack: self._pointer(stack, digest))
-        for stack, config in self.fleets.items():
-            uses += self._asked(lambda stack=stack, config=config: self._manifest(stack, config, digest))
+            uses += self._asked(lambda stack=stack: self._pointer(stack, digest), may_lack=True)
+        for stack in self.fleets:
+            uses += self._asked(lambda stack=stack: self._manifest(stack, digest), may_lack=True)
         for image, places in self.places.items():
             for place in places:
                 uses += self._asked(lambda place=place, image=image: self._place(place, self.tags[image], digest))
@@ -70,11 +71,14 @@ class Search:
                 )
         return Found(tuple(uses), tuple(self._silent))
 
-    def _asked(self, source: Callable[[], Iterator[Use]]) -> list[Use]:
+    def _asked(self, source: Callable[[], Iterator[Use]], *, may_lack: bool = False) -> list[Use]:
+        """may_lack: whether the source may not be there, as the bucket of a stack that was never brought up."""
         try:
             return list(source())
         except (GoogleError, RegistryError) as error:
-            self._silent.append(str(error))
+            lacks = isinstance(error, GoogleError) and error.status == _NOT_FOUND
+            if not (may_lack and lacks):
+                self._silent.append(str(error))
             return []
 
     def _pointer(self, stack: str, digest: str) -> Iterator[Use]:
@@ -83,9 +87,9 @@ class Search:
             if regions:
                 yield Use("pointer", f"{names.pointer_object()} of {stack}", f"pool {pool} in {', '.join(regions)}")
 
-    def _manifest(self, stack: str, config: StackConfig, digest: str) -> Iterator[Use]:
+    def _manifest(self, stack: str, digest: str) -> Iterator[Use]:
         manifest = names.manifest_object(stack)
-        found = Records(google=self.google[stack], bucket=config.bucket.name).read(manifest)
+        found = self.store.pointers[stack].read(manifest)
         for slot in found.body.get("slots", ()) if found else ():
             if _names(slot, digest):
                 yield Use("manifest", f"{manifest} of {stack}", f"slot {slot['name']}")

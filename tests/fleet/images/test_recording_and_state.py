@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any, cast
 
@@ -10,11 +11,14 @@ import pytest
 from infra.fleet.google import GoogleError
 from infra.fleet.images.recording import record_build
 from infra.fleet.images.state import ImageState, image_state
-from infra.fleet.images.where import in_record
-from infra.fleet.records import Records, Written
+from infra.fleet.images.store import Store
+from infra.fleet.images.where import Search, in_record
+from infra.fleet.records import Body, Record, Records, Written
 from infra.model import names
 from infra.model.images.record import Build, Outcome, built
+from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
+from tests.model.given import ROOT
 
 DOCUMENTS = {"sbom": b"{}", "provenance": b"{}"}
 
@@ -126,3 +130,29 @@ def test_the_record_is_searched_for_builds_children_pools_and_what_they_can_go_b
 
 def test_documents_of_a_build_lie_below_the_image() -> None:
     assert names.image_document_object("tpu-ci", digest("a"), "sbom.json").startswith("images/tpu-ci/")
+
+
+class Refusing:
+    """A fleet bucket that answers every call with one HTTP status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    def read(self, name: str) -> Record | None:
+        raise GoogleError(f"looking up {name}", "no", status=self.status)
+
+    def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
+        del decide
+        raise GoogleError(f"writing {name}", "no", status=self.status)
+
+
+@pytest.mark.parametrize(("status", "problems"), [(404, 0), (403, 2)])
+def test_a_stack_that_was_never_brought_up_names_nothing_and_one_that_refuses_is_told(
+    status: int, problems: int
+) -> None:
+    world = World()
+    config = load_stack(ROOT, "nightly").model_copy(update={"pools": ()})
+    store = Store(record=world.store.record, pointers={"nightly": Refusing(status)})
+    search = Search(store=store, registries=world.registries, google={}, fleets={"nightly": config}, places={}, tags={})
+    found = search.find(digest("a"))
+    assert (found.uses, len(found.silent)) == ((), problems)
