@@ -22,10 +22,10 @@ retry() {
   shift
   until "$@"; do
     if [ "$attempt" -ge "$attempts" ]; then
-      log "gave up after $attempts attempts: $1 ${2-}"
+      log "gave up after $attempts attempts: $1${2+ $2}"
       return 1
     fi
-    log "attempt $attempt of $attempts failed: $1 ${2-}; again in $delay s"
+    log "attempt $attempt of $attempts failed: $1${2+ $2}; again in $delay s"
     sleep "$delay"
     attempt=$((attempt + 1)) delay=$((delay * 2 > 60 ? 60 : delay * 2))
   done

@@ -34,7 +34,7 @@ def push(
 ) -> None:
     """Push to a repository: every trigger that it is for puts a build into the queue.
 
-    ./tidepool cloud push stanford-crfm/levanter --changed lib/levanter/pyproject.toml uv.lock
+    ./tidepool cloud push marin-community/marin --changed lib/levanter/pyproject.toml uv.lock
     """
     if branch and tag:
         raise click.UsageError("a push goes to a --branch or makes a --tag")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import urllib3
+import yaml
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
@@ -256,7 +257,10 @@ def test_files_may_follow_one_word_and_be_another_repositorys(lab: Lab) -> None:
 def test_the_generated_build_is_shown_as_its_builder_gets_it(lab: Lab, image: str, inside: str) -> None:
     shown = lab.json("show", image)
     assert inside in shown["build"]
-    assert inside in lab.ok("show", image).stdout
+    text = lab.ok("show", image).stdout
+    assert inside in text
+    assert "\\n" not in next(line for line in text.splitlines() if "script:" in line or "run:" in line)
+    assert yaml.safe_load(text) == shown["build"]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -26,6 +26,9 @@ from infra.model.images.spec import Builder as BuilderName
 from infra.model.images.steps import checkouts, parent_argument, step_pins
 
 _MINUTE = 60
+_ELSEWHERE = (
+    "where no registry is reached, docs/images.md says how to build from a stand-in: Trying a recipe without a registry"
+)
 _MEGA = 1_000_000
 
 
@@ -121,7 +124,7 @@ def _build(
         for each in (*lab.spec.ancestors(image.name), image):
             done.append(_built(lab, builder, each, context, given, done, console, cached=cached))
     except BuildError as error:
-        raise Failure(str(error)) from None
+        raise Failure(f"{error}\n{_ELSEWHERE}") from None
     if as_json:
         machines({"builder": builder.name, "builds": [asdict(each) for each in done]})
 

@@ -30,7 +30,18 @@ def command(*, image: str, as_json: bool) -> None:
     if as_json:
         machines({"image": wanted.name, "builder": wanted.builder.value, "build": body})
     else:
-        click.echo(yaml.safe_dump(body, sort_keys=False, width=1000), nl=False)
+        click.echo(yaml.dump(body, Dumper=_Dumper, sort_keys=False, width=1000), nl=False)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Scripts as blocks, line by line."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _cloud_build(lab: Lab, image: Image) -> dict[str, Any]:
