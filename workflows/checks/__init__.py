@@ -2,7 +2,8 @@
 
 from workflows.checks.book import RULES, check
 from workflows.checks.finding import Finding
+from workflows.checks.fleet import pools_of
 from workflows.checks.known import HOSTED, Known, Pool, TestCase
 from workflows.checks.rule import Rule
 
-__all__ = ["HOSTED", "RULES", "Finding", "Known", "Pool", "Rule", "TestCase", "check"]
+__all__ = ["HOSTED", "RULES", "Finding", "Known", "Pool", "Rule", "TestCase", "check", "pools_of"]
