@@ -71,7 +71,10 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
         github = Federation("federation", _federation(config, config.github, plan), ready)
         pulumi.export("github", {"provider": github.provider, "accounts": github.emails})
     outside = github.member(federation.IMAGE_BUILDER[0]) if github and plan and plan.workflow_sources else None
-    bucket = FleetBucket("bucket", _bucket(config, identities, outside), ready)
+    run_maker = (
+        github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
+    )
+    bucket = FleetBucket("bucket", _bucket(config, identities, outside, run_maker), ready)
     if config.secrets:
         Secrets("secrets", _secrets(config, identities), ready)
     if plan is not None:
@@ -129,10 +132,15 @@ def _identities(config: StackConfig) -> tuple[Identity, ...]:
     return roles + pools
 
 
-def _bucket(config: StackConfig, identities: Identities, image_builder: pulumi.Input[str] | None) -> FleetBucketArgs:
+def _bucket(
+    config: StackConfig,
+    identities: Identities,
+    image_builder: pulumi.Input[str] | None,
+    run_maker: pulumi.Input[str] | None,
+) -> FleetBucketArgs:
     """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs.
 
-    What builds images writes their record, and nothing that a VM reads.
+    What builds images writes their record, and nothing that a VM reads; what makes VMs for runs reads it.
     """
     prefixes = {pool_key(pool): names.RUNNER_PREFIX for pool in config.pools}
     prefixes |= {"controller": names.MANIFEST_PREFIX, "broker": names.MANIFEST_PREFIX}
@@ -152,6 +160,11 @@ def _bucket(config: StackConfig, identities: Identities, image_builder: pulumi.I
             *(
                 PrefixAccess(name=key, member=member, prefix=names.IMAGES_PREFIX, writes=True)
                 for key, member in writers.items()
+            ),
+            *(
+                PrefixAccess(name=federation.RUN_MAKER[0], member=member, prefix=names.IMAGES_PREFIX)
+                for member in (run_maker,)
+                if member is not None
             ),
         ],
     )
@@ -180,6 +193,10 @@ def _federation(config: StackConfig, github: GitHub, plan: BuildPlan | None) -> 
         key, purpose = federation.IMAGE_BUILDER
         account = names.role_account_id(config.stack, key), purpose
         accounts.append((key, account, federation.image_builder_attributes(sources)))
+    if github.run_makers:
+        key, purpose = federation.RUN_MAKER
+        account = names.role_account_id(config.stack, key), purpose
+        accounts.append((key, account, federation.run_maker_attributes(github)))
     return FederationArgs(
         project=config.project,
         pool_id=names.federation_pool_id(config.stack),

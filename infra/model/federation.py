@@ -7,7 +7,7 @@ both read 2026-11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from infra.model.schema import GitHub
@@ -22,15 +22,19 @@ PREVIEWER: Final = ("tidepool-previewer", "Reads what previews of Tidepool's sta
 
 IMAGE_BUILDER: Final = ("image-builder", "Builds images in GitHub's jobs; has no key")
 """Role and description. Its account id carries the stack's name, since the images and the bucket are a stack's."""
-IMAGES_WORKFLOW: Final = ".github/workflows/docker-images.yaml"
+WORKFLOWS: Final = ".github/workflows"
+IMAGES_WORKFLOW: Final = f"{WORKFLOWS}/docker-images.yaml"
 """The one workflow of a source repository whose jobs build images."""
+
+RUN_MAKER: Final = ("run-maker", "Makes TPU VMs for single runs of GitHub's jobs; has no key")
+"""Role and description. Its rights on TPU VMs are given by whoever owns the project: they exist for a project alone."""
 
 EVENTS: Final = ("pull_request", "push", "schedule", "workflow_dispatch")
 """Runs that are let in. `pull_request_target` and `workflow_run` are not: they carry the main branch's ref while they
 work for whoever opened a pull request."""
 
 BUILD_EVENTS: Final = ("push", "schedule", "workflow_dispatch")
-"""Of these, the runs that build images: none of them works for a stranger."""
+"""Of these, the runs that build images or make VMs: none of them works for a stranger."""
 
 MAPPING: Final = {
     "google.subject": "assertion.sub",
@@ -50,17 +54,29 @@ unless its job names one."""
 def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
     """What every token must say, whatever it is used for.
 
-    sources: repositories whose workflow of images is let in besides, from their main branch alone.
+    sources: repositories whose workflow of images is let in besides, from their main branch alone, as are those that
+    make VMs for runs.
     """
     own = _own(github)
-    if not sources:
+    if not sources and not github.run_makers:
         return own
-    workflows = _listed(f"{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
-    building = (
-        f"assertion.repository in {_listed(sources)} && assertion.ref == '{MAIN}'"
+    repositories = dict.fromkeys((*sources, *(each.repository for each in github.run_makers)))
+    workflows = _listed((*_image_workflows(sources), *_run_workflows(github)))
+    from_outside = (
+        f"assertion.repository in {_listed(repositories)} && assertion.ref == '{MAIN}'"
         f" && assertion.workflow_ref in {workflows} && assertion.event_name in {_listed(BUILD_EVENTS)}"
     )
-    return f"({own}) || ({building})"
+    return f"({own}) || ({from_outside})"
+
+
+def _image_workflows(sources: Sequence[str]) -> Iterator[str]:
+    """References of the workflows that build images, as tokens have them."""
+    return (f"{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
+
+
+def _run_workflows(github: GitHub) -> Iterator[str]:
+    """References of the workflows that make VMs for runs."""
+    return (f"{each.repository}/{WORKFLOWS}/{file}@{MAIN}" for each in github.run_makers for file in each.workflows)
 
 
 def _own(github: GitHub) -> str:
@@ -80,7 +96,12 @@ def image_builder_attributes(sources: Sequence[str]) -> tuple[str, ...]:
 
     A reference to a workflow names repository, file and branch at once; a pull request's has another branch.
     """
-    return tuple(f"attribute.workflow/{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
+    return tuple(f"attribute.workflow/{reference}" for reference in _image_workflows(sources))
+
+
+def run_maker_attributes(github: GitHub) -> tuple[str, ...]:
+    """The ends of the members that make VMs for runs: the named workflows, each on its repository's main branch."""
+    return tuple(f"attribute.workflow/{reference}" for reference in _run_workflows(github))
 
 
 def preview_attributes(github: GitHub) -> tuple[str, ...]:

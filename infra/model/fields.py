@@ -222,6 +222,12 @@ GitHubRepository = Annotated[
     StrictStr, _matching(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", "a GitHub repository", "owner/name")
 ]
 
+WorkflowFile = Annotated[
+    StrictStr,
+    _matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", "the name of a file below .github/workflows", "such as nightly.yaml"
+    ),
+]
 RepositoryId = Annotated[
     StrictStr, _matching(r"[1-9][0-9]{0,18}", "GitHub's number of a repository, as text", 'such as "123456789"')
 ]

@@ -59,6 +59,7 @@ from infra.model.fields import (
     TimeZone,
     TpuGeneration,
     Upstream,
+    WorkflowFile,
     Zone,
 )
 
@@ -215,15 +216,24 @@ class SecretDecl(_Model):
     readers: tuple[Reader, ...]
 
 
+class RunMakers(_Model):
+    """Workflows of one repository, by file, that make TPU VMs for single runs."""
+
+    repository: GitHubRepository
+    workflows: tuple[WorkflowFile, ...]
+
+
 class GitHub(_Model):
     """The repository whose workflows preview and apply this stack's project, and where they may apply.
 
     environments: GitHub environments that let their jobs act as the deploying account, on the main branch alone.
+    run_makers: workflows, of other repositories too, that act on their main branch as the account that makes VMs.
     """
 
     repository: GitHubRepository
     repository_id: Annotated[RepositoryId | None, WRITTEN] = None
     environments: tuple[EnvironmentName, ...]
+    run_makers: tuple[RunMakers, ...] = ()
 
 
 class SourceConnection(_Model):

@@ -13,7 +13,7 @@ from infra.model import names
 from infra.model.calendar import ends, standing
 from infra.model.fields import is_github_own_label
 from infra.model.phases import Phases
-from infra.model.schema import Pool, StackConfig, Trust
+from infra.model.schema import GitHub, Pool, StackConfig, Trust
 from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.vms import PlaceChange
 
@@ -173,6 +173,14 @@ def _federation(edit: Edit) -> Iterator[Risk]:
     elif more := sorted(set(becomes.environments) - set(was.environments)):
         says = f"workflows of {becomes.repository} may apply from more environments: {', '.join(more)}"
         yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(more))
+    made = _run_makers(was) if was else frozenset[str]()
+    if makers := sorted(_run_makers(becomes) - made):
+        says = f"more workflows may make TPU VMs for their runs: {', '.join(makers)}"
+        yield Risk(kind=RiskKind.TRUST, subject=subject, says=says, names=tuple(makers))
+
+
+def _run_makers(github: GitHub) -> frozenset[str]:
+    return frozenset(f"{each.repository} {file}" for each in github.run_makers for file in each.workflows)
 
 
 def _protection(edit: Edit) -> Iterator[Risk]:

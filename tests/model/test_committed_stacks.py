@@ -70,9 +70,17 @@ def test_ci_has_the_fleet_of_the_lab_in_every_generation_that_its_tests_need() -
 
 
 def test_no_pool_can_read_the_key_that_registers_runners() -> None:
-    for stack in stack_names(ROOT):
-        for secret in load_stack(ROOT, stack).secrets:
-            assert secret.readers == ("broker",)
+    keys = [secret for secret in load_stack(ROOT, "ci").secrets if secret.name == "tidepool-github-app-key"]
+    assert [secret.readers for secret in keys] == [("broker",)]
+    others = {secret.name for name in stack_names(ROOT) if name != "ci" for secret in load_stack(ROOT, name).secrets}
+    assert "tidepool-github-app-key" not in others
+
+
+def test_a_pool_that_reads_secrets_runs_the_main_branch_alone() -> None:
+    for name in stack_names(ROOT):
+        config = load_stack(ROOT, name)
+        for reader in {reader for secret in config.secrets for reader in secret.readers if reader.startswith("pool/")}:
+            assert config.pool(reader.removeprefix("pool/")).trust is Trust.PROTECTED
 
 
 @pytest.mark.parametrize("stack", ["nightly", "training"])

@@ -131,11 +131,51 @@ def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and
     assert bucket.inputs["condition"]["expression"].endswith('/objects/images/")')
 
 
+MAKERS = ("levanter-gpt2_small_itest.yaml", "levanter-launch_small_fast.yaml")
+RUN_MAKER = "tidepool-ci-run-maker"
+
+
+def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_runs() -> None:
+    assert members_of(RUN_MAKER) == {
+        f"/attribute.workflow/{MONOREPO}/.github/workflows/{file}@refs/heads/main" for file in MAKERS
+    }
+    claims = IMAGES | {
+        "event_name": "workflow_dispatch",
+        "workflow_ref": f"{MONOREPO}/.github/workflows/{MAKERS[0]}@refs/heads/main",
+    }
+    assert is_let_in(claims)
+    assert not acts_as_image_builder(claims)
+    assert not is_let_in(claims | {"event_name": "workflow_run"})
+    assert not is_let_in(claims | {"ref": "refs/heads/topic"})
+    assert not is_let_in(claims | {"repository": "stranger/marin"})
+
+
+def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_of_the_stack() -> None:
+    member = f"serviceAccount:{RUN_MAKER}@hai-gcp-models.iam.gserviceaccount.com"
+    (grant,) = (each for each in committed("ci").custom if each.inputs.get("member") == member)
+    assert grant.inputs["role"] == "roles/storage.objectViewer"
+    assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
+
+
+def test_without_such_workflows_there_is_no_account_that_makes_vms() -> None:
+    makers = re.search(r"    run_makers:\n(      .*\n)+", text_of("ci"))
+    assert makers
+    stack = built("ci", edited("ci", (makers[0], "")))
+    assert not [each for each in stack.of("Account") if each.inputs["accountId"] == RUN_MAKER]
+    (provider,) = stack.of("WorkloadIdentityPoolProvider")
+    assert MAKERS[0] not in provider.inputs["attributeCondition"]
+
+
 def test_no_other_account_is_anybodys_outside() -> None:
     for grant in committed("ci").custom:
         if grant.inputs.get("member", "").startswith("principalSet://"):
             account = grant.inputs["serviceAccountId"].split("/")[-1].partition("@")[0]
-            assert account in ("tidepool-deployer", "tidepool-previewer", "tidepool-ci-image-builder")
+            assert account in (
+                "tidepool-deployer",
+                "tidepool-previewer",
+                "tidepool-ci-image-builder",
+                "tidepool-ci-run-maker",
+            )
 
 
 def test_a_token_of_another_repository_is_not_let_in() -> None:

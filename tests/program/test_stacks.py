@@ -176,7 +176,8 @@ def test_a_vm_reads_its_start_up_files_and_no_manifest(stack: str) -> None:
     for grant in committed(stack).of("BucketIAMMember"):
         if grant.inputs["bucket"] != fleet_bucket or grant.inputs["role"] != "roles/storage.objectViewer":
             continue
-        prefix = "runner/" if "-pool-" in grant.inputs["member"] else "manifests/"
+        reader = grant.inputs["member"]
+        prefix = "runner/" if "-pool-" in reader else "images/" if "-run-maker@" in reader else "manifests/"
         bucket = grant.inputs["bucket"]
         expected = f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")'
         assert grant.inputs["condition"]["expression"] == expected

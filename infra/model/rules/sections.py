@@ -133,6 +133,17 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
     yield from repeats(config.github.environments, subject, path, "an environment stands once", any_case=True)
     if not config.github.environments:
         yield Problem(subject(path), "[]", "something may apply", "the environment of the apply workflow")
+    if not has(config.github, "run_makers"):
+        return
+    makers = [getattr(each, "repository", None) for each in config.github.run_makers]
+    rule = "a repository stands once, with all its workflows that make VMs"
+    yield from repeats(makers, subject, ("github", "run_makers"), rule, "repository", any_case=True)
+    for index, each in right(config.github.run_makers):
+        at = ("github", "run_makers", index, "workflows")
+        if has(each, "workflows"):
+            yield from repeats(each.workflows, subject, at, "a workflow stands once")
+            if not each.workflows:
+                yield Problem(subject(at), "[]", "a repository is named for its workflows", "the files of workflows")
 
 
 def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
