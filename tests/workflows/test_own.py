@@ -14,7 +14,7 @@ from workflows.builders.step import inner_limits
 from workflows.checks.book import check
 from workflows.checks.known import Known
 from workflows.expressions import Scope, expand
-from workflows.generate.result import FOLDER, Generated
+from workflows.generate.result import FOLDER, MARK, Generated
 from workflows.own import COMMAND, generate_own
 from workflows.read import read
 from workflows.world import World, load_world
@@ -49,10 +49,10 @@ def test_the_files_of_this_repository_are_what_the_generator_gives(own: dict[str
 def test_a_file_says_what_made_it_and_how_it_is_made_anew(own: dict[str, Generated]) -> None:
     for each in own.values():
         first, second = each.text.splitlines()[:2]
-        module = first.split()[3]
+        module = first.removeprefix(f"# {MARK} ").split()[0]
         assert (ROOT / module).is_file()
-        assert COMMAND in first
-        assert "Do not edit" in second
+        assert "Do not edit" in first
+        assert second == f"# {COMMAND}"
 
 
 def test_every_job_is_traced_to_the_function_that_makes_it(own: dict[str, Generated]) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import StackConfig
-from workflows.generate.result import FOLDER, Generated
+from workflows.generate.result import FOLDER, MARK, Generated
 from workflows.own import apply, checks, drift, plan, preview, preview_comment
 from workflows.own.file import File, Surroundings, module_file
 from workflows.world import World
@@ -44,8 +44,8 @@ def generate_own(world: World) -> tuple[Generated, ...]:
 def _generated(name: str, make: Callable[[Surroundings], File], around: Surroundings) -> Generated:
     file = make(around)
     header = (
-        f"Generated from {module_file(make.__module__)} and the stacks by {COMMAND}.\n"
-        f"Do not edit: change what it is made from.\n\n{file.workflow.header}"
+        f"{MARK} {module_file(make.__module__)} and the stacks. Do not edit: change it there and run\n"
+        f"{COMMAND}\n\n{file.workflow.header}"
     )
     return Generated(path=f"{FOLDER}/{name}", workflow=replace(file.workflow, header=header), sources=file.sources)
 
