@@ -15,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 from infra.model import yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.fields import WRITTEN, is_github_own_label
+from infra.model.fields import is_github_own_label
 from infra.model.hosted import HOSTED
 from infra.model.yamlfile import Form
 
 FILE: Final = "workflows/demand.yaml"
+VERSION: Final = 1
 WRITE: Final = "./tidepool workflows --write"
 _FORM: Final = Form(
     kind="a list of demands", content="version: 1", first="version: 1, by " + WRITE, page="docs/workflows.md"
@@ -65,12 +66,12 @@ class Demand(_Model):
     labels: tuple[StrictStr, ...]
     group: StrictStr = ""
     starts: tuple[Start, ...] = ()
-    max_parallel: Annotated[StrictInt | None, WRITTEN] = None
-    timeout_minutes: Annotated[StrictFloat | StrictInt | None, WRITTEN] = None
-    inner_minutes: Annotated[StrictFloat | StrictInt | None, WRITTEN] = None
-    image: Annotated[StrictStr | None, WRITTEN] = None
-    cache_folder: Annotated[StrictStr | None, WRITTEN] = None
-    vm: Annotated[StrictStr | None, WRITTEN] = None
+    max_parallel: StrictInt | None = None
+    timeout_minutes: StrictFloat | StrictInt | None = None
+    inner_minutes: StrictFloat | StrictInt | None = None
+    image: StrictStr | None = None
+    cache_folder: StrictStr | None = None
+    vm: StrictStr | None = None
 
     @property
     def subject(self) -> str:
@@ -95,9 +96,9 @@ class ImageUse(_Model):
     """
 
     name: StrictStr
-    stack: Annotated[StrictStr | None, WRITTEN] = None
-    repository: Annotated[StrictStr | None, WRITTEN] = None
-    regions: Annotated[tuple[StrictStr, ...] | None, WRITTEN] = None
+    stack: StrictStr | None = None
+    repository: StrictStr | None = None
+    regions: tuple[StrictStr, ...] | None = None
     pools: tuple[StrictStr, ...] = ()
 
 
@@ -111,7 +112,7 @@ class CacheFolders(_Model):
 class Demands(_Model):
     """All that workflows ask of the fleet."""
 
-    version: Annotated[StrictInt, Field(ge=1, le=1)] = 1
+    version: Annotated[StrictInt, Field(ge=VERSION, le=VERSION)]
     cache: CacheFolders
     images: tuple[ImageUse, ...] = ()
     demands: tuple[Demand, ...] = ()
@@ -126,7 +127,7 @@ class Demands(_Model):
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for a file; what is not said is left out."""
-        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"version": self.version}
+        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
 def read_demands(content: bytes, source: str = FILE) -> Demands:

@@ -1,0 +1,87 @@
+"""Every file of this repository that is generated from specifications, stacks and images, by path.
+
+Owns which files those are and where they go. What cannot be generated is told in place of its files, so that one
+mistake does not hide the rest. Leaves reading a checkout's files and writing them to the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from infra.model import demand
+from infra.model.demand import Demands
+from infra.model.errors import ConfigError
+from workflows import labels
+from workflows.demands import START_UP, Asking, demands, written
+from workflows.generate import Generated, generate
+from workflows.own import generate_own
+from workflows.spec import Spec, load_spec, spec_names
+from workflows.world import World
+
+COPIES: Final = "workflows/generated"
+"""Where the files of a specification stand for reading, below its name, as they stand in their repository."""
+OWN: Final = "workflows/own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """texts: by path. problems: what kept the files of a specification from being made, by the specification's file.
+
+    demands: None where some could not be made, so that what all of them ask is not known.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+    demands: Demands | None = None
+
+    def hides(self, path: str) -> bool:
+        """Whether a problem keeps the file from being made, so that its absence says nothing."""
+        return path.startswith(self.hidden)
+
+
+def outputs(root: Path, world: World) -> Outputs:
+    """All of them, with the specifications of a checkout."""
+    texts: dict[str, str] = {}
+    problems: dict[str, str] = {}
+    hidden: list[str] = []
+    specs: list[Spec] = []
+    asking: list[Asking] = []
+    for name in spec_names(root):
+        folder = f"{COPIES}/{name}"
+        try:
+            spec = load_spec(root, name, world)
+            files = generate(spec, world)
+        except ConfigError as error:
+            problems[f"workflows/spec/{name}.yaml"] = "; ".join(_said(error))
+            hidden.append(f"{folder}/")
+            continue
+        repository = spec.declared.repository
+        specs.append(spec)
+        asking += _asking(repository, files)
+        texts |= {f"{folder}/{each.path}": each.text for each in files}
+        texts |= {f"{folder}/{path}": text for path, text in labels.files(repository, world).items()}
+    own = world.images.recipes
+    try:
+        files = generate_own(world)
+        asking += _asking(own, files)
+        texts |= {each.path: each.text for each in files}
+    except ConfigError as error:
+        problems[OWN] = "; ".join(_said(error))
+        hidden.append(".github/workflows/")
+    texts |= labels.files(own, world)
+    if problems:
+        return Outputs(texts=texts, problems=problems, hidden=(*hidden, demand.FILE))
+    found = demands(asking, specs, world, (root / START_UP).read_text(encoding="utf-8"))
+    return Outputs(texts=texts | {demand.FILE: written(found)}, demands=found)
+
+
+def _asking(repository: str, files: tuple[Generated, ...]) -> list[Asking]:
+    return [Asking(repository=repository, file=each.path, data=each.workflow.plain()) for each in files]
+
+
+def _said(error: ConfigError) -> list[str]:
+    return [": ".join(filter(None, (each.subject, each.value, each.rule))) for each in error.problems]

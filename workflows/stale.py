@@ -1,0 +1,103 @@
+"""Which generated files an edit of a stack leaves behind, and why: generated with both worlds and compared.
+
+Owns the comparison and its words. Does not own what is generated (`workflows.outputs`) nor which text stands in which
+version of the repository, which is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Final
+
+from infra.model import yamlfile
+from workflows.outputs import Outputs
+
+_MOST: Final = 3
+"""Differences of one file that are told one by one."""
+_LONGEST: Final = 60
+"""Characters of a value that are shown."""
+_BEFORE: Final = 12
+"""Characters before the first difference of two long values that are shown with it."""
+
+Stands = Callable[[str, str], bool]
+"""Whether a file of that path has that text in the version that is judged."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stale:
+    """A generated file that is not what the stacks now give. why: what differs, each as `path was -> becomes`."""
+
+    path: str
+    why: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {'; '.join(self.why)}"
+
+
+def stale(before: Outputs, after: Outputs, stands: Stands) -> tuple[Stale, ...]:
+    """The files that the edit leaves behind, by path.
+
+    before, after: what the generator gives with the stacks of both versions. stands: of the version that is judged.
+    """
+    found: list[Stale] = []
+    for path in sorted(before.texts.keys() | after.texts.keys()):
+        was, becomes = before.texts.get(path), after.texts.get(path)
+        if was == becomes or after.hides(path):
+            continue
+        if becomes is None:
+            if was is not None and stands(path, was):
+                found.append(Stale(path, ("nothing makes it any more",)))
+        elif not stands(path, becomes):
+            found.append(Stale(path, tuple(differences(was, becomes)) if was is not None else ("it is new",)))
+    new = {source: said for source, said in after.problems.items() if before.problems.get(source) != said}
+    found += [Stale(source, (f"cannot be generated: {said}",)) for source, said in new.items()]
+    return tuple(sorted(found))
+
+
+def differences(was: str, becomes: str) -> Iterator[str]:
+    """What differs between two texts of a file, the first few one by one."""
+    found = list(_differences(_data(was), _data(becomes), ()))
+    if not found:
+        told = set(_comments(was))
+        found = [f"a comment: {line}" for line in _comments(becomes) if line not in told] or ["its layout"]
+    yield from found[:_MOST]
+    if len(found) > _MOST:
+        yield f"and {len(found) - _MOST} more"
+
+
+def _data(text: str) -> Any:
+    return yamlfile.read(text, "").data
+
+
+def _comments(text: str) -> Iterator[str]:
+    return (line.strip().lstrip("# ") for line in text.splitlines() if line.strip().startswith("#"))
+
+
+def _differences(was: Any, becomes: Any, path: yamlfile.YamlPath) -> Iterator[str]:
+    if isinstance(was, Mapping) and isinstance(becomes, Mapping):
+        for key in dict.fromkeys((*was, *becomes)):
+            yield from _differences(was.get(key), becomes.get(key), (*path, key))
+    elif isinstance(was, list) and isinstance(becomes, list) and len(was) == len(becomes):
+        for index, (one, other) in enumerate(zip(was, becomes, strict=True)):
+            yield from _differences(one, other, (*path, index))
+    elif was != becomes:
+        one, other = _plain(was), _plain(becomes)
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+        common = max(0, alike - _BEFORE) if len(one) > _LONGEST else 0
+        yield f"{yamlfile.render(path)} {_cut(one, common)} -> {_cut(other, common)}"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"
+    return "..." if isinstance(value, Mapping) else " ".join(str(value).split())
+
+
+def _cut(text: str, start: int) -> str:
+    """What is shown of a long value: from a little before the first difference."""
+    rest = f"…{text[start:]}" if start else text
+    return rest if len(rest) <= _LONGEST else f"{rest[: _LONGEST - 1]}…"

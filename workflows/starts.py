@@ -1,0 +1,162 @@
+"""Which events start a job, how many legs each starts, on which runner, and whose code they then run.
+
+Owns the events that a file's own triggers let through, with every label that its conditions name. Leaves conditions and
+matrices to `workflows.runs`; where those hang on what nobody can know before a run, to `workflows.checks.possible`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.model.demand import Code
+from infra.model.errors import ConfigError
+from workflows import events
+from workflows.checks.plain import mapping, parsed, text, texts
+from workflows.checks.possible import job_starts
+from workflows.checks.situations import situations
+from workflows.checks.views import Workflow
+from workflows.document import Document
+from workflows.dump import dump
+from workflows.events import Event
+from workflows.expressions import ExpressionError, parts
+from workflows.expressions.syntax import Literal, Node, children
+from workflows.read import read
+from workflows.runs import run
+from workflows.triggering import listed, triggers
+
+_PULLS = ("pull_request", "pull_request_target")
+_DEFAULT_TYPES = ("synchronize",)
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What a leg waits for."""
+
+    labels: tuple[str, ...]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Legs of one job on one kind of runner."""
+
+    event: str
+    code: Code
+    runner: Runner
+    legs: int
+
+
+def legs_started(data: Mapping[str, Any], job: str, repository: str) -> tuple[Started, ...]:
+    """Every event that starts legs of the job, the most of each where one event starts now more and now fewer."""
+    most: dict[tuple[str, Code, Runner], int] = {}
+    for code, event in _events(data, repository):
+        for found in _of_run(data, job, code, event):
+            key = found.event, found.code, found.runner
+            most[key] = max(most.get(key, 0), found.legs)
+    if not most:
+        most = {(each.event, each.code, each.runner): each.legs for each in _possible(data, job, repository)}
+    return tuple(Started(event, code, runner, legs) for (event, code, runner), legs in most.items())
+
+
+def _of_run(data: Mapping[str, Any], job: str, code: Code, event: Event) -> Iterator[Started]:
+    try:
+        jobs = run(data, event).jobs
+    except ConfigError:
+        return  # what GitHub itself refuses is told by the checks of files
+    counts: dict[Runner, int] = {}
+    for leg in next((each.legs for each in jobs if each.id == job and each.starts), ()):
+        labels = tuple(label for label in leg.labels if label)
+        runner = Runner(labels or _written(mapping(data["jobs"][job])), leg.group)
+        counts[runner] = counts.get(runner, 0) + 1
+    yield from (Started(event.name, code, runner, count) for runner, count in counts.items())
+
+
+def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[Started]:
+    """For a job whose start hangs on outputs or results: every situation in which it may start."""
+    workflow = Workflow(read(dump(Document(data=data)), ""))
+    view = workflow.job(job)
+    if view is None:
+        return
+    count = len(view.legs) if view.legs else 1
+    runners = view.runners or (_written(view.data),)
+    for situation in situations(workflow, repository, {}):
+        if job_starts(view, situation):
+            code = Code.FORK if situation.fork and situation.event in _PULLS else code_of(situation.event)
+            yield from (Started(situation.event, code, Runner(labels), count) for labels in runners)
+
+
+def _written(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The labels as they are written, for those that nobody can compute beforehand: no runner has such ones."""
+    wanted = spec.get("runs-on")
+    return listed(wanted.get("labels") if isinstance(wanted, Mapping) else wanted)
+
+
+def code_of(event: str) -> Code:
+    """Whose code an event runs where nothing else is known of it."""
+    return Code.BRANCH if event in {*_PULLS, "merge_group", "workflow_call"} else Code.MAIN
+
+
+def _events(data: Mapping[str, Any], repository: str) -> Iterator[tuple[Code, Event]]:
+    """What may start a file, each once for whose code it brings."""
+    on = triggers(data.get("on"))
+    labels = sorted(_constants(data)) or ["any"]
+    for name, filters in on.items():
+        if name == "push":
+            yield Code.MAIN, events.push(repository=repository)
+            yield Code.MAIN, events.push(tag="v1.0.0", repository=repository)
+            yield Code.BRANCH, events.push("change", repository=repository)
+        elif name in _PULLS:
+            yield from _pulls(name, filters, labels, repository)
+        elif name == "schedule":
+            yield from ((Code.MAIN, events.schedule(text(each.get("cron")), repository=repository)) for each in filters)
+        elif name == "workflow_dispatch":
+            yield Code.MAIN, events.dispatch(repository=repository)
+            yield Code.BRANCH, events.dispatch(branch="change", repository=repository)
+        elif name == "workflow_run":
+            for conclusion in ("success", "failure"):
+                yield Code.MAIN, events.workflow_run(conclusion, repository=repository)
+                yield Code.MAIN, events.workflow_run(conclusion, of="pull_request", repository=repository)
+        elif name == "issue_comment":
+            yield Code.MAIN, events.issue_comment(repository=repository)
+        elif name == "merge_group":
+            yield Code.BRANCH, events.merge_group(repository=repository)
+        else:
+            yield code_of(name), Event(title=name, name=name, payload={"repository": {"full_name": repository}})
+
+
+def _pulls(name: str, filters: Mapping[str, Any], labels: list[str], repository: str) -> Iterator[tuple[Code, Event]]:
+    bases = listed(filters.get("branches")) or ("main",)
+    base = next((each for each in bases if not set(each) & set("*?+[!")), "main")
+    for activity in listed(filters.get("types")) or _DEFAULT_TYPES:
+        for label in labels if activity in {"labeled", "unlabeled"} else [""]:
+            for fork in (False, True):
+                event = events.pull_request(
+                    fork=fork, activity=activity, labels=[] if label else labels, label=label, base=base,
+                    target=name == "pull_request_target", repository=repository,
+                )  # fmt: skip
+                yield Code.FORK if fork else Code.BRANCH, event
+
+
+def _constants(data: Mapping[str, Any]) -> set[str]:
+    """Every text that an expression of the file compares something with: the labels that it asks for are among them."""
+    found: set[str] = set()
+    for path, whole in texts(data, ()):
+        if path[-1:] == ("if",) and "${{" not in whole:
+            found.update(_texts_of(parsed(whole)))
+            continue
+        try:
+            pieces = [piece for piece in parts(whole) if piece.expression]
+        except ExpressionError:
+            continue
+        for piece in pieces:
+            found.update(_texts_of(parsed(piece.text)))
+    return found
+
+
+def _texts_of(node: Node | None) -> Iterator[str]:
+    if isinstance(node, Literal) and isinstance(node.value, str) and node.value:
+        yield node.value
+    for child in children(node) if node is not None else ():
+        yield from _texts_of(child)
