@@ -1,0 +1,140 @@
+"""The workflow that reports, for each commit, how old workflows ended beside the generated ones.
+
+Owns when it runs and what it may do. What it says is `workflows/shell/compare_legacy.sh`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Final
+
+from infra.model.errors import ConfigError, Problem
+from workflows import steps
+from workflows.builders import (
+    Access,
+    Concurrency,
+    Grant,
+    Hosted,
+    Job,
+    Permissions,
+    Purpose,
+    Scope,
+    Triggers,
+    Workflow,
+    WorkflowRun,
+    context,
+    template,
+)
+from workflows.generate.result import FOLDER, Generated, generated
+from workflows.legacy.copies import COMPARISON
+from workflows.legacy.text import SUFFIX, suffixed_file
+from workflows.spec import Spec
+from workflows.spec.model import Legacy, LegacyRuns
+from workflows.world import World
+
+NAME: Final = "Old and new workflows"
+SCRIPT: Final = "compare_legacy.sh"
+EVENTS: Final = ("pull_request", "push")
+"""What starts old and new ones alike, at one commit."""
+
+
+def comparison(spec: Spec, world: World, files: Iterable[Generated]) -> Generated:
+    """The file of a specification with a section `legacy`, beside the `files` that are generated of it.
+
+    ConfigError where there is no such section, or a workflow is said to be replaced by a file that nobody generates.
+    """
+    legacy = spec.declared.legacy
+    if legacy is None:
+        rule = "the specification says which old workflows are kept, and up to which day"
+        raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])
+    names = {PurePosixPath(file.path).name: file.workflow.name for file in files}
+    problems = tuple(_unknown(spec, legacy, names))
+    if problems:
+        raise ConfigError(problems)
+    workflow = Workflow(
+        name=NAME,
+        header="Reads results, and writes them into the run's summary and into one comment of a pull request.",
+        triggers=Triggers.of(
+            WorkflowRun(
+                workflows=_followed(legacy, names),
+                why="checks out nothing, and takes of a run its times and results",
+            )
+        ),
+        concurrency=Concurrency(
+            template(
+                "legacy-comparison-",
+                context("github.event.workflow_run.event"),
+                "-",
+                context("github.event.workflow_run.head_sha"),
+            ),
+            Purpose.WATCH,
+        ),
+        jobs=[_compare(legacy, world)],
+    )
+    return generated(spec, COMPARISON, workflow, {"compare": spec.line("legacy")})
+
+
+def _compare(legacy: Legacy, world: World) -> Job:
+    ended = context("github.event.workflow_run.conclusion")
+    return Job(
+        id="compare",
+        purpose=Purpose.WATCH,
+        runs_on=Hosted(),
+        timeout_minutes=10,
+        why="A failure is a result like another; a run that was cancelled or skipped has none.",
+        condition=context("github.event.workflow_run.event").one_of(EVENTS)
+        & (ended.equals("success") | ended.equals("failure")),
+        permissions=Permissions.of(
+            Grant(Scope.ACTIONS, Access.READ, "runs and their jobs"),
+            Grant(Scope.PULL_REQUESTS, Access.WRITE, "one comment, edited in place"),
+        ),
+        steps=[
+            steps.script(
+                world,
+                SCRIPT,
+                name="Compare",
+                env={
+                    "GH_TOKEN": context("github.token"),
+                    "SHA": context("github.event.workflow_run.head_sha"),
+                    "EVENT": context("github.event.workflow_run.event"),
+                    "PAIRS": json.dumps(_pairs(legacy)),
+                    "FILES": " ".join(_temporary(legacy)),
+                    "UNTIL": legacy.until.isoformat(),
+                },
+                timeout_minutes=8,
+            )
+        ],
+    )
+
+
+def _pairs(legacy: Legacy) -> list[dict[str, object]]:
+    """What is compared: each generated file with the old ones that run beside it."""
+    new = dict.fromkeys(old.replaced_by for old in legacy.workflows if old.runs is LegacyRuns.BESIDE)
+    return [
+        {"new": file, "old": [suffixed_file(old.file) for old in legacy.workflows if old.replaced_by == file]}
+        for file in new
+    ]
+
+
+def _followed(legacy: Legacy, names: Mapping[str, str]) -> list[str]:
+    beside = [old for old in legacy.workflows if old.runs is LegacyRuns.BESIDE]
+    new = dict.fromkeys(names[old.replaced_by] for old in beside)
+    return [*new, *(old.name + SUFFIX for old in beside)]
+
+
+def _temporary(legacy: Legacy) -> list[str]:
+    """Every file that goes when the last day is over."""
+    return [f"{FOLDER}/{name}" for name in (*(suffixed_file(old.file) for old in legacy.workflows), COMPARISON)]
+
+
+def _unknown(spec: Spec, legacy: Legacy, names: Mapping[str, str]) -> Iterator[Problem]:
+    for index, old in enumerate(legacy.workflows):
+        if old.replaced_by not in names:
+            subject = str(spec.line("legacy", "workflows", index, "replaced_by"))
+            fix = ", ".join(sorted(names))
+            yield Problem(subject, old.replaced_by, "an old workflow gives way to a generated one", fix)
+    if not any(old.runs is LegacyRuns.BESIDE for old in legacy.workflows):
+        subject = str(spec.line("legacy", "workflows"))
+        yield Problem(subject, "", "a comparison has something to compare", "runs: beside, for one of them at least")
