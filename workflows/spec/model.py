@@ -11,11 +11,13 @@ from datetime import date
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
 from infra.model.fields import WRITTEN, Accelerator, GitHubRepository, Reason, ResourceName, RunnerLabel
 from infra.model.images.spec import Branch, Cron, PathFilter, Version, WorkflowName
 from infra.model.refusals import refuse
+from workflows.spec.base import Model
+from workflows.spec.tiers import Tiers
 from workflows.spec.values import (
     Attempts,
     EnvValue,
@@ -52,12 +54,6 @@ class RunKind(StrEnum):
     """To a pool, if some pool's accelerator is large enough; else a VM of its own."""
     TRAINING = "training"
     """Always a VM of its own: hours on a runner would be everybody else's wait."""
-
-
-class Model(BaseModel):
-    """What every part of a specification is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 class Kept(Model):
@@ -202,6 +198,7 @@ class Declared(Model):
     images: tuple[Images, ...] = ()
     runs: tuple[Run, ...] = ()
     publish: tuple[Publish, ...] = ()
+    tiers: Annotated[Tiers | None, WRITTEN] = None
     kept: tuple[Kept, ...] = ()
     legacy: Annotated[Legacy | None, WRITTEN] = None
     accepted_gaps: tuple[Gap, ...] = ()

@@ -1,0 +1,33 @@
+"""Starts tests of one commit of a pull request for whoever may write to the repository, and for nobody else.
+
+Told by NUMBER, SHA (the head when the label was set), LABEL, SENDER (who set it), FILE and BRANCH (what is started).
+Nothing of the pull request is read but its number and that commit's name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+
+from workflows.scripts.hub import ask
+
+MAY = {"admin", "write"}
+
+
+def main() -> None:
+    told = os.environ
+    number, sha = int(told["NUMBER"]), told["SHA"]
+    if not re.fullmatch(r"[0-9a-f]{40}", sha):
+        raise SystemExit("::error::the event names no commit")
+    held = ask("GET", f"/collaborators/{urllib.parse.quote(told['SENDER'], safe='')}/permission", absent=True) or {}
+    if held.get("permission") not in MAY:
+        ask("DELETE", f"/issues/{number}/labels/{urllib.parse.quote(told['LABEL'], safe='')}", absent=True)
+        raise SystemExit("::error::whoever set the label may not write here: it is taken off, and nothing starts")
+    inputs = {"pull_request": str(number), "sha": sha}
+    ask("POST", f"/actions/workflows/{told['FILE']}/dispatches", {"ref": told["BRANCH"], "inputs": inputs})
+    print(f"asked for tests of {sha}")
+
+
+if __name__ == "__main__":
+    main()

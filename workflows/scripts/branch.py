@@ -1,0 +1,56 @@
+"""The branch with the history of results, in a folder. GITHUB_TOKEN goes to git by its environment, never by a command.
+
+Told by HISTORY (the folder) and BRANCH.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+AUTHOR = ("github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com")
+
+
+def made() -> Path:
+    """The folder, as a repository without a commit."""
+    folder = Path(os.environ["HISTORY"])
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet")
+    return folder
+
+
+def remote() -> str:
+    return f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
+
+
+def fetched(folder: Path) -> None:
+    """The branch as it stands, or nothing where it is not there yet."""
+    branch = os.environ["BRANCH"]
+    there = git(folder, "ls-remote", "--heads", remote(), f"refs/heads/{branch}").stdout
+    if there:
+        git(folder, "fetch", "--quiet", "--depth=1", remote(), f"refs/heads/{branch}")
+        git(folder, "checkout", "--quiet", "--force", "-B", branch, "FETCH_HEAD")
+    elif git(folder, "symbolic-ref", "--short", "HEAD").stdout.strip() != branch:
+        git(folder, "checkout", "--quiet", "--orphan", branch)
+
+
+def git(folder: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    token = base64.b64encode(f"x-access-token:{os.environ['GITHUB_TOKEN']}".encode()).decode()
+    name, mail = AUTHOR
+    environ = {
+        **os.environ,
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"http.{os.environ['GITHUB_SERVER_URL']}/.extraheader",
+        "GIT_CONFIG_VALUE_0": f"AUTHORIZATION: basic {token}",
+        **{f"GIT_{who}_NAME": name for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": mail for who in ("AUTHOR", "COMMITTER")},
+    }
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], env=environ, capture_output=True, text=True, check=False
+    )
+    if check and done.returncode:
+        sys.exit(f"::error::git {arguments[0]}: {' '.join(done.stderr.split())}")
+    return done

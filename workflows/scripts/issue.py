@@ -1,0 +1,62 @@
+"""One open issue for what fails: opened, brought up to date in place, and closed when it is green.
+
+Told by KEY (which issue), TITLE, LABELS (joined by commas), OUTCOME and TEXT. An outcome that says neither, such as
+cancelled, changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from workflows.scripts.hub import OWN_LOGIN, ask, each, run_url
+
+KEPT = 20
+"""How many failed runs the issue lists."""
+
+
+def main() -> None:
+    marker = f"<!-- tidepool-issue: {os.environ['KEY']} -->"
+    open_ones = opened(marker)
+    if os.environ["OUTCOME"] == "failure":
+        keep_open(marker, open_ones)
+    elif os.environ["OUTCOME"] == "success":
+        for found in open_ones:
+            close(found, f"Green again in {run_url()}.")
+    else:
+        print(f"{os.environ['OUTCOME']}: nothing is known, the issue stays as it is")
+
+
+def opened(marker: str) -> list[Any]:
+    """Its open issues, the oldest first; of this script's own alone, since anybody can write a marker."""
+    labels = os.environ["LABELS"]
+    found = each("/issues", state="open", labels=labels, creator=OWN_LOGIN, sort="created", direction="asc")
+    return [one for one in found if "pull_request" not in one and marker in (one["body"] or "")]
+
+
+def keep_open(marker: str, open_ones: list[Any]) -> None:
+    line = f"- {run_url()} at {os.environ['GITHUB_SHA'][:12]}"
+    before = re.findall(r"^- https?://\S+ at [0-9a-f]+$", open_ones[0]["body"], re.MULTILINE) if open_ones else []
+    lines = [line, *(each_one for each_one in before if each_one != line)][:KEPT]
+    body = "\n".join((marker, os.environ["TEXT"], "", "Failed runs, the latest first:", "", *lines))
+    if not open_ones:
+        labels = os.environ["LABELS"].split(",")
+        made = ask("POST", "/issues", {"title": os.environ["TITLE"], "body": body, "labels": labels})
+        print(f"opened #{made['number']}")
+        return
+    first, *others = open_ones
+    ask("PATCH", f"/issues/{first['number']}", {"title": os.environ["TITLE"], "body": body})
+    print(f"updated #{first['number']}")
+    for found in others:
+        close(found, f"The same as #{first['number']}.")
+
+
+def close(found: Any, why: str) -> None:
+    ask("POST", f"/issues/{found['number']}/comments", {"body": why})
+    ask("PATCH", f"/issues/{found['number']}", {"state": "closed"})
+    print(f"closed #{found['number']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Adds results to their history, a file of each commit and run, drops what is too old, and writes the page of health.
+
+Told by RESULTS (a folder of results), DAYS (after which one is dropped), and as `branch` and `board`. The page is
+README.md of the branch and in the run's summary. Puts out `budget`: failure where the cost is over it, else success.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from workflows.scripts.board import page
+from workflows.scripts.branch import fetched, git, made, remote
+from workflows.scripts.results import history, name_of, read
+
+TRIES = 5
+SECONDS_OF_DAY = 86_400
+
+
+def main() -> None:
+    told = os.environ
+    text, over = recorded(made())
+    with Path(told["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as summary:
+        summary.write(text)
+    with Path(told["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
+        output.write(f"budget={'failure' if over else 'success'}\n")
+    if over:
+        print("::warning::the TPU VMs of these tests cost more than their budget")
+
+
+def recorded(folder: Path) -> tuple[str, bool]:
+    """The page and whether the budget is over, once the branch has both the results and the page."""
+    told = os.environ
+    found = [each for each in map(read, sorted(Path(told["RESULTS"]).rglob("*.json"))) if each]
+    for left in reversed(range(TRIES)):
+        fetched(folder)
+        for result in found:
+            path = folder / name_of(result)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        for result in history(folder):
+            if result["at"] < time.time() - int(told["DAYS"]) * SECONDS_OF_DAY:
+                (folder / name_of(result)).unlink(missing_ok=True)
+        text, over = page(folder)
+        (folder / "README.md").write_text(text, encoding="utf-8")
+        git(folder, "add", "--all")
+        if not git(folder, "status", "--porcelain").stdout:
+            return text, over
+        git(folder, "commit", "--quiet", "-m", f"Results of {told['GITHUB_SHA'][:12]}")
+        # Somebody else's results may have come first: then theirs are fetched, and these are added to them.
+        if git(folder, "push", "--quiet", remote(), f"HEAD:refs/heads/{told['BRANCH']}", check=False).returncode == 0:
+            return text, over
+        time.sleep(left and float(told.get("PAUSE_SECONDS", "3")))
+    sys.exit(f"::error::the branch {told['BRANCH']} took no results, {TRIES} times")
+
+
+if __name__ == "__main__":
+    main()

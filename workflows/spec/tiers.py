@@ -1,0 +1,173 @@
+"""Keys of three tiers of tests: every pull request on CPU, every night on a TPU, and on a TPU whenever a label asks.
+
+Owns which keys a section `tiers` has and what a single value may be. Does not own what is made of them
+(`workflows.generate.tiers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, PlainValidator, StrictStr
+
+from infra.model.fields import Dollars, ResourceName
+from infra.model.images.spec import Cron, PathFilter, WorkflowName, matching
+from infra.model.refusals import refuse
+from workflows.spec.base import Model
+from workflows.spec.values import EnvValue, FileName, JobId, Minutes, PythonVersion, VariableName
+
+
+def _whole(least: int, most: int, what: str) -> PlainValidator:
+    def checked(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            refuse(f"{what}, {least} to {most}", f"such as {least}")
+        return value
+
+    return PlainValidator(checked)
+
+
+def _some(values: tuple[str, ...]) -> tuple[str, ...]:
+    return values or refuse("there is at least one", "[one]")
+
+
+Lines = Annotated[tuple[EnvValue, ...], AfterValidator(_some)]
+"""Commands, one an item, each a line of shell without expressions of GitHub's."""
+Module = Annotated[
+    StrictStr,
+    matching(
+        r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "a name that unittest loads", "test.srt.test_score_api"
+    ),
+]
+SuiteName = Annotated[
+    StrictStr, matching(r"[a-z][a-z0-9-]{0,59}", "a suite's name is small letters, digits and -", "such as tpu")
+]
+IssueLabel = Annotated[
+    StrictStr,
+    matching(r"[A-Za-z0-9][A-Za-z0-9 :_-]{0,49}", "a label of GitHub's, without commas", "such as ci-failure"),
+]
+PinnedImage = Annotated[
+    StrictStr,
+    matching(
+        r"[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+(:[A-Za-z0-9._-]+)?@sha256:[0-9a-f]{64}",
+        "an image of a public registry by its digest",
+        "docker.io/library/python:3.12-slim-bookworm@sha256:...",
+    ),
+]
+BranchName = Annotated[
+    StrictStr, matching(r"[a-z][a-z0-9-]{1,59}", "a branch that holds nothing else", "such as test-history")
+]
+Days = Annotated[int, _whole(1, 3650, "a count of days")]
+ArchiveDays = Annotated[int, _whole(1, 90, "GitHub keeps an artifact of a public repository")]
+Percent = Annotated[int, _whole(1, 500, "a whole number of percent")]
+Runs = Annotated[int, _whole(2, 200, "a count of runs")]
+TargetMinutes = Annotated[int, _whole(1, 60, "a whole number of minutes")]
+Times = Annotated[int, _whole(0, 1000, "how often in a month")]
+
+
+class Check(Model):
+    """A job that runs one tool after another, such as a linter."""
+
+    job: JobId
+    run: Lines
+
+
+class CpuSuite(Model):
+    """Modules of unittest that need no accelerator. cover: the package whose coverage is measured."""
+
+    job: JobId
+    modules: Annotated[tuple[Module, ...], AfterValidator(_some)]
+    cover: Module
+
+
+class EveryPullRequest(Model):
+    """The first tier. install: what the suites need. target_minutes: after which tests are ended."""
+
+    file: FileName
+    name: WorkflowName
+    paths: tuple[PathFilter, ...] = ()
+    python: PythonVersion
+    install: Lines
+    checks: tuple[Check, ...]
+    suites: tuple[CpuSuite, ...]
+    env: Mapping[VariableName, EnvValue] = {}
+    target_minutes: TargetMinutes
+    timeout_minutes: Minutes
+
+
+class OnTpu(Model):
+    """What the second and the third tier run on a VM made for the run.
+
+    vm: the pool as which it is made. install: in the container of `image`, before the time of the tests begins.
+    timeout_minutes: of the tests; job_minutes: of everything from making the VM to having deleted it.
+    """
+
+    suite: SuiteName
+    vm: ResourceName
+    image: PinnedImage
+    install: Lines
+    modules: Annotated[tuple[Module, ...], AfterValidator(_some)]
+    cover: Module
+    env: Mapping[VariableName, EnvValue] = {}
+    timeout_minutes: Minutes
+    job_minutes: Minutes
+
+
+class Nightly(Model):
+    """The second tier. labels: of the one issue that is open while it fails."""
+
+    file: FileName
+    name: WorkflowName
+    schedule: Annotated[tuple[Cron, ...], AfterValidator(_some)]
+    labels: Annotated[tuple[IssueLabel, ...], AfterValidator(_some)]
+
+
+class Asked(Model):
+    """The third tier: the file that hears of the label, and the one that it starts on the main branch."""
+
+    label: IssueLabel
+    file: FileName
+    name: WorkflowName
+    run_file: FileName
+    run_name: WorkflowName
+    times_a_month: Times
+
+
+class History(Model):
+    """Results of every commit. branch: where they are kept, days: how long; archive_days: of a run's artifact.
+
+    slower_percent: than the median of the latest `runs` green ones, of which there must be `least`.
+    """
+
+    branch: BranchName
+    days: Days
+    archive_days: ArchiveDays
+    slower_percent: Percent
+    runs: Runs
+    least: Runs
+
+
+class Money(Model):
+    """usd_per_month: what the TPU VMs of these tests may cost. labels: of the issue that is open while it is more."""
+
+    usd_per_month: Dollars
+    labels: Annotated[tuple[IssueLabel, ...], AfterValidator(_some)]
+
+
+class Tiers(Model):
+    every_pull_request: EveryPullRequest
+    on_tpu: OnTpu
+    nightly: Nightly
+    asked: Asked
+    history: History
+    money: Money
+
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """Each file with its name."""
+        first, second, third = self.every_pull_request, self.nightly, self.asked
+        return (
+            (first.file, first.name),
+            (second.file, second.name),
+            (third.file, third.name),
+            (third.run_file, third.run_name),
+        )
