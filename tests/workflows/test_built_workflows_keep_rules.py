@@ -222,6 +222,7 @@ def test_a_script_of_any_shape_is_read_to_its_end(script: str) -> None:
         ("((a < 3)) && b", ["b"]),
         ("a ${{ matrix.b && 'c' }} d # e", ["a ${{ matrix.b && 'c' }} d"]),
         ('bash -c "a && b"', ["bash -c a && b", "a", "b"]),
+        ("timeout --kill-after=5 -s TERM 890 sudo -u me env A=b c -d &", ["c -d"]),
         ("diff <(a) <(b)", ["a", "b", "diff"]),
     ],
 )

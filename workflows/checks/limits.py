@@ -12,6 +12,7 @@ from workflows.checks.plain import mapping, parsed, text
 from workflows.checks.possible import can_hold, job_starts
 from workflows.checks.publishing import finishes
 from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.runners import on_ours
 from workflows.checks.situations import Situation
 from workflows.checks.views import Job
 from workflows.document import Path
@@ -59,7 +60,7 @@ def _inner(scene: Scene) -> Iterator[Broken]:
 
 def _ends_itself(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
-        if not on_ours(job, scene):
+        if not on_ours(job, scene.known, situations_of(job.workflow, scene)):
             continue
         for step in job.steps:
             tests = [each for each in step.commands if _tests(each.texts)]
@@ -72,11 +73,6 @@ def _ends_itself(scene: Scene) -> Iterator[Broken]:
 
 def _tests(words: tuple[str, ...]) -> bool:
     return "pytest" in words or ("unittest" in words and "-m" in words)
-
-
-def on_ours(job: Job, scene: Scene) -> bool:
-    """Whether a leg asks for labels that no runner of GitHub's has."""
-    return any(labels and not set(labels) <= scene.known.hosted for labels in job.runners or ())
 
 
 def _concurrency(scene: Scene) -> Iterator[Broken]:

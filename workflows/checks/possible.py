@@ -42,6 +42,11 @@ def can_hold(node: Node, situation: Situation, choices: Mapping[str, tuple[Any, 
     return False
 
 
+def known_value(node: Node, situation: Situation) -> Any:
+    """What an expression is in a situation: a value, or Unknown."""
+    return _value(node, situation, {})
+
+
 def path_of(node: Node) -> str:
     """`github.event.label.name` in lower case, empty for what is no plain path."""
     match node:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from workflows.builders.expression import untrusted
 from workflows.checks.conditions import situations_of
-from workflows.checks.limits import on_ours
+from workflows.checks.known import Known
 from workflows.checks.plain import becomes, mapping, parsed, text
 from workflows.checks.possible import job_starts, step_runs
 from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.runners import on_ours, runners
 from workflows.checks.situations import Situation
 from workflows.checks.views import Job, Step, Workflow
 from workflows.expressions import ExpressionError, parts, references
@@ -60,19 +61,21 @@ def _read_in(content: str) -> Iterator[tuple[str, int]]:
 
 def _runners(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
-        if not on_ours(job, scene) or _for_forks(job, scene):
-            continue
-        foreign = [each for each in situations_of(job.workflow, scene) if each.fork and job_starts(job, each)]
-        if foreign:
+        around = situations_of(job.workflow, scene)
+        foreign = [each for each in around if each.fork and job_starts(job, each)]
+        if foreign and on_ours(job, scene.known, around) and not _for_forks(job, scene.known, foreign):
             reason = f"{foreign[0].event} of a fork starts the job on a runner of ours"
             path = (*job.path, "if") if "if" in job.data else job.path
             yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
 
 
-def _for_forks(job: Job, scene: Scene) -> bool:
+def _for_forks(job: Job, known: Known, foreign: list[Situation]) -> bool:
     """Whether every leg's runner is of a pool that is made for forks."""
-    pools = [pool for pool in scene.known.pools or () if pool.forks]
-    return all(any(set(labels) <= pool.labels | {"self-hosted"} for pool in pools) for labels in job.runners or ())
+    asked = runners(job, foreign)
+    pools = [pool for pool in known.pools or () if pool.forks]
+    return asked is not None and all(
+        any(set(labels) <= pool.labels | {"self-hosted"} for pool in pools) for labels in asked
+    )
 
 
 def _checked_out(scene: Scene) -> Iterator[Broken]:

@@ -169,40 +169,17 @@ class Job:
         """What its `if` asks, None where that cannot be read."""
         return asked_condition(self.data.get("if"))
 
-    @property
-    def matrix(self) -> Mapping[str, Any] | None:
-        found = mapping(self.data.get("strategy")).get("matrix")
-        return found if isinstance(found, Mapping) else None
-
     @cached_property
     def legs(self) -> tuple[Leg, ...] | None:
         """The legs of its matrix, one without values where it has none; None where they are computed."""
         strategy = mapping(self.data.get("strategy"))
-        if "matrix" not in strategy:
-            return ({},)
-        matrix = self.matrix
-        if matrix is None or any(not isinstance(values, list) for values in matrix.values()):
-            return None
-        if any(not isinstance(part, Mapping) for key in ("include", "exclude") for part in matrix.get(key) or ()):
-            return None
-        return legs(matrix)
+        return legs_of(strategy["matrix"]) if "matrix" in strategy else ({},)
 
-    @cached_property
-    def runners(self) -> tuple[tuple[str, ...], ...] | None:
-        """The labels that each leg asks for, each combination once; None where they are computed."""
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What `runs-on` asks for, as written."""
         wanted = self.data.get("runs-on")
-        labels = listed(wanted.get("labels")) if isinstance(wanted, Mapping) else listed(wanted)
-        if not any("${{" in label for label in labels):
-            return (labels,)
-        if self.legs is None:
-            return None
-        found: dict[tuple[str, ...], None] = {}
-        for leg in self.legs:
-            each = tuple(label for given in labels for label in _filled(given, leg))
-            if any("${{" in label for label in each):
-                return None
-            found[each] = None
-        return tuple(found)
+        return listed(wanted.get("labels")) if isinstance(wanted, Mapping) else listed(wanted)
 
     @property
     def timeout_minutes(self) -> float | None:
@@ -288,9 +265,10 @@ class Workflow:
                     yield Asked(path, job, node, whole.count("\n", 0, piece.offset))
 
 
-def _filled(label: str, leg: Leg) -> tuple[str, ...]:
-    """A label with the values of a leg in place; a leg may hold a whole list of labels."""
-    whole = re.fullmatch(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}", label)
-    if whole and isinstance(leg.get(whole[1]), list):
-        return listed(leg[whole[1]])
-    return (re.sub(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}", lambda found: text(leg.get(found[1], "")), label),)
+def legs_of(matrix: Any) -> tuple[Leg, ...] | None:
+    """The legs of a matrix that is written out; None where a part of it is computed, or is no matrix."""
+    if not isinstance(matrix, Mapping) or any(not isinstance(values, list) for values in matrix.values()):
+        return None
+    if any(not isinstance(part, Mapping) for key in ("include", "exclude") for part in matrix.get(key) or ()):
+        return None
+    return legs(matrix)

@@ -6,8 +6,10 @@ import fnmatch
 import re
 from collections.abc import Iterator
 
+from workflows.checks.conditions import situations_of
 from workflows.checks.plain import text
 from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.runners import runners
 from workflows.checks.views import Job, Step, Workflow
 from workflows.expressions import references
 
@@ -118,7 +120,7 @@ def _named(step: Step, wanted: str) -> bool:
 def _runners(scene: Scene) -> Iterator[Broken]:
     pools = scene.known.pools
     for job in scene.jobs():
-        for labels in job.runners or ():
+        for labels in runners(job, situations_of(job.workflow, scene)) or ():
             wanted = frozenset(labels) - {"self-hosted"}
             path = (*job.path, "runs-on")
             if not labels or (len(labels) == 1 and labels[0] in scene.known.hosted):
@@ -132,7 +134,7 @@ def _runners(scene: Scene) -> Iterator[Broken]:
 
 def _latest(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
-        for labels in job.runners or ():
+        for labels in runners(job, situations_of(job.workflow, scene)) or ():
             if moving := [each for each in labels if each.endswith("-latest") and each in scene.known.hosted]:
                 reason = f"{moving[0]} is another system when GitHub says so"
                 yield Broken(workflow=job.workflow, path=(*job.path, "runs-on"), job=job.id, reason=reason)

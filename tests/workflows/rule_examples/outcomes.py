@@ -50,6 +50,7 @@ OUTCOMES: Mapping[str, Example] = {
         bad=alone(
             machine(run(CREATE)),
             machine(run(CREATE), run(DELETE)),
+            machine(run(f"if ! timeout -k 5 60 {CREATE} & then exit 1; fi")),
             machine(run(CREATE), {"if": "failure()", "run": DELETE}),
             machine(run(CREATE), {"if": "${{ !cancelled() }}", "run": DELETE}),
             machine(run(QUEUED), {"if": "always()", "run": DELETE}),

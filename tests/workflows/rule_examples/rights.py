@@ -105,6 +105,7 @@ RIGHTS: Mapping[str, Example] = {
             *alone(
                 workflow(job={"runs-on": OURS}),
                 workflow(job={"runs-on": {"group": "tpu", "labels": OURS}}),
+                workflow(job={"runs-on": ["self-hosted", "${{ vars.LABEL }}"]}),
                 workflow(job={"runs-on": OURS, "if": "github.event_name == 'push' || github.actor != 'bot'"}),
                 workflow(
                     job={

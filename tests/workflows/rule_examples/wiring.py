@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,14 @@ def stepped(script: str, condition: str = "steps.plan.outputs.go == 'yes'") -> D
 
 def switched(kind: str, condition: str) -> Data:
     return workflow(when(condition), on={"workflow_dispatch": {"inputs": {"force": {"type": kind}}}})
+
+
+def computed(label: str) -> Data:
+    """A matrix that depends on the event."""
+    pushed, timed = json.dumps({"on": [label]}), json.dumps({"on": ["tpu"]})
+    matrix = f"${{{{ fromJSON(github.event_name == 'push' && '{pushed}' || '{timed}') }}}}"
+    job = {"runs-on": ["self-hosted", "${{ matrix.on }}"], "strategy": {"fail-fast": False, "matrix": matrix}}
+    return workflow(on={**PUSHED, "schedule": [{"cron": "0 2 * * *"}]}, job=job)
 
 
 READ: Any = {"if": "needs.build.outputs.go == 'yes'"}
@@ -77,11 +86,13 @@ WIRING: Mapping[str, Example] = {
             workflow(on=PUSHED, job={"runs-on": ["self-hosted", "tpu-v5"]}),
             workflow(on=PUSHED, job={"runs-on": [*OURS, "cpu-forks"]}),
             workflow(on=PUSHED, job={"runs-on": "ubuntu-2404"}),
+            computed("tpu-v9"),
         ),
         good=alone(
             workflow(on=PUSHED, job={"runs-on": OURS}),
             workflow(on=PUSHED, job={"runs-on": "tpu-ci"}),
             workflow(on=PUSHED, job={"runs-on": "${{ vars.RUNNER }}"}),
+            computed("tpu-ci"),
             workflow(
                 on=PUSHED,
                 job={

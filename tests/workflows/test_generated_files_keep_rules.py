@@ -1,0 +1,193 @@
+"""Nothing is found in the files that are generated, and each fault that is put into one of them is found."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workflows.checks import Known, check, pools_of
+from workflows.generate import Generated, generate
+from workflows.own import generate_own
+from workflows.read import WorkflowFile, read
+from workflows.spec import load_spec, spec_names
+from workflows.world import load_world
+
+ROOT = Path(__file__).parents[2]
+Fault = Callable[[dict[str, Any]], bool]
+"""Puts a fault into a workflow; False where the workflow has nothing to go wrong with."""
+
+
+@cache
+def known() -> Known:
+    return Known(pools=pools_of(load_world(ROOT).stacks.values()))
+
+
+@cache
+def repositories() -> dict[str, tuple[Generated, ...]]:
+    """The generated files of this repository and of each specification's."""
+    world = load_world(ROOT)
+    made = {name: generate(load_spec(ROOT, name, world), world) for name in spec_names(ROOT)}
+    return {"own": generate_own(world), **made}
+
+
+def files(generated: tuple[Generated, ...]) -> list[WorkflowFile]:
+    return [read(each.text, each.path) for each in generated]
+
+
+@pytest.mark.parametrize("name", ["own", *spec_names(ROOT)])
+def test_nothing_is_found_in_generated_files(name: str) -> None:
+    found = check(files(repositories()[name]), known())
+    assert not found, "\n".join(map(str, found))
+
+
+def each_job(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from (job for job in data["jobs"].values() if "steps" in job)
+
+
+def each_step(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for job in each_job(data):
+        yield from job["steps"]
+
+
+def without(key: str) -> Fault:
+    def fault(data: dict[str, Any]) -> bool:
+        return bool([job.pop(key) for job in each_job(data) if key in job])
+
+    return fault
+
+
+def no_rights(data: dict[str, Any]) -> bool:
+    del data["permissions"]
+    return without("permissions")(data)
+
+
+def no_concurrency(data: dict[str, Any]) -> bool:
+    return bool(data.pop("concurrency", None)) and not any("concurrency" in job for job in each_job(data))
+
+
+def by_tag(data: dict[str, Any]) -> bool:
+    found = [step for step in each_step(data) if "@" in step.get("uses", "")]
+    for step in found:
+        step["uses"] = re.sub("@.*", "@v4", step["uses"])
+    return bool(found)
+
+
+def secret_in_script(data: dict[str, Any]) -> bool:
+    found = [step for step in each_step(data) if "run" in step]
+    for step in found:
+        step["run"] += "\necho ${{ secrets.TOKEN }}\n"
+    return bool(found)
+
+
+def stranger_in_script(data: dict[str, Any]) -> bool:
+    found = [step for step in each_step(data) if "run" in step]
+    for step in found:
+        step["run"] += '\necho "${{ github.event.pull_request.title }}"\n'
+    return bool(found)
+
+
+def never(data: dict[str, Any]) -> bool:
+    for job in each_job(data):
+        job["if"] = "github.event.issue.pull_request && github.event_name == 'release'"
+    return True
+
+
+def unguarded(data: dict[str, Any]) -> bool:
+    guarded = [job for job in each_job(data) if "self-hosted" in job["runs-on"] and "pull_request" in data["on"]]
+    for job in guarded:
+        job.pop("if", None)
+    return bool(guarded)
+
+
+def nobody(data: dict[str, Any]) -> bool:
+    for job in each_job(data):
+        job["runs-on"] = ["self-hosted", "tpu-of-nobody"]
+    return True
+
+
+def not_always(data: dict[str, Any]) -> bool:
+    if not any("tpu-vm create" in step.get("run", "") for step in each_step(data)):
+        return False
+    for thing in (*each_job(data), *each_step(data)):
+        if "always()" in str(thing.get("if", "")):
+            thing["if"] = "success()"
+    return True
+
+
+def no_end(data: dict[str, Any]) -> bool:
+    found = [step for step in each_step(data) if "tpu-vm create" in step.get("run", "")]
+    for step in found:
+        step["run"] = step["run"].replace("tidepool-expires", "owner")
+    return bool(found)
+
+
+def cut_off(data: dict[str, Any]) -> bool:
+    if not any(re.search(r"tpu-vm create|tidepool up|pypi-publish", str(step)) for step in each_step(data)):
+        return False
+    data["concurrency"] = {"group": "x-${{ github.ref }}", "cancel-in-progress": True}
+    return True
+
+
+def dropped_line(data: dict[str, Any]) -> bool:
+    found = [step for step in each_step(data) if re.search(r"\\\n\s+--", step.get("run", ""))]
+    for step in found:
+        step["run"] = re.sub(r" \\\n(\s+--)", r"\n\1", step["run"], count=1)
+    return bool(found)
+
+
+def no_conclusion(data: dict[str, Any]) -> bool:
+    if "workflow_run" not in data["on"]:
+        return False
+    text = re.sub(r"github\.event\.workflow_run\.conclusion == '\w+'", "true", repr(data["jobs"]))
+    changed = text != repr(data["jobs"])
+    for job in each_job(data):
+        job["if"] = re.sub(r"github\.event\.workflow_run\.conclusion [!=]= '\w+'", "true", job.get("if", ""))
+    return changed
+
+
+def other_upstream(data: dict[str, Any]) -> bool:
+    if "workflow_run" not in data["on"]:
+        return False
+    data["on"]["workflow_run"]["workflows"] = ["Run Tests"]
+    return True
+
+
+FAULTS: dict[str, Fault] = {
+    "job-ends": without("timeout-minutes"),
+    "rights-said": no_rights,
+    "second-run-decided": no_concurrency,
+    "action-by-commit": by_tag,
+    "secret-by-environment": secret_in_script,
+    "no-injection": stranger_in_script,
+    "condition-can-hold": never,
+    "no-fork-on-our-runner": unguarded,
+    "runner-has-labels": nobody,
+    "machine-deleted": not_always,
+    "machine-ends": no_end,
+    "finishes-what-it-began": cut_off,
+    "line-continued": dropped_line,
+    "conclusion-tested": no_conclusion,
+    "upstream-exists": other_upstream,
+}
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_a_fault_in_a_generated_file_is_found(rule: str) -> None:
+    tried = 0
+    for generated in repositories().values():
+        whole = files(generated)
+        for index, file in enumerate(whole):
+            data = copy.deepcopy(dict(file.data))
+            if not FAULTS[rule](data):
+                continue
+            tried += 1
+            faulty = WorkflowFile(file.source, data, file.positions, file.values)
+            found = check([*whole[:index], faulty, *whole[index + 1 :]], known())
+            assert any(each.rule == rule and each.file == file.source for each in found), file.source
+    assert tried, "no generated file can have this fault"
