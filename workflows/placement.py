@@ -6,7 +6,7 @@ it needs, and the fleet decides. The reason is written above the generated job.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.model.catalogue import AcceleratorType
@@ -22,25 +22,49 @@ SHARE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class OnPools:
-    """Runners of pools, by event; `legs` of a matrix differ in the label where there is more than one."""
+class Wanted:
+    """A pool that a suite names: the label by which GitHub finds its runners, and how many there are.
 
-    pools: dict[str, tuple[StackPool, ...]]
+    A name that no stack has is a label without runners: `infra.model.fit` tells of it, in the same words everywhere.
+    """
+
+    name: str
+    label: str
+    slices: int
+    said: str
+
+    @classmethod
+    def of(cls, name: str, world: World) -> Wanted:
+        found = world.pool(name)
+        if found is None:
+            return cls(name, name, 0, f"{name} (in no stack)")
+        return cls(name, found.pool.label, found.pool.slices, _described(found))
+
+
+@dataclass(frozen=True, slots=True)
+class OnPools:
+    """Runners of pools, by event."""
+
+    pools: Mapping[str, tuple[Wanted, ...]]
     max_parallel: int | None
     why: str
 
     def labels(self, event: str) -> tuple[str, ...]:
-        return tuple(each.pool.label for each in self.pools.get(event, ()))
-
-    @property
-    def runner(self) -> Ours:
-        labels = dict.fromkeys(label for event in self.pools for label in self.labels(event))
-        return Ours([SELF_HOSTED, next(iter(labels)) if len(labels) == 1 else context("matrix.pool")])
+        """The labels that legs of a run by that event wait for."""
+        return tuple(each.label for each in self.pools.get(event, ()))
 
     @property
     def differs(self) -> bool:
         """Whether legs run on unlike pools."""
-        return len({label for event in self.pools for label in self.labels(event)}) > 1
+        return len(self._every()) > 1
+
+    @property
+    def runner(self) -> Ours:
+        labels = self._every()
+        return Ours([SELF_HOSTED, context("matrix.pool") if len(labels) > 1 else labels[0]])
+
+    def _every(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(label for event in self.pools for label in self.labels(event)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +86,11 @@ class OnVm:
     why: str
 
 
-def place_suite(suite: Suite, neighbours: tuple[Suite, ...], world: World) -> OnPools | OnGitHub:
+def place_suite(suite: Suite, neighbours: Sequence[Suite], world: World) -> OnPools | OnGitHub:
     """Where a suite runs. neighbours: the other suites of the specification, which may want the same pools."""
     if suite.where.hosted:
         return OnGitHub("On GitHub's runners: these tests need no accelerator.")
-    pools = {event: tuple(known(name, world) for name in each) for event, each in suite.where.pools.items()}
+    pools = {event: tuple(Wanted.of(name, world) for name in each) for event, each in suite.where.pools.items()}
     said = list(_standing(pools))
     most = None
     if suite.priority is Priority.FIRST:
@@ -89,7 +113,7 @@ def place_run(run: Run, repository: str, world: World) -> OnPools | OnVm:
         first = min(large, key=lambda each: (each.pool.accelerator.chips, each.pool.name))
         needed = f"{_described(first)}, where {run.accelerator.name} is needed"
         why = f"An integration test goes to a pool that is large enough: {needed}."
-        return OnPools({"push": (first,)}, None, why)
+        return OnPools({"push": (Wanted.of(first.pool.name, world),)}, None, why)
     standing = ", ".join(_described(each) for each in world.standing() if repository in each.pool.serves) or "none"
     why = (
         f"A VM made for the run: the test needs {run.accelerator.name}, and no pool that serves this repository\n"
@@ -120,14 +144,14 @@ def known(name: str, world: World) -> StackPool:
     return pool
 
 
-def _share(neighbours: tuple[Suite, ...], pools: dict[str, tuple[StackPool, ...]]) -> int | None:
+def _share(neighbours: Sequence[Suite], pools: Mapping[str, tuple[Wanted, ...]]) -> int | None:
     """A third of the smallest pool that a suite with priority wants too; None where there is no such suite."""
     first = {name for other in neighbours if other.priority is Priority.FIRST for name in other.where.every}
-    sizes = [each.pool.slices for event in pools.values() for each in event if each.pool.name in first]
+    sizes = [each.slices for event in pools.values() for each in event if each.name in first]
     return max(1, min(sizes) // SHARE) if sizes else None
 
 
-def _shared(most: int, suite: Suite, neighbours: tuple[Suite, ...]) -> str:
+def _shared(most: int, suite: Suite, neighbours: Sequence[Suite]) -> str:
     others = sorted(
         other.package
         for other in neighbours
@@ -139,8 +163,8 @@ def _shared(most: int, suite: Suite, neighbours: tuple[Suite, ...]) -> str:
     )
 
 
-def _standing(pools: dict[str, tuple[StackPool, ...]]) -> Iterator[str]:
-    described = {event: ", ".join(map(_described, each)) for event, each in pools.items()}
+def _standing(pools: Mapping[str, tuple[Wanted, ...]]) -> Iterator[str]:
+    described = {event: ", ".join(wanted.said for wanted in each) for event, each in pools.items()}
     if len(set(described.values())) == 1:
         yield f"{next(iter(described.values()))}."
         return

@@ -81,6 +81,7 @@ def _job(suite: Suite, placed: OnPools | OnGitHub, world: World) -> Job:
         timeout_minutes=suite.timeout_minutes,
         permissions=Permissions.of(steps.READ_CONTENTS),
         purpose=Purpose.TEST,
+        condition=_condition(placed),
         matrix=_matrix(suite, placed),
         env=dict(suite.env) if hosted else {**steps.runner_env(world.images), **suite.env},
         steps=[*_before(suite, placed, world), _test(suite, minutes, hosted=hosted)],
@@ -100,6 +101,13 @@ def _name(suite: Suite, placed: OnPools | OnGitHub) -> Template:
     return template(*said)
 
 
+def _condition(placed: OnPools | OnGitHub) -> Expression | None:
+    """A suite with pools for one event alone has no runner for the other."""
+    if isinstance(placed, OnGitHub) or len(placed.pools) > 1:
+        return None
+    return context("github.event_name").equals(next(iter(placed.pools)))
+
+
 def _matrix(suite: Suite, placed: OnPools | OnGitHub) -> Matrix | None:
     axes: dict[str, list[str]] = {}
     if suite.python:
@@ -111,10 +119,11 @@ def _matrix(suite: Suite, placed: OnPools | OnGitHub) -> Matrix | None:
     if not placed.differs:
         return Matrix(axes=axes, max_parallel=placed.max_parallel) if axes else None
     by_event = {event: {**axes, "pool": list(placed.labels(event))} for event in placed.pools}
-    if len({json.dumps(each) for each in by_event.values()}) == 1:
+    unlike = [json.dumps(each) for each in by_event.values()]
+    if len(set(unlike)) == 1:
         return Matrix(axes=next(iter(by_event.values())), max_parallel=placed.max_parallel)
-    chosen = context("github.event_name").equals("pull_request")
-    asked, pushed = (literal(json.dumps(by_event[event])) for event in ("pull_request", "push"))
+    chosen = context("github.event_name").equals(next(iter(by_event)))
+    asked, pushed = map(literal, unlike)
     return Matrix(computed=call("fromJSON", chosen & asked | pushed), max_parallel=placed.max_parallel)
 
 

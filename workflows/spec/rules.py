@@ -1,7 +1,7 @@
 """Rules between values of a specification, and between it and the fleet. Each yields every Problem it finds.
 
 Owns what must hold of several values. Does not own what a single value may be (values). Whether the whole of the
-workflows fits the fleet, waiting included, is judged over all of them together (`infra.model.demand`).
+workflows fits the fleet, from labels to waiting, is judged over all of them together (`infra.model.fit`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from itertools import chain
 from infra.model.errors import Problem
 from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
-from infra.model.schema import Trust
-from workflows.spec.model import Declared, Suite
+from workflows.spec.model import Declared
 from workflows.world import World
 
 
@@ -87,12 +86,10 @@ def suites_have_jobs_of_their_own(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.subject(path), suite.job, "the id of a job stands once in a file", "another id")
 
 
-def suites_run_on_pools_that_serve_them(judged: Judged) -> Iterator[Problem]:
+def suites_say_what_their_runners_do_not(judged: Judged) -> Iterator[Problem]:
     for index, tests in enumerate(judged.declared.tests):
         for place, suite in enumerate(tests.suites):
             path = ("tests", index, "suites", place)
-            for problem in _pool_problems(suite, judged.declared.repository, judged.world):
-                yield Problem(judged.subject((*path, "where")), *problem)
             if not suite.where.hosted and suite.python:
                 rule = "a pool's Python is the one of its runner image"
                 yield Problem(judged.subject((*path, "python")), ", ".join(suite.python), rule, "remove the line")
@@ -103,30 +100,6 @@ def suites_run_on_pools_that_serve_them(judged: Judged) -> Iterator[Problem]:
                 yield Problem(
                     judged.subject(path), "", "a suite on GitHub's runners names its Python", 'python: ["3.11"]'
                 )
-
-
-def _pool_problems(suite: Suite, repository: str, world: World) -> Iterator[tuple[str, str, str]]:
-    """(value, rule, fix) of each pool of a suite that cannot serve it."""
-    for event, names in suite.where.pools.items():
-        for name in names:
-            found = world.pool(name)
-            if found is None:
-                yield name, "a suite's pool is declared in a stack", _offered(repository, world)
-            elif repository not in found.pool.serves:
-                yield name, f"the pool serves {repository}", f"serves: [{repository}] in the stack's pool {name}"
-            elif not found.pool.slices:
-                yield (
-                    name,
-                    "a pool has a VM that stands, or its jobs wait for a day and fail",
-                    _offered(repository, world),
-                )
-            elif found.pool.trust is Trust.PROTECTED and event == "pull_request":
-                yield name, "a protected pool runs what is on the main branch alone", "a pool with trust: member"
-
-
-def _offered(repository: str, world: World) -> str:
-    pools = [each.pool.name for each in world.standing() if repository in each.pool.serves]
-    return f"one of {', '.join(pools)}" if pools else "a pool in a stack that serves this repository"
 
 
 def groups_have_images_of_one_builder(judged: Judged) -> Iterator[Problem]:
@@ -182,6 +155,29 @@ def runs_have_what_they_name(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.subject((*path, "vm")), run.vm, rule, f"a pool of {wanted.name} or larger")
 
 
+def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
+    """Else Google gives the file no token, or the VM, once made, may not read its secret."""
+    declared = judged.declared
+    stack = judged.world.stacks.get(declared.stack)
+    makers = stack.github.run_makers if stack and stack.github else ()
+    named = {file for each in makers if each.repository == declared.repository for file in each.workflows}
+    for index, run in enumerate(declared.runs):
+        path = ("runs", index)
+        if run.file not in named:
+            rule = "the stack lets workflows that make VMs in by their file"
+            fix = f"{run.file} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
+            yield Problem(judged.subject((*path, "file")), run.file, rule, fix)
+        shape = judged.world.pool(run.vm)
+        if shape is None:
+            continue
+        for variable, name in run.secrets.items():
+            reader = f"pool/{run.vm}"
+            if not any(each.name == name and reader in each.readers for each in shape.stack.secrets):
+                rule = f"the VM reads the secret as {reader}, whose stack declares it"
+                fix = f"tidepool:secrets in stacks/Pulumi.{shape.stack.stack}.yaml: {name}, readers: [{reader}]"
+                yield Problem(judged.subject((*path, "secrets", variable)), name, rule, fix)
+
+
 def who_follows_follows_what_is_there(judged: Judged) -> Iterator[Problem]:
     names = sorted(name for _, _, name in _sections(judged.declared))
     for index, publish in enumerate(judged.declared.publish):
@@ -228,9 +224,10 @@ RULES: tuple[Rule, ...] = (
     files_and_names_stand_once,
     the_stack_lets_workflows_in,
     suites_have_jobs_of_their_own,
-    suites_run_on_pools_that_serve_them,
+    suites_say_what_their_runners_do_not,
     groups_have_images_of_one_builder,
     runs_have_what_they_name,
+    runs_may_make_their_vms,
     who_follows_follows_what_is_there,
     images_follow_tests_that_exist,
     gaps_are_of_packages_that_are_tested,
