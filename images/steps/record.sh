@@ -12,7 +12,7 @@ digest=$(cat "$result/digest")
 began=$(cat "$out/began")
 size=$(cat "$result/size")
 
-revision='' committed='' listed='' parents=''
+revision='' committed='' listed='' parents='' copied=''
 while read -r _ repository commit seconds; do
   plain "$repository" "$commit" "$seconds"
   revision="$revision${revision:+,}\"$repository\":\"$commit\""
@@ -26,11 +26,21 @@ for place in $PLACES; do
   plain "$place"
   listed="$listed${listed:+,}\"$place\""
 done
+for said in "$result"/copies/*; do
+  case $said in
+    *.log | *'*') continue ;;
+  esac
+  # "PLACE pushed=BYTES mounted=BYTES existing=BYTES", as the copy wrote it
+  read -r place pushed mounted existing <"$said"
+  plain "$place" "$pushed" "$mounted" "$existing"
+  counts="\"pushed\":${pushed#*=},\"mounted\":${mounted#*=},\"existing\":${existing#*=}"
+  copied="$copied${copied:+,}\"$place\":{$counts}"
+done
 plain "$digest" "$began" "$size" "$BUILDER" "$BUILD"
 
 keep "$result/build.json" <<EOF
 {"digest":"$digest","revision":{$revision},"committed":{$committed},"built":"$began","build":"$BUILDER/$BUILD",
-"places":[$listed],"parents":{$parents},"size_bytes":$size}
+"places":[$listed],"copied":{$copied},"parents":{$parents},"size_bytes":$size}
 EOF
 retry 5 "$WORKSPACE/recipes/tidepool" images record "$IMAGE" --build "$result/build.json" \
   --sbom "$result/sbom.spdx.json" --provenance "$result/provenance.json"

@@ -65,6 +65,8 @@ def test_a_push_to_tpu_ci_ends_with_one_digest_in_six_regions_and_a_failing_regi
     assert (build["status"], build["images"]) == ("SUCCESS", ["tpu-ci"])
     digest = player.current("tpu-ci")
     assert f"{player.image('tpu-ci')}".count(digest) >= 6
+    places = [line for line in player.ok("images", "list", "tpu-ci").stdout.splitlines() if "has it" in line]
+    assert [" kB copied of " in line for line in places] == [False, *[True] * 5], "the first place is pushed to"
 
     player.ok(*TPU_CI)
     failed = player.run("cloud", "builds", "run", "--fail", "copy:us-east5")

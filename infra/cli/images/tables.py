@@ -15,7 +15,7 @@ from infra.model.images.spec import Image
 
 SHORT = 12
 """Hexadecimal digits of a digest that are shown where its whole length has no room."""
-_MEGA = 1_000_000
+_KILO, _MEGA = 1_000, 1_000_000
 
 
 def images_table(lab: Lab, states: Sequence[ImageState], now: datetime) -> Table:
@@ -74,14 +74,15 @@ def details(image: Image, state: ImageState, now: datetime, unresolved: Sequence
         yield _field("current", short(state.current.digest))
         yield _field("built", _built(state.current, now))
         if state.current.size_bytes is not None:
-            yield _field("size", f"{state.current.size_bytes / _MEGA:,.0f} MB to pull")
+            yield _field("size", f"{volume(state.current.size_bytes)} to pull")
         for repository, commit in sorted(state.current.revision.items()):
             yield _field("from", f"{repository} {commit[:SHORT]}")
         for parent, digest in sorted(state.current.parents.items()):
             yield _field("from", f"{parent} {short(digest)}")
     widest = _widest(each.location for each in state.places)
     for number, each in enumerate(state.places):
-        yield Text.assemble(_name("places" if number == 0 else ""), f"{each.location:<{widest}}  ", _answer(each))
+        answer = Text.assemble(_answer(each), _copied(state.current, each.place))
+        yield Text.assemble(_name("places" if number == 0 else ""), f"{each.location:<{widest}}  ", answer)
     for number, each in enumerate(state.history):
         yield _field("earlier" if number == 0 else "", f"{short(each.digest)}  {_built(each, now)}")
     if state.current:
@@ -98,6 +99,11 @@ def age(now: datetime, then: datetime) -> str:
     if seconds < 3600:
         return f"{seconds // 60} min"
     return f"{seconds // 3600} h" if seconds < 48 * 3600 else f"{seconds // 86400} d"
+
+
+def volume(count: int) -> str:
+    """Bytes for people: `165 MB`, below a megabyte `10.5 kB`."""
+    return f"{count / _MEGA:,.0f} MB" if count >= _MEGA else f"{count / _KILO:,.1f} kB"
 
 
 def places_line(state: ImageState) -> Text:
@@ -151,6 +157,14 @@ def _answer(state: PlaceState) -> Text:
     has = {True: Text("has it", style="green"), False: Text("lacks it", style="red"), None: Text("not asked")}
     named = f"{state.tag} is {short(state.named)}" if state.named else f"no tag {state.tag}"
     return Text.assemble(has[state.current], f", {named}" if state.tag else "")
+
+
+def _copied(build: Build | None, place: str) -> str:
+    """What the build's copy to that place took; nothing is said of where it was pushed to."""
+    copied = build.copied.get(place) if build else None
+    if copied is None:
+        return ""
+    return f", {volume(copied.pushed)} copied of {volume(copied.pushed + copied.mounted + copied.existing)}"
 
 
 def _widest(texts: Iterable[str]) -> int:

@@ -19,6 +19,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeInt,
     PlainSerializer,
     StringConstraints,
     ValidationError,
@@ -51,6 +52,17 @@ class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
+class Copied(_Document):
+    """What bringing an image to one more place took, in compressed bytes of layers and configuration.
+
+    pushed: sent. mounted: taken from another repository of the same registry. existing: there already.
+    """
+
+    pushed: NonNegativeInt
+    mounted: NonNegativeInt = 0
+    existing: NonNegativeInt = 0
+
+
 class Build(_Document):
     """One build of one image, once every place has it.
 
@@ -59,6 +71,7 @@ class Build(_Document):
     built: when the build began. build: its id at who built it.
     places: names without tag or digest; `<place>@<digest>` can be pulled from each.
     parents: digests of the images that it was built from, by image.
+    copied: by place, what its copy took; the first place is pushed to and has none.
     sbom, provenance: objects of the fleet bucket.
     """
 
@@ -68,6 +81,7 @@ class Build(_Document):
     built: Instant
     build: str
     places: tuple[str, ...]
+    copied: Mapping[str, Copied] = Field(default_factory=dict)
     parents: Mapping[str, Digest] = Field(default_factory=dict)
     sbom: str | None = None
     provenance: str | None = None

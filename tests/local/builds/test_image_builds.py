@@ -116,6 +116,9 @@ def test_a_copy_writes_down_every_byte_of_the_layers(images: World) -> None:
     expected = sum(blob.stat().st_size for blob in blobs.iterdir() if blob.name != digest)
     said = dict(part.split("=") for part in (folder / "copies/us-east1").read_text().split()[1:])
     assert sum(map(int, said.values())) == expected
+    copied = images.record.images["tpu-ci"].current.copied
+    assert set(copied) == set(images.places["tpu-ci"][1:]), "one for every place but the first"
+    assert {each.pushed + each.mounted + each.existing for each in copied.values()} == {expected}
 
 
 def test_the_first_push_is_by_digest_and_tags_come_after_the_record(images: World) -> None:
