@@ -40,22 +40,28 @@ class _Entry:
 
     @property
     def key(self) -> str:
-        return _plain(text(self.step.inputs.get("key")))
+        return text(self.step.inputs.get("key")).strip()
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        return tuple(_plain(each) for each in text(self.step.inputs.get("restore-keys")).split("\n") if each.strip())
+        return tuple(_shape(each) for each in text(self.step.inputs.get("restore-keys")).split("\n") if each.strip())
 
     @property
     def folders(self) -> tuple[str, ...]:
         return tuple(each.strip() for each in text(self.step.inputs.get("path")).split("\n") if each.strip())
 
     def finds(self, other: _Entry) -> bool:
-        return self.key == other.key or any(other.key.startswith(each) for each in self.prefixes)
+        """Whether it may find what the other saved."""
+        return _shape(self.key) == _shape(other.key) or self.continues(other)
+
+    def continues(self, other: _Entry) -> bool:
+        """Whether it takes what another key left, by its beginning."""
+        return any(_shape(other.key).startswith(each) for each in self.prefixes)
 
 
-def _plain(key: str) -> str:
-    return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", r"${{\1}}", key.strip())
+def _shape(key: str) -> str:
+    """A key with all its expressions alike, since two of them may give the same text."""
+    return re.sub(r"\$\{\{.*?\}\}", "*", key.strip())
 
 
 def _entries(scene: Scene) -> Iterator[_Entry]:
@@ -80,8 +86,8 @@ def _read(scene: Scene) -> Iterator[Broken]:
 
 
 def _again(reader: _Entry, entry: _Entry) -> bool:
-    """Whether a later run finds it: by the beginning of its key, or in another job of the same run."""
-    return any(entry.key.startswith(each) for each in reader.prefixes) or reader.job != entry.job
+    """Whether a later run finds it, by the beginning of its key or by another one, or another job of the same run."""
+    return reader.continues(entry) or reader.job != entry.job or reader.key != entry.key
 
 
 def _saved(scene: Scene) -> Iterator[Broken]:

@@ -7,6 +7,7 @@ known values to `workflows.expressions`. Says that a condition can hold wherever
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from workflows.expressions.syntax import Call, Comparison, Index, Literal, Logic
 MOST_ASSUMPTIONS = 4096
 RESULTS = ("success", "failure", "cancelled", "skipped")
 STATUS = "the status"
+_RESULT = re.compile(r"needs\.[^.]+\.result")
 _NOT_OWN = (None, "", FOREIGN)
 _STATUSES = ("success", "failure", "cancelled", "none of them")
 
@@ -109,7 +111,7 @@ def _asks_status(node: Node) -> bool:
 def _consistent(assumed: Mapping[str, Any]) -> bool:
     """Whether the status can be so while the jobs that are waited for ended so."""
     status = assumed.get(STATUS)
-    results = [value for path, value in assumed.items() if path.startswith("needs.") and path.endswith(".result")]
+    results = [value for path, value in assumed.items() if _RESULT.fullmatch(path)]
     if status == "success":
         return all(result == "success" for result in results)
     if "failure" in results:

@@ -32,7 +32,7 @@ _OWN_CLUSTER = r"minikube|kind create cluster|helm/kind-action|k3d|k3s"
 _HAS_PUSH = ("docker buildx build", "docker build", "docker buildx bake")
 _VERSIONED = re.compile(r"\.(toml|cfg|py|json)\b")
 _SUBSTITUTION = re.compile(r"^s(?P<sign>[/|#,@])(?P<pattern>.*?)(?<!\\)(?P=sign)")
-_VERSION = re.compile(r"version\W{0,3}\s*(=|:)")
+_VERSION = re.compile(r"(?<!\w)version\W{0,3}\s*(=|:)")
 
 
 def finishes(job: Job) -> bool:
@@ -78,7 +78,7 @@ def _bumped(command: Command) -> str:
         return ""
     for each in words:
         found = _SUBSTITUTION.match(each)
-        if found and _VERSION.search(found["pattern"]) and "__version__" not in found["pattern"]:
+        if found and _VERSION.search(found["pattern"]):
             return each
     return ""
 

@@ -79,6 +79,10 @@ def _of_event(
     workflow: Workflow, event: str, repository: str, upstreams: Mapping[str, Workflow]
 ) -> Iterator[Situation]:
     own: Any = repository or OWN
+    if event == "workflow_call":
+        # The github context is the caller's, whatever started that.
+        yield Situation(event, facts={"github.repository": own})
+        return
     facts: dict[str, Any] = {
         "github.event_name": event,
         "github.repository": own,

@@ -56,7 +56,7 @@ class Step:
     @property
     def run(self) -> str:
         """Its script, where that is shell."""
-        shell = text(self.data.get("shell") or self.job.default_shell)
+        shell = self.shell or ("pwsh" if any("windows" in label for label in self.job.labels) else "")
         return "" if _OTHER_SHELLS.match(shell) else text(self.data.get("run"))
 
     @property

@@ -92,14 +92,21 @@ def _to_output(redirects: tuple[tuple[str, object], ...]) -> bool:
 
 def _artifacts(scene: Scene) -> Iterator[Broken]:
     for workflow in scene.workflows:
+        if "workflow_call" in workflow.triggers or any(_elsewhere(job) for job in workflow.jobs):
+            continue
         uploads = [(job, step) for job in workflow.jobs for step in job.steps if step.action == _UPLOAD]
         for job in workflow.jobs:
             for step in job.steps:
-                if step.action != _DOWNLOAD or "run-id" in step.inputs or "artifact-ids" in step.inputs:
+                if step.action != _DOWNLOAD or {"run-id", "artifact-ids"} & step.inputs.keys():
                     continue
                 wanted = text(step.inputs.get("name")) or text(step.inputs.get("pattern")) or "*"
                 if reason := _not_uploaded(workflow, job, step, wanted, uploads):
                     yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+
+
+def _elsewhere(job: Job) -> bool:
+    """Whether another file may upload for it: a called workflow, or an action of the repository's own."""
+    return job.reusable or any(step.uses.startswith("./") for step in job.steps)
 
 
 def _not_uploaded(workflow: Workflow, job: Job, step: Step, wanted: str, uploads: list[tuple[Job, Step]]) -> str:

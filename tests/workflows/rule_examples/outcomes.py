@@ -136,6 +136,12 @@ OUTCOMES: Mapping[str, Example] = {
             cached("~/.cache/uv", run("uv sync")),
             cached("~/.cache/uv", run("uv sync"), key="uv-${{ github.sha }}", **{"restore-keys": "uv-"}),
             halves("uv-${{ github.run_id }}", "uv-${{github.run_id}}"),
+            halves("uv-${{ github.sha }}", "uv-${{ github.event.pull_request.base.sha }}"),
+            workflow(
+                uses("actions/cache/restore", path="~/.cache/uv", key="uv-${{ github.event.pull_request.base.sha }}"),
+                run("uv sync"),
+                uses("actions/cache/save", path="~/.cache/uv", key="uv-${{ github.sha }}"),
+            ),
             image(run(f"{BUILD} --cache-to type=gha --cache-from type=gha")),
         ),
     ),
@@ -144,7 +150,7 @@ OUTCOMES: Mapping[str, Example] = {
             workflow(uses("actions/cache/restore", path="~/.cache/uv", key="uv"), run("uv sync")),
             image(run(f"{BUILD} --cache-from type=registry,ref=ghcr.io/lab/a:layers")),
         ),
-        good=alone(halves("uv", "uv")),
+        good=alone(halves("uv", "uv"), halves("uv-${{ github.sha }}", "uv-${{ github.ref }}")),
     ),
     "cache-in-place": Example(
         bad=alone(
@@ -173,6 +179,7 @@ OUTCOMES: Mapping[str, Example] = {
             workflow(run('case "$1" in\n  -h | --help) exit 0 ;;\n  --rate) shift ;;\nesac\n')),
             workflow(run("options=(\n  --steps 10\n  --rate 1\n)\n")),
             workflow(run('echo "\n--rate 1\n"\n')),
+            workflow(run("& (./uv python find) -m venv"), job={"runs-on": "windows-2025"}),
             workflow(run("# python train.py \\ \necho a\n")),
         ),
     ),

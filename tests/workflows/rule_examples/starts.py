@@ -37,6 +37,11 @@ def reporting(condition: str) -> Data:
     return workflow(jobs={"build": {"steps": [run("make")]}, "report": report})
 
 
+def called(condition: str) -> Data:
+    """A workflow that others call, on whatever event is theirs."""
+    return workflow(when(condition), on={"workflow_call": {"inputs": {"all": {"type": "boolean"}}}})
+
+
 def commented(*steps: Data, job: Data | None = None) -> Data:
     return workflow(*steps, on={"issue_comment": {"types": ["created"]}}, job=job, **WAITS)
 
@@ -118,6 +123,7 @@ STARTS: Mapping[str, Example] = {
                 reporting("always() && needs.build.result == 'failure'"),
                 reporting("!cancelled() && needs.build.result != 'skipped'"),
                 reporting("failure()"),
+                called("github.event_name == 'push' && inputs.all"),
                 reporting("needs.build.result == 'success'"),
             ),
             (CHECKS, following(condition=f"{ENDED} && github.event.workflow_run.event == 'push'")),

@@ -66,6 +66,11 @@ WIRING: Mapping[str, Example] = {
             stepped("./plan --write-outputs"),
             workflow({**uses("lab/plan"), "id": "plan"}, when("steps.plan.outputs.go == 'yes'")),
             chained("build", outputs=GOES, **READ),
+            chained(
+                "build",
+                outputs={"result": "${{ steps.plan.outputs.go }}"},
+                **{"if": "needs.build.outputs.result != ''"},
+            ),
         ),
     ),
     "artifact-is-uploaded": Example(
@@ -79,6 +84,8 @@ WIRING: Mapping[str, Example] = {
             chained("build", uses("actions/download-artifact")),
             chained("build", uses("actions/download-artifact", pattern="di*")),
             chained([], uses("actions/download-artifact", name="dist", **{"run-id": "1"})),
+            workflow(uses("actions/download-artifact", name="dist"), on={"workflow_call": {}}),
+            workflow({"uses": "./.github/actions/build"}, uses("actions/download-artifact", name="dist")),
         ),
     ),
     "runner-has-labels": Example(
