@@ -60,9 +60,10 @@ class World:
         return tuple(each for each in self.pools() if each.pool.slices)
 
 
-def load_world(root: Path) -> World:
-    """Everything of a checkout; ConfigError with what is wrong in it."""
-    stacks = {name: load_stack(root, name) for name in stack_names(root)}
+def load_world(root: Path, stacks: Mapping[str, StackConfig] | None = None) -> World:
+    """Everything of a checkout; ConfigError with what is wrong in it. stacks: in place of those of the checkout."""
+    if stacks is None:
+        stacks = {name: load_stack(root, name) for name in stack_names(root)}
     return World(
         stacks=stacks,
         images=load_images(root, stacks),

@@ -21,6 +21,7 @@ from infra.cli.recorded import recorded
 from infra.cli.render.console import machines, people
 from infra.cli.session import declared
 from infra.cli.versions import stacks_of, version
+from infra.cli.workflow_facts import with_workflows
 from infra.cli.workspace import workspace
 from infra.github import artifact, labels, pulls, sticky
 from infra.github.artifact import Artifact
@@ -166,7 +167,9 @@ def _holds(preview: Preview) -> bool:
 def _preview(root: Path, stack: str, base: str, head: str | None, known: Facts) -> Preview:
     """What the edit means to one stack, or why nobody can say."""
     try:
-        before, after = (version(root, stack, where).reading(stack) for where in (base, head))
+        versions = version(root, stack, base), version(root, stack, head)
+        before, after = (each.reading(stack) for each in versions)
+        known = with_workflows(known, *versions)
     except (ConfigError, Refusal) as unreadable:
         return Preview(stack=stack, failure=str(unreadable))
     return Preview(stack=stack, meaning=explain(before, after, known))

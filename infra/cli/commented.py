@@ -15,6 +15,7 @@ from infra.cli.facts import read_facts
 from infra.cli.failures import Refusal
 from infra.cli.options import Form
 from infra.cli.versions import version
+from infra.cli.workflow_facts import with_workflows
 from infra.cli.workspace import workspace
 from infra.engines.protocol import EngineError
 from infra.model.errors import ConfigError
@@ -47,10 +48,11 @@ def _meaning(stack: str, base: str | None, facts: Path | None) -> Meaning | None
     """What the working tree's edit of `base` means; of HEAD where no base is given, and None where there is no HEAD."""
     root = workspace().root
     try:
-        before = version(root, stack, base or "HEAD").reading(stack)
+        earlier = version(root, stack, base or "HEAD")
     except Refusal:
         if base is not None:
             raise
         return None
-    after = version(root, stack, None).reading(stack)
-    return explain(before, after, read_facts(facts)) if before or after else None
+    now = version(root, stack, None)
+    before, after = earlier.reading(stack), now.reading(stack)
+    return explain(before, after, with_workflows(read_facts(facts), earlier, now)) if before or after else None

@@ -11,6 +11,7 @@ from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, WANTS_JSON, Refusal
 from infra.cli.render.console import machines
 from infra.cli.versions import version
+from infra.cli.workflow_facts import with_workflows
 from infra.cli.workspace import workspace
 from infra.preview import markdown, text
 from infra.preview.explain import explain
@@ -40,8 +41,8 @@ def command(
 ) -> None:
     """Say what an edit means: capacity, chips against limits, money, risks, order, what is stale, what breaks a rule.
 
-    Reads two versions of one YAML file and nothing else: no cloud, no credentials, no code of either version. A version
-    is a git reference or a file; the stack may be missing in one of them.
+    Reads two versions of one YAML file and what workflows ask of the fleet: no cloud, no credentials, no code of either
+    version. A version is a git reference or a file; the stack may be missing in one of them.
 
     Exit code 0 when nothing holds the edit, 1 when a finding does, 2 when a version cannot be read.
     """
@@ -49,11 +50,11 @@ def command(
         shape = "json"
     ctx.meta[WANTS_JSON] = shape == "json"
     root = workspace().root
-    before = version(root, stack, base).reading(stack)
-    after = version(root, stack, head).reading(stack)
+    versions = version(root, stack, base), version(root, stack, head)
+    before, after = (each.reading(stack) for each in versions)
     if before is None and after is None:
         raise Refusal(f"there is no stack named {stack}, neither in {base} nor in {head or 'the working tree'}")
-    meaning = explain(before, after, read_facts(facts))
+    meaning = explain(before, after, with_workflows(read_facts(facts), *versions))
     code = FAILED if meaning.stops else 0
     if shape == "json":
         machines(meaning.to_json() | {"exit": code})

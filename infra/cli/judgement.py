@@ -33,6 +33,8 @@ def judged(plan: Plan, wanted: Declared, console: Console) -> tuple[Finding, ...
         today=datetime.now(UTC),
         changes=any(step.op not in UNCHANGING for step in plan.steps),
         runs_phases=True,
+        demands=wanted.demands,
+        siblings=wanted.siblings,
     )
     found = judge(edit, views(plan))
     for line in describe_findings(found):

@@ -21,6 +21,7 @@ from infra.engines.choose import Choice, ChoiceError, choose, observe
 from infra.engines.make import make_engine
 from infra.engines.protocol import CloudName, Engine, EngineName, Request
 from infra.local.cloud import daemon
+from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
@@ -80,23 +81,29 @@ def ask(what: str, *, yes: bool) -> None:
 class Declared:
     """A valid stack file, and what other stack files say that concerns it.
 
-    registry: the stack whose registries it uses, None where they are its own. bounds: every limit on its VMs.
+    registry: the stack whose registries it uses, None where they are its own. bounds: every limit on its VMs. siblings:
+    the other stacks. demands: what workflows ask of them all, None where no file says it.
     """
 
     config: StackConfig
     registry: StackConfig | None
     bounds: tuple[Bound, ...]
+    siblings: tuple[StackConfig, ...] = ()
+    demands: Demands | None = None
 
 
 def declared(stack: str) -> Declared:
     """What the stack files say; ConfigError with every problem of them."""
     root = workspace().root
     config = load_stack(root, stack)
+    others = siblings(root, stack)
     elsewhere = config.registry_stack
     return Declared(
         config=config,
         registry=load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None,
-        bounds=limits(config, siblings(root, stack)),
+        bounds=limits(config, others),
+        siblings=others,
+        demands=load_demands(root),
     )
 
 

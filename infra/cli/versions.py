@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.cli.failures import Refusal
-from infra.model import names
-from infra.model.stack import Reading, read_sibling, read_stack
+from infra.model import names, yamlfile
+from infra.model.schema import StackConfig
+from infra.model.stack import Reading, parse_stack, read_sibling, read_stack
 
 _FOLDER = "stacks"
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
@@ -20,10 +21,15 @@ _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The stack files of one version by stack; source: how people call the one that is asked for."""
+    """The stack files of one version by stack; source: how people call the one that is asked for.
+
+    commit: of whose tree everything else is read; None for the working tree.
+    """
 
     source: str
     files: Mapping[str, bytes]
+    root: Path
+    commit: str | None = None
 
     def reading(self, stack: str) -> Reading | None:
         """What it says of one stack, None where it has no file of it; ConfigError where that cannot be read."""
@@ -32,6 +38,32 @@ class Version:
         others = (read_sibling(text, stack=name) for name, text in sorted(self.files.items()) if name != stack)
         siblings = tuple(other for other in others if other is not None)
         return read_stack(self.files[stack], stack=stack, source=self.source, siblings=siblings)
+
+    def stacks(self) -> dict[str, StackConfig]:
+        """Every stack of it by name; ConfigError where one is not right."""
+        read = {name: read_sibling(text, stack=name) for name, text in self.files.items()}
+        found: dict[str, StackConfig] = {}
+        for name, text in sorted(self.files.items()):
+            others = [each for other, each in sorted(read.items()) if other != name and each is not None]
+            path = _path(name)
+            found[name] = parse_stack(yamlfile.decoded(text, path), stack=name, source=path, siblings=others)
+        return found
+
+    def content(self, path: str) -> bytes | None:
+        """Another file of it, by its path in the repository; None where there is none."""
+        if self.commit is None:
+            file = self.root / path
+            return _read(file) if file.is_file() else None
+        blob = _git(self.root, "cat-file", "blob", f"{self.commit}:./{path}")
+        return blob.stdout if blob.returncode == 0 else None
+
+    def blobs(self, *folders: str) -> Mapping[str, str]:
+        """The files below some folders with the names that git gives to their contents, of a commit alone."""
+        if self.commit is None:
+            raise ValueError("the working tree's files have no names yet")
+        listed = _git(self.root, "ls-tree", "-r", "-z", self.commit, "--", *(f"./{folder}" for folder in folders))
+        entries = (entry.partition(b"\t") for entry in listed.stdout.split(b"\0") if entry)
+        return {path.decode(errors="replace"): head.split()[2].decode() for head, _, path in entries}
 
 
 def version(root: Path, stack: str, where: str | None) -> Version:
@@ -43,14 +75,14 @@ def version(root: Path, stack: str, where: str | None) -> Version:
         raise Refusal(f"{stack!r} is no name of a stack: it has {names.RESOURCE_NAME_RULE}")
     here = _working_tree(root)
     if where is None:
-        return Version(source=_path(stack), files=here)
+        return Version(source=_path(stack), files=here, root=root)
     if where.endswith((".yaml", ".yml")) or where.startswith((".", "/", "~")):
-        return Version(source=where, files=here | {stack: _read(Path(where).expanduser())})
+        return Version(source=where, files=here | {stack: _read(Path(where).expanduser())}, root=root)
     commit = _commit(root, where)
     if commit is not None:
-        return Version(source=f"{where}:{_path(stack)}", files=_at(root, commit))
+        return Version(source=f"{where}:{_path(stack)}", files=_at(root, commit), root=root, commit=commit)
     if Path(where).is_file():
-        return Version(source=where, files=here | {stack: _read(Path(where))})
+        return Version(source=where, files=here | {stack: _read(Path(where))}, root=root)
     raise Refusal(f"{where!r} is neither a file nor a git reference of {root}; a clone of depth 1 lacks other commits")
 
 

@@ -38,19 +38,24 @@ class Wait:
     last: float | None
 
     def __str__(self) -> str:
-        """`tpu-ci, 6 VMs: pull_request starts 3 legs of ... (2 at once), and 1 of others; the last waits 0 min`."""
+        """`tpu-ci (6 VMs), push: 3 legs of tests.yaml tpu, beside 1 leg of other jobs; all start at once`."""
         pools = ", ".join(self.pools)
         legs = _legs(self.legs) + (f", {self.at_once} at once" if self.at_once < self.legs else "")
         others = f", beside {_legs(self.others)} of other jobs" if self.others else ""
         job = f"{self.demand.file.rpartition('/')[2]} {self.demand.job}"
-        return f"{pools} ({_vms(self.vms)}), {self.event}: {legs} of {job}{others}; {self._waits()}"
+        return f"{pools} ({_vms(self.vms)}), {self.event}: {legs} of {job}{others}; {self.waited}"
 
-    def _waits(self) -> str:
+    @property
+    def waited(self) -> str:
+        """`the first starts at once, the last waits 16 min at most`."""
         if self.first is None or self.last is None:
             return "the wait is not known without time limits"
+        if not self.last:
+            return "it starts at once" if self.legs == 1 else "all start at once"
         if self.legs == 1:
             return f"it waits {minutes(self.last)} at most"
-        return f"the first waits {minutes(self.first)} at most, the last {minutes(self.last)}"
+        first = f"waits {minutes(self.first)}" if self.first else "starts at once"
+        return f"the first {first}, the last waits {minutes(self.last)} at most"
 
 
 def waits(demands: Demands, offers: Offers) -> tuple[Wait, ...]:

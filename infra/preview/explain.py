@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from infra.model.phases import fleet, limits, phases
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading
@@ -10,6 +12,7 @@ from infra.preview.findings import findings
 from infra.preview.meaning import Facts, Meaning
 from infra.preview.risks import Edit, risks
 from infra.preview.vms import changes
+from infra.preview.waiting import changed_waits
 from infra.preview.whole import gone, whole
 
 
@@ -52,12 +55,17 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         order=order,
         stale=facts.stale,
         findings=findings(head, edit) if head else (),
+        waits=_waits((before, *siblings[0]), (after, *siblings[1]), facts),
     )
 
 
 def _sections(before: StackConfig, after: StackConfig) -> tuple[str, ...]:
     """The keys whose content differs, as a stack file calls them."""
     return tuple(name for name in StackConfig.model_fields if getattr(before, name) != getattr(after, name))
+
+
+def _waits(before: Sequence[StackConfig], after: Sequence[StackConfig], facts: Facts) -> tuple[str, ...] | None:
+    return None if facts.demands is None else tuple(changed_waits(before, after, facts.demands))
 
 
 def _foreign(base: Reading, head: Reading) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ def findings(head: Reading, edit: Edit) -> tuple[Finding, ...]:
         order=edit.order,
         changes=changes_the_fleet(edit),
         window_hours=edit.facts.window_hours,
+        demands=edit.facts.demands,
     )
     return (*(_of_file(problem) for problem in head.problems), *judge(judged))
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from infra.model.cost import Amount
+from infra.model.demand import Demands
 from infra.model.phases import Phases
 from infra.rules.finding import Finding
 
@@ -29,6 +30,7 @@ class Facts:
     stale: generated files and documents that the edit leaves behind.
     labels_used: runner label to the workflows that ask for it.
     window_hours: pool to the hours of a month in which it stands, for pools that do not stand around the clock.
+    demands: what workflows ask of the fleet, by which labels_used is known too where it is not given.
     """
 
     today: datetime
@@ -36,6 +38,7 @@ class Facts:
     stale: tuple[str, ...] | None = None
     labels_used: Mapping[str, tuple[str, ...]] | None = None
     window_hours: Mapping[str, float] | None = None
+    demands: Demands | None = None
 
     def __post_init__(self) -> None:
         if self.today.tzinfo is None:
@@ -317,7 +320,8 @@ class Meaning:
     """All that an edit means.
 
     base, head: whether the stack exists before and after. sections: the keys of the stack file that differ.
-    stale: None where nobody could say.
+    stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
+    leaves room for whom; None where nobody said what workflows ask.
     """
 
     stack: str
@@ -332,6 +336,7 @@ class Meaning:
     order: Phases
     stale: tuple[str, ...] | None
     findings: tuple[Finding, ...] = field(default=())
+    waits: tuple[str, ...] | None = None
 
     @property
     def changed(self) -> bool:
@@ -354,5 +359,6 @@ class Meaning:
             "risks": [risk.to_json() for risk in self.risks],
             "order": self.order.to_json(),
             "stale": None if self.stale is None else list(self.stale),
+            "waits": None if self.waits is None else list(self.waits),
             "findings": [finding.to_json() for finding in self.findings],
         }

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from infra.model import names
+from infra.model.demand import Demands
 from infra.model.phases import Phases
 from infra.model.schema import StackConfig, Trust
 from infra.rules.finding import Finding, Level
@@ -28,6 +29,7 @@ class Edit:
     order: the phases in which what stands becomes what is wanted; None where nobody knows what stands.
     runs_phases: whoever applies this runs the phases by himself, so that none need be warned of.
     window_hours: pool to the hours of a month in which it stands, for pools that do not stand around the clock.
+    demands: what workflows ask of the fleet; None where nobody handed it in.
     """
 
     after: StackConfig
@@ -38,6 +40,7 @@ class Edit:
     order: Phases | None = None
     runs_phases: bool = False
     window_hours: Mapping[str, float] | None = None
+    demands: Demands | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

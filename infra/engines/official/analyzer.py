@@ -29,6 +29,7 @@ from infra.engines.official import values
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
+from infra.model.demand import load_demands
 from infra.model.errors import ConfigError
 from infra.model.phases import Bound, Phases, fleet, limits, phases
 from infra.model.schema import StackConfig
@@ -205,7 +206,7 @@ def _edit(root: Path, asked: Asked) -> Edit:
     config = stack_from_pulumi(asked.settings, project=asked.project, stack=asked.stack, siblings=others)
     bounds = limits(config, others)
     order = _order(config, bounds, asked.settings.get("gcp:storageCustomEndpoint")) if bounds else None
-    return Edit(after=config, today=datetime.now(UTC), siblings=others, order=order)
+    return Edit(after=config, today=datetime.now(UTC), siblings=others, order=order, demands=load_demands(root))
 
 
 def _order(config: StackConfig, bounds: Sequence[Bound], endpoint: str | None) -> Phases | None:
