@@ -6,7 +6,7 @@ Owns when it runs and what it may do. What it says is `workflows/shell/compare_l
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -31,7 +31,7 @@ from workflows.generate.result import FOLDER, Generated, generated
 from workflows.legacy.copies import COMPARISON
 from workflows.legacy.text import SUFFIX, suffixed_file
 from workflows.spec import Spec
-from workflows.spec.model import Legacy, LegacyRuns
+from workflows.spec.model import Legacy, LegacyRuns, Old
 from workflows.world import World
 
 NAME: Final = "Old and new workflows"
@@ -43,23 +43,20 @@ EVENTS: Final = ("pull_request", "push")
 def comparison(spec: Spec, world: World, files: Iterable[Generated]) -> Generated:
     """The file of a specification with a section `legacy`, beside the `files` that are generated of it.
 
-    ConfigError where there is no such section, or a workflow is said to be replaced by a file that nobody generates.
+    ConfigError where there is no such section.
     """
     legacy = spec.declared.legacy
     if legacy is None:
         rule = "the specification says which old workflows are kept, and up to which day"
         raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])
     names = {PurePosixPath(file.path).name: file.workflow.name for file in files}
-    problems = tuple(_unknown(spec, legacy, names))
-    if problems:
-        raise ConfigError(problems)
     workflow = Workflow(
         name=NAME,
         header="Reads results, and writes them into the run's summary and into one comment of a pull request.",
         triggers=Triggers.of(
             WorkflowRun(
                 workflows=_followed(legacy, names),
-                why="checks out nothing, and takes of a run its times and results",
+                why="checks out nothing, and shows of a run its times, its results and names without signs",
             )
         ),
         concurrency=Concurrency(
@@ -111,30 +108,23 @@ def _compare(legacy: Legacy, world: World) -> Job:
 
 def _pairs(legacy: Legacy) -> list[dict[str, object]]:
     """What is compared: each generated file with the old ones that run beside it."""
-    new = dict.fromkeys(old.replaced_by for old in legacy.workflows if old.runs is LegacyRuns.BESIDE)
+    beside = _beside(legacy)
     return [
-        {"new": file, "old": [suffixed_file(old.file) for old in legacy.workflows if old.replaced_by == file]}
-        for file in new
+        {"new": file, "old": [suffixed_file(old.file) for old in beside if old.replaced_by == file]}
+        for file in dict.fromkeys(old.replaced_by for old in beside)
     ]
 
 
 def _followed(legacy: Legacy, names: Mapping[str, str]) -> list[str]:
-    beside = [old for old in legacy.workflows if old.runs is LegacyRuns.BESIDE]
+    beside = _beside(legacy)
     new = dict.fromkeys(names[old.replaced_by] for old in beside)
     return [*new, *(old.name + SUFFIX for old in beside)]
+
+
+def _beside(legacy: Legacy) -> list[Old]:
+    return [old for old in legacy.workflows if old.runs is LegacyRuns.BESIDE]
 
 
 def _temporary(legacy: Legacy) -> list[str]:
     """Every file that goes when the last day is over."""
     return [f"{FOLDER}/{name}" for name in (*(suffixed_file(old.file) for old in legacy.workflows), COMPARISON)]
-
-
-def _unknown(spec: Spec, legacy: Legacy, names: Mapping[str, str]) -> Iterator[Problem]:
-    for index, old in enumerate(legacy.workflows):
-        if old.replaced_by not in names:
-            subject = str(spec.line("legacy", "workflows", index, "replaced_by"))
-            fix = ", ".join(sorted(names))
-            yield Problem(subject, old.replaced_by, "an old workflow gives way to a generated one", fix)
-    if not any(old.runs is LegacyRuns.BESIDE for old in legacy.workflows):
-        subject = str(spec.line("legacy", "workflows"))
-        yield Problem(subject, "", "a comparison has something to compare", "runs: beside, for one of them at least")

@@ -163,6 +163,7 @@ def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def _files(names: Collection[str]) -> re.Pattern[str]:
-    """Any of the files wherever its name stands: in a filter of paths, a call, a script."""
+    """Any of the files where its name stands by itself or in the folder of workflows: in a filter, a call, a script."""
     longest_first = sorted(names, key=lambda name: (-len(name), name))
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])" if names else r"(?!)")
+    any_of_them = "|".join(map(re.escape, longest_first)) or "(?!)"
+    return re.compile(rf"(?:(?<=\.github/workflows/)|(?<![\w./-]))(?:{any_of_them})(?![\w-]|\.\w)")

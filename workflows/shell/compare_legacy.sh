@@ -13,7 +13,7 @@ gh api --paginate "$here/actions/runs?head_sha=$SHA&event=$EVENT&per_page=100" |
   jq --slurp --argjson pairs "$PAIRS" '
     [$pairs[] | .new, .old[]] as $files
     | [.[].workflow_runs[] | {id, status, conclusion, run_started_at,
-        file: (.path | split("@")[0] | ltrimstr(".github/workflows/"))} | select([.file] | inside($files))]
+        file: (.path | split("@")[0] | ltrimstr(".github/workflows/"))} | select(.file | IN($files[]))]
     | group_by(.file) | map(max_by(.id))' >"$folder/runs"
 
 jq '.[].id' "$folder/runs" | while read -r run; do
@@ -43,7 +43,7 @@ jq --null-input --raw-output --slurpfile runs "$folder/runs" --slurpfile jobs "$
   | $pairs[]
   | .new as $file | .old as $files
   | ([$told[] | select(.file == $file)] | first) as $new
-  | [$told[] | select([.file] | inside($files))] as $old
+  | [$told[] | select(.file | IN($files[]))] as $old
   | select($new != null or $old != [])
   | "### `\($file)`: \(verdict($old; $new))", "",
     "| Workflow | | Result | Jobs that succeeded | Longest wait | From start to end | All jobs together |",

@@ -14,7 +14,7 @@ from itertools import chain
 from infra.model.errors import Problem
 from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
-from workflows.spec.model import Declared
+from workflows.spec.model import Declared, LegacyRuns
 from workflows.world import World
 
 
@@ -220,6 +220,28 @@ def gaps_are_of_packages_that_are_tested(judged: Judged) -> Iterator[Problem]:
             )
 
 
+def old_workflows_give_way_to_generated_ones(judged: Judged) -> Iterator[Problem]:
+    old = judged.declared.legacy.workflows if judged.declared.legacy else ()
+    files, names = Counter(each.file for each in old), Counter(each.name for each in old)
+    kept = {each.file for each in judged.declared.kept}
+    new = sorted({file for _, file, _ in _sections(judged.declared)} - kept)
+    for index, each in enumerate(old):
+        path = ("legacy", "workflows", index)
+        if files[each.file] > 1:
+            yield Problem(judged.subject((*path, "file")), each.file, "an old file stands once", "another file")
+        if names[each.name] > 1:
+            yield Problem(judged.subject((*path, "name")), each.name, "an old name stands once", "another name")
+        if each.file in kept:
+            rule = "a workflow is kept as it is, or gives way after a while"
+            yield Problem(judged.subject((*path, "file")), each.file, rule, "one of the two sections")
+        if each.replaced_by not in new:
+            rule = "an old workflow gives way to a generated one"
+            yield Problem(judged.subject((*path, "replaced_by")), each.replaced_by, rule, ", ".join(new))
+    if judged.declared.legacy and not any(each.runs is LegacyRuns.BESIDE for each in old):
+        rule = "some old workflow runs beside a new one, or there is nothing to compare"
+        yield Problem(judged.subject(("legacy", "workflows")), "", rule, "runs: beside, or no section `legacy`")
+
+
 RULES: tuple[Rule, ...] = (
     files_and_names_stand_once,
     the_stack_lets_workflows_in,
@@ -231,4 +253,5 @@ RULES: tuple[Rule, ...] = (
     who_follows_follows_what_is_there,
     images_follow_tests_that_exist,
     gaps_are_of_packages_that_are_tested,
+    old_workflows_give_way_to_generated_ones,
 )

@@ -1,0 +1,382 @@
+"""What the comparison of old and new workflows says and where, run as its job runs it, against a recorded GitHub."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.model.errors import ConfigError
+from tests.workflows.legacy_checkout import legacy, old_files, path
+from workflows.checks import Known, check
+from workflows.events import table, workflow_run
+from workflows.generate import Generated, generate
+from workflows.legacy import COMPARISON, comparison, keep
+from workflows.read import read
+from workflows.runs import run, told
+from workflows.spec import Spec, load_spec, read_spec
+from workflows.spec.model import Legacy, LegacyRuns
+from workflows.world import World, load_world
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).parent / "golden"
+REPOSITORY, SHA = "lab/monorepo", "c0ffee00" * 5
+ROBOT = "github-actions[bot]"
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return load_world(ROOT)
+
+
+@pytest.fixture(scope="module")
+def spec(world: World) -> Spec:
+    found = load_spec(ROOT, "marin", world)
+    return replace(found, declared=found.declared.model_copy(update={"legacy": legacy()}))
+
+
+@pytest.fixture(scope="module")
+def files(spec: Spec, world: World) -> tuple[Generated, ...]:
+    return generate(spec, world)
+
+
+@pytest.fixture(scope="module")
+def made(spec: Spec, world: World, files: tuple[Generated, ...]) -> Generated:
+    return comparison(spec, world, files)
+
+
+def step(made: Generated) -> dict[str, Any]:
+    [only] = made.workflow.plain()["jobs"]["compare"]["steps"]
+    return only
+
+
+# What is generated
+
+
+def test_the_file_is_as_its_golden_copy(made: Generated, update_goldens: bool) -> None:
+    golden = GOLDEN / COMPARISON
+    if update_goldens:
+        golden.write_text(made.text)
+    assert made.text == golden.read_text()
+
+
+def test_it_starts_when_an_old_or_a_new_one_ends_and_not_for_what_was_cancelled(
+    made: Generated, update_goldens: bool
+) -> None:
+    found = told(tuple(run(made.workflow.plain(), event) for event in table(repository="marin-community/marin")))
+    golden = GOLDEN / "legacy-comparison.txt"
+    if update_goldens:
+        golden.write_text(found)
+    assert found == golden.read_text()
+
+
+def test_it_follows_every_file_that_runs_beside_another_by_the_name_it_has_now(made: Generated) -> None:
+    followed = made.workflow.plain()["on"]["workflow_run"]["workflows"]
+    copies = keep(old_files(), legacy()).writes
+    beside = [old for old in legacy().workflows if old.runs == "beside"]
+    names = {read(copies[path(each)], each).data["name"] for each in (f"{old.file[:-5]}-legacy.yaml" for old in beside)}
+    assert names < set(followed)
+    assert len(followed) == len(names) + len({old.replaced_by for old in beside})
+    assert all(run(made.workflow.plain(), workflow_run("failure", name)).starts for name in followed)
+
+
+def test_it_may_read_runs_and_write_a_comment_and_checks_nothing_out(made: Generated) -> None:
+    job = made.workflow.plain()["jobs"]["compare"]
+    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert "uses" not in step(made)
+
+
+def test_the_checker_finds_nothing_in_it(made: Generated, files: tuple[Generated, ...]) -> None:
+    names = {old.name + "-legacy" for old in legacy().workflows} | {each.workflow.name for each in files}
+    found = check([read(made.text, made.path)], Known(repository="marin-community/marin", workflows=frozenset(names)))
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
+        ("zizmor", "--offline", "--no-progress", "--quiet"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_linters_find_nothing_in_it(command: tuple[str, ...], made: Generated, tmp_path: Path) -> None:
+    file = tmp_path / COMPARISON
+    file.write_text(made.text)
+    program = Path(sys.executable).parent / command[0]
+    done = subprocess.run([program, *command[1:], file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_without_a_section_there_is_nothing_to_compare(spec: Spec, world: World) -> None:
+    with pytest.raises(ConfigError, match="a section `legacy`"):
+        comparison(replace(spec, declared=spec.declared.model_copy(update={"legacy": None})), world, ())
+
+
+REFUSED = [
+    ({"file": "levanter-run_ray_tests.yaml"}, "an old file stands once"),
+    ({"name": "Levanter - Run Ray tests"}, "an old name stands once"),
+    ({"file": "marin-docs.yaml"}, "kept as it is, or gives way"),
+    ({"replaced_by": "levanter-test.yaml"}, "gives way to a generated one"),
+]
+
+
+def declared(world: World, said: Legacy) -> str:
+    """The committed specification with a section `legacy`."""
+    written = (ROOT / "workflows/spec/marin.yaml").read_text()
+    return f"{written.partition('legacy:')[0]}\nlegacy: {said.model_dump_json()}\n"
+
+
+def test_a_section_that_stands_is_read(world: World) -> None:
+    assert read_spec(declared(world, legacy()), "marin", "marin.yaml", world).declared.legacy == legacy()
+
+
+@pytest.mark.parametrize(("change", "why"), REFUSED)
+def test_a_section_that_does_not_stand_is_refused(change: dict[str, str], why: str, world: World) -> None:
+    said = legacy()
+    wrong = said.model_copy(update={"workflows": (said.workflows[0].model_copy(update=change), *said.workflows[1:])})
+    with pytest.raises(ConfigError, match=why):
+        read_spec(declared(world, wrong), "marin", "marin.yaml", world)
+
+
+def test_a_section_with_nothing_to_compare_is_refused(world: World) -> None:
+    said = legacy({old.file: LegacyRuns.BY_HAND for old in legacy().workflows})
+    with pytest.raises(ConfigError, match="nothing to compare"):
+        read_spec(declared(world, said), "marin", "marin.yaml", world)
+
+
+# What it says
+
+GH = """\
+#!{python}
+import json, os, sys
+arguments = sys.argv[1:]
+assert arguments.pop(0) == "api"
+method, body, place = "GET", None, ""
+while arguments:
+    word = arguments.pop(0)
+    if word == "--method":
+        method = arguments.pop(0)
+    elif word == "--field":
+        name, _, file = arguments.pop(0).partition("=@")
+        assert name == "body"
+        body = open(file).read()
+    elif not word.startswith("--"):
+        place = word
+assert os.environ["GH_TOKEN"] == "token"
+github = json.load(open(os.environ["GITHUB_AS_RECORDED"]))
+if method == "GET":
+    for page in github[place]:
+        print(json.dumps(page))
+else:
+    with open(os.environ["WRITTEN"], "a") as written:
+        written.write(json.dumps([method, place, body]) + "\\n")
+"""
+
+
+@dataclass
+class Recorded:
+    """A GitHub of one commit: what it answers, and what is written to it."""
+
+    folder: Path
+    script: str
+    environ: dict[str, str]
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    answers: dict[str, list[Any]] = field(default_factory=dict)
+
+    def ran(
+        self, file: str, *jobs: tuple[str, str], waited: int = 10, took: int = 600, status: str = "completed"
+    ) -> None:
+        """A run of a file with its jobs (name, conclusion), each starting and ending at once."""
+        number = len(self.runs) + 1
+        bad = [conclusion for _, conclusion in jobs if conclusion not in {"success", "skipped"}]
+        self.runs.append(
+            {
+                "id": number,
+                "path": f".github/workflows/{file}",
+                "status": status,
+                "conclusion": (bad or ["success"])[0] if status == "completed" else None,
+                "run_started_at": at(0),
+            }
+        )
+        told = [
+            {
+                "run_id": number,
+                "name": name,
+                "conclusion": conclusion,
+                "created_at": at(0),
+                "started_at": at(waited),
+                "completed_at": at(waited + took),
+            }
+            for name, conclusion in jobs
+        ]
+        self.answers[f"repos/{REPOSITORY}/actions/runs/{number}/jobs?per_page=100"] = [{"jobs": told}]
+
+    def pull(self, number: int, sha: str, *comments: tuple[int, str, str]) -> None:
+        pulls = self.answers.setdefault(f"repos/{REPOSITORY}/pulls?state=open&per_page=100", [[]])
+        pulls[0].append({"number": number, "head": {"sha": sha}})
+        said = [{"id": each, "user": {"login": who}, "body": body} for each, who, body in comments]
+        self.answers[f"repos/{REPOSITORY}/issues/{number}/comments?per_page=100"] = [said[:1], said[1:]]
+
+    def compared(self, event: str = "pull_request", **environ: str) -> subprocess.CompletedProcess[str]:
+        runs = f"repos/{REPOSITORY}/actions/runs?head_sha={SHA}&event={event}&per_page=100"
+        self.answers[runs] = [{"workflow_runs": self.runs[:2]}, {"workflow_runs": self.runs[2:]}]
+        self.answers.setdefault(f"repos/{REPOSITORY}/pulls?state=open&per_page=100", [[]])
+        (self.folder / "github.json").write_text(json.dumps(self.answers))
+        for each in ("summary", "written"):
+            (self.folder / each).write_text("")
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", self.script]
+        told = {**self.environ, "EVENT": event, **environ}
+        return subprocess.run(command, env=told, cwd=self.folder, capture_output=True, text=True, check=False)
+
+    @property
+    def summary(self) -> str:
+        return (self.folder / "summary").read_text()
+
+    @property
+    def written(self) -> list[tuple[str, str, str]]:
+        return [tuple(json.loads(line)) for line in (self.folder / "written").read_text().splitlines()]
+
+
+def at(seconds: int) -> str:
+    return (START + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture
+def recorded(made: Generated, tmp_path: Path) -> Recorded:
+    (tmp_path / "bin").mkdir()
+    gh = tmp_path / "bin" / "gh"
+    gh.write_text(GH.format(python=sys.executable))
+    gh.chmod(0o755)
+    given: Mapping[str, str] = {key: value for key, value in step(made)["env"].items() if "${{" not in value}
+    return Recorded(
+        tmp_path,
+        step(made)["run"],
+        {
+            "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+            "TMPDIR": str(tmp_path),
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+            "GITHUB_AS_RECORDED": str(tmp_path / "github.json"),
+            "WRITTEN": str(tmp_path / "written"),
+            "GH_TOKEN": "token",
+            "SHA": SHA,
+            **given,
+            "UNTIL": "9999-12-31",
+        },
+    )
+
+
+OLD, OLD_TPU, NEW = "levanter-run_tests-legacy.yaml", "levanter-tpu_unit_tests-legacy.yaml", "levanter-tests.yaml"
+
+
+def test_both_results_stand_side_by_side_with_waits_and_times(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit (0.6.2)", "success"), ("unit (0.7.2)", "success"), waited=5, took=600)
+    recorded.ran(OLD_TPU, ("tpu", "success"), waited=420, took=900)
+    recorded.ran(NEW, ("cpu", "success"), ("tpu", "success"), ("other", "skipped"), waited=20, took=480)
+    done = recorded.compared("push")
+    assert done.returncode == 0, done.stderr
+    assert "### `levanter-tests.yaml`: the results agree" in recorded.summary
+    assert f"| `{OLD}` | old | success | 2 of 2 | 5 s | 10 min | 20 min |" in recorded.summary
+    assert f"| `{OLD_TPU}` | old | success | 1 of 1 | 7 min | 22 min | 15 min |" in recorded.summary
+    assert f"| `{NEW}` | new | success | 2 of 2 | 20 s | 8 min | 16 min |" in recorded.summary
+    assert "marin-unit-tests" not in recorded.summary
+    assert recorded.written == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("success", "success", "the results agree"),
+        ("failure", "failure", "the results agree"),
+        ("success", "failure", "**the results differ**"),
+        ("failure", "success", "**the results differ**"),
+        ("success", "running", "not all have ended"),
+        ("success", "", "**the new one did not run**"),
+        ("", "success", "no old one ran"),
+    ],
+)
+def test_the_verdict_says_whether_the_results_agree(recorded: Recorded, old: str, new: str, verdict: str) -> None:
+    for file, result in ((OLD, old), (NEW, new)):
+        if result == "running":
+            recorded.ran(file, status="in_progress")
+        elif result:
+            recorded.ran(file, ("unit", result))
+    assert recorded.compared().returncode == 0
+    assert f"### `levanter-tests.yaml`: {verdict}\n" in recorded.summary
+
+
+def test_a_file_whose_name_is_part_of_anothers_is_not_taken_for_it(recorded: Recorded) -> None:
+    recorded.ran(NEW, ("unit", "success"))
+    recorded.ran("tests.yaml", ("unit", "failure"))
+    recorded.ran(NEW.removeprefix("levanter-"), ("unit", "failure"))
+    recorded.compared()
+    assert "failure" not in recorded.summary
+
+
+def test_of_two_runs_of_a_file_the_newer_counts(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit", "failure"))
+    recorded.ran(NEW, ("unit", "success"))
+    recorded.ran(OLD, ("unit", "success"))
+    recorded.compared()
+    assert "the results agree" in recorded.summary
+    assert "failure" not in recorded.summary
+
+
+def test_jobs_that_failed_are_named_with_nothing_in_their_names_that_could_act(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit [see](//evil.example) @lab <img> | `x`", "failure"))
+    recorded.ran(NEW, ("unit (0.8.0)", "failure"))
+    recorded.compared()
+    assert f"- `{NEW}`: unit (0.8.0) (failure)" in recorded.summary
+    [line] = [each for each in recorded.summary.splitlines() if each.startswith(f"- `{OLD}`")]
+    assert not re.search(r"[\[\]@<>|]|`x`", line.removeprefix(f"- `{OLD}`"))
+
+
+def test_the_pull_request_at_that_commit_gets_one_comment(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit", "success"))
+    recorded.pull(7, SHA, (1, "ada", "<!-- tidepool:legacy-comparison --> mine"))
+    recorded.pull(8, "d" * 40)
+    assert recorded.compared().returncode == 0
+    [(method, place, body)] = recorded.written
+    assert (method, place) == ("POST", f"repos/{REPOSITORY}/issues/7/comments")
+    assert body.startswith("<!-- tidepool:legacy-comparison -->\n## Old and new workflows at c0ffee00c0ff\n")
+    assert recorded.summary in body
+
+
+def test_the_comment_is_edited_in_place_and_an_unchanged_one_is_not_written(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit", "success"))
+    recorded.pull(7, SHA, (3, "ada", "hello"), (5, ROBOT, "<!-- tidepool:legacy-comparison -->\nold"))
+    recorded.compared()
+    [(method, place, body)] = recorded.written
+    assert (method, place) == ("PATCH", f"repos/{REPOSITORY}/issues/comments/5")
+    recorded.answers[f"repos/{REPOSITORY}/issues/7/comments?per_page=100"] = [
+        [{"id": 5, "user": {"login": ROBOT}, "body": body.rstrip("\n")}]
+    ]
+    assert recorded.compared().returncode == 0
+    assert recorded.written == []
+
+
+def test_after_the_last_day_it_fails_and_names_what_to_delete(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit", "success"))
+    done = recorded.compared("push", UNTIL="2020-01-01")
+    assert done.returncode == 1
+    assert "the results" in recorded.summary or "did not run" in recorded.summary
+    for old in legacy().workflows:
+        assert path(f"{old.file.removesuffix('.yaml')}-legacy.yaml") in done.stdout
+    assert path(COMPARISON) in done.stdout
+
+
+def test_a_github_that_does_not_answer_fails_the_job(recorded: Recorded) -> None:
+    recorded.ran(OLD, ("unit", "success"))
+    del recorded.answers[f"repos/{REPOSITORY}/actions/runs/1/jobs?per_page=100"]
+    assert recorded.compared("push").returncode != 0
+    assert recorded.written == []

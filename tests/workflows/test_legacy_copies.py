@@ -1,0 +1,204 @@
+"""Old workflows stand beside the new ones for a while, under other names, and can come back as they were."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.model.errors import ConfigError
+from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
+from workflows.events import dispatch, pull_request, push
+from workflows.legacy import COMPARISON, back, keep, overdue
+from workflows.legacy.text import SUFFIX, Scope, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
+from workflows.read import read
+from workflows.runs import run
+from workflows.spec.model import LegacyRuns
+from workflows.triggering import triggers
+
+
+def kept() -> dict[str, str]:
+    """The checkout once the old ones are renamed and the new ones written."""
+    return {**keep(old_files(), legacy()).applied(old_files()), **generated()}
+
+
+def copies() -> dict[str, str]:
+    return {file: kept()[path(suffixed_file(file))] for file in REPLACED}
+
+
+def test_a_copy_differs_in_file_and_name_and_the_old_file_is_gone() -> None:
+    edits = keep(old_files(), legacy())
+    assert set(edits.removes) == {path(file) for file in REPLACED}
+    assert set(edits.writes) == {path(suffixed_file(file)) for file in REPLACED}
+    for file in REPLACED:
+        before = read(old_files()[path(file)], file).data
+        after = read(edits.writes[path(suffixed_file(file))], file).data
+        assert after["name"] == before["name"] + SUFFIX
+        assert after["jobs"] == before["jobs"]
+
+
+def test_a_file_that_nothing_replaces_stays_as_it_is() -> None:
+    others = {each for each in old_files() if each.rpartition("/")[2] not in REPLACED}
+    assert others
+    assert all(kept()[each] == old_files()[each] for each in others)
+
+
+def test_a_copy_starts_at_what_started_the_old_file_where_both_run_side_by_side() -> None:
+    for file, (_, when) in REPLACED.items():
+        if when is LegacyRuns.BESIDE:
+            data = read(copies()[file], file).data
+            assert run(data, push()).starts
+            assert run(data, pull_request()).starts
+
+
+def test_what_would_be_published_twice_starts_by_hand_alone() -> None:
+    for file, (_, when) in REPLACED.items():
+        if when is LegacyRuns.BY_HAND:
+            data = read(copies()[file], file).data
+            assert list(triggers(data["on"])) == ["workflow_dispatch"]
+            assert run(data, dispatch()).starts
+
+
+PUBLISHING = ["levanter-docker-base-image", "levanter-docker-cluster-image", "marin-build-docker-images"]
+
+
+@pytest.mark.parametrize("stem", [*PUBLISHING, "levanter-publish_dev"])
+def test_a_workflow_that_publishes_is_not_kept_running(stem: str) -> None:
+    with pytest.raises(ConfigError, match="published twice"):
+        keep(old_files(), legacy({f"{stem}.yaml": LegacyRuns.BESIDE}))
+
+
+def test_a_copy_says_up_to_when_it_stands_and_where_the_way_back_is() -> None:
+    for file, (new, _) in REPLACED.items():
+        first, second = copies()[file].splitlines()[:2]
+        assert new in first
+        assert str(UNTIL) in first
+        assert "docs/workflows-legacy.md" in second
+
+
+SCOPE = Scope(["Tests", "Build"], ["tests.yaml", "build.yaml"])
+OLD = """\
+name: "Tests" # the name
+on:
+  push: {paths: [.github/workflows/tests.yaml, src/my-tests.yaml, src/tests.yaml]}
+  workflow_run:
+    workflows: [Build, 'Tests', Tests of others]
+    types: [completed]
+concurrency: tests-${{ github.ref }}
+jobs:
+  call:
+    uses: ./.github/workflows/build.yaml
+  start:
+    concurrency: {group: start, cancel-in-progress: true}
+    steps:
+      - run: gh workflow run build.yaml --ref main
+      - run: cat build.yaml.tmpl xbuild.yaml build.yamls
+"""
+NEW = """\
+name: "Tests-legacy" # the name
+on:
+  push: {paths: [.github/workflows/tests-legacy.yaml, src/my-tests.yaml, src/tests.yaml]}
+  workflow_run:
+    workflows: [Build-legacy, 'Tests-legacy', Tests of others]
+    types: [completed]
+concurrency: tests-${{ github.ref }}-legacy
+jobs:
+  call:
+    uses: ./.github/workflows/build-legacy.yaml
+  start:
+    concurrency: {group: start-legacy, cancel-in-progress: true}
+    steps:
+      - run: gh workflow run build-legacy.yaml --ref main
+      - run: cat build.yaml.tmpl xbuild.yaml build.yamls
+"""
+
+
+def test_names_groups_and_references_to_other_copies_get_the_suffix_and_nothing_else() -> None:
+    assert suffixed(OLD, "tests.yaml", SCOPE) == NEW
+    assert unsuffixed(NEW, "tests.yaml", SCOPE) == OLD
+
+
+def test_a_value_that_cannot_be_edited_in_its_place_is_refused_with_its_line() -> None:
+    with pytest.raises(ConfigError, match=r"tests.yaml:3 concurrency.group"):
+        suffixed("name: x\nconcurrency:\n  group: >-\n    a\n    b\n", "tests.yaml", SCOPE)
+
+
+def test_a_workflow_by_hand_keeps_its_inputs_and_what_started_it() -> None:
+    old = (
+        "name: x\non:\n  push:\n  workflow_dispatch:\n    inputs:\n      jax: {default: '1'}\n\n# the jobs\njobs: {}\n"
+    )
+    new = by_hand(old, "x.yaml")
+    assert read(new, "x.yaml").data["on"] == {"workflow_dispatch": {"inputs": {"jax": {"default": "1"}}}}
+    assert "\n\n# the jobs\njobs" in new
+    assert not_by_hand(new) == old
+
+
+@pytest.mark.parametrize(
+    "on", ["on: push", "on: [push, pull_request] # both", "'on':\n  push:\n    branches:\n    - a"]
+)
+@pytest.mark.parametrize("rest", ["", "\n", "\njobs: {}\n", "\n\n# c\n\njobs:\n  a: {}"])
+def test_any_start_can_be_put_by_and_comes_back(on: str, rest: str) -> None:
+    old = f"name: x\n{on}{rest}"
+    new = by_hand(old, "x.yaml")
+    assert read(new, "x.yaml").data["on"] == "workflow_dispatch"
+    assert not_by_hand(new) == old
+
+
+def test_once_renamed_there_is_nothing_left_to_do() -> None:
+    edits = keep(kept(), legacy())
+    assert (edits.writes, edits.removes) == ({}, ())
+
+
+def test_a_file_by_hand_that_came_back_beside_its_copy_is_refused() -> None:
+    both = {**kept(), path("levanter-run_tests.yaml"): old_files()[path("levanter-run_tests.yaml")]}
+    with pytest.raises(ConfigError, match="stands once"):
+        keep(both, legacy())
+
+
+def test_every_old_workflow_that_is_not_there_is_named_at_once() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        keep({}, legacy())
+    assert len(refusal.value.problems) == len(REPLACED)
+
+
+def test_a_name_that_the_file_does_not_have_is_refused_with_the_right_one() -> None:
+    said = legacy()
+    wrong = said.workflows[0].model_copy(update={"name": "Run Tests"})
+    with pytest.raises(ConfigError, match="name: Levanter - Run tests, in"):
+        keep(old_files(), said.model_copy(update={"workflows": (wrong, *said.workflows[1:])}))
+
+
+def test_the_way_back_leads_to_the_very_files_that_there_were() -> None:
+    there = {**kept(), path(COMPARISON): "name: compare\n"}
+    assert back(there, legacy()).applied(there) == old_files()
+
+
+@given(st.sets(st.sampled_from(sorted(REPLACED)), min_size=1))
+def test_any_of_them_comes_back_as_it_was(some: set[str]) -> None:
+    said = legacy()
+    part = said.model_copy(update={"workflows": tuple(old for old in said.workflows if old.file in some)})
+    there = keep(old_files(), part).applied(old_files())
+    assert back(there, part).applied(there) == old_files()
+
+
+def test_there_is_no_way_back_without_the_copies_and_each_is_named() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        back(generated(), legacy())
+    assert len(refusal.value.problems) == len(REPLACED)
+
+
+def test_nothing_is_overdue_on_the_last_day() -> None:
+    assert overdue(kept(), legacy(), UNTIL) == ()
+
+
+def test_every_file_that_is_left_after_the_last_day_is_named_with_what_deletes_it() -> None:
+    there = {**kept(), path(COMPARISON): "name: compare\n"}
+    found = overdue(there, legacy(), UNTIL + timedelta(days=1))
+    assert {each.subject for each in found} == {path(suffixed_file(file)) for file in REPLACED} | {path(COMPARISON)}
+    assert all(each.fix.startswith(f"git rm {each.subject}") for each in found)
+
+
+def test_nothing_is_overdue_where_the_files_are_gone() -> None:
+    assert overdue(generated(), legacy(), UNTIL + timedelta(days=99)) == ()
