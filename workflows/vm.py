@@ -17,7 +17,18 @@ from infra.model.fleet import vm_labels
 from infra.model.images.steps import MINUTE
 from infra.model.network import mirror_locations
 from workflows import steps
-from workflows.builders import Expression, Hosted, Job, Permissions, Purpose, Step, always, context, template
+from workflows.builders import (
+    Expression,
+    Hosted,
+    Job,
+    Permissions,
+    Purpose,
+    Step,
+    always,
+    context,
+    not_cancelled,
+    template,
+)
 from workflows.builders.expression import Value
 from workflows.world import StackPool, World
 
@@ -44,7 +55,9 @@ class VmRun:
 
     shape: the pool as which it is made; accelerator: what it has, of the pool's generation. image: with its digest.
     secrets: of Secret Manager by variable; the VM's account reads them. before: steps that come first, such as the one
-    that finds the image. timeout_minutes: of the command; create_minutes: of all tries to make the VM.
+    that finds the image; while_there: between its end and the VM's, and at_last after both. boot: the start-up script,
+    where it is not the one that runs an image of the lab's own. timeout_minutes: of the command; create_minutes: of all
+    tries to make the VM; ready_minutes: from there to a command that runs.
     """
 
     job: str
@@ -56,21 +69,29 @@ class VmRun:
     account: str
     why: str
     timeout_minutes: int
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str | Expression] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
+    boot: str = ""
+    needs: tuple[str, ...] = ()
     before: tuple[Step, ...] = ()
+    while_there: tuple[Step, ...] = ()
+    at_last: tuple[Step, ...] = ()
     attempts: int = 3
     create_minutes: int = 30
+    ready_minutes: int = READY_MINUTES
+    delete_minutes: int = DELETE_MINUTES
+    spare_minutes: int = SPARE_MINUTES
 
     @property
     def minutes(self) -> int:
         """What the whole job may take."""
-        return self.create_minutes + READY_MINUTES + self.timeout_minutes + DELETE_MINUTES + SPARE_MINUTES
+        following = self.ready_minutes + self.timeout_minutes
+        return self.create_minutes + following + self.delete_minutes + self.spare_minutes
 
     @property
     def lifetime_seconds(self) -> int:
         """After how long anybody may delete the VM: both jobs are over by then, whatever became of them."""
-        return (self.minutes + DELETE_MINUTES + SPARE_MINUTES) * MINUTE
+        return (self.minutes + self.delete_minutes + self.spare_minutes) * MINUTE
 
 
 def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
@@ -85,8 +106,18 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         timeout_minutes=run.minutes,
         permissions=permissions,
         purpose=Purpose.CLEANUP,
+        needs=run.needs,
+        condition=_after(run.needs),
         env=_told(run),
-        steps=[*signed_in, *run.before, _create(run, world), _follow(run, world), _delete(world, condition=always())],
+        steps=[
+            *signed_in,
+            *run.before,
+            _create(run, world),
+            _follow(run, world),
+            *run.while_there,
+            _delete(run, world, condition=always()),
+            *run.at_last,
+        ],
         why=f"{run.why}\n{_made_as(run)}",
     )
     sure = Job(
@@ -95,14 +126,37 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         needs=[run.job],
         condition=always(),
         runs_on=Hosted(),
-        timeout_minutes=DELETE_MINUTES + SPARE_MINUTES,
+        timeout_minutes=run.delete_minutes + run.spare_minutes,
         permissions=permissions,
         purpose=Purpose.CLEANUP,
         env={key: value for key, value in _told(run).items() if key in ("RUN", "ZONES")},
-        steps=[*signed_in, _delete(world)],
+        steps=[*signed_in, _delete(run, world)],
         why="On a machine of its own, since the first one may be gone. The run's label says which VMs are its.",
     )
     return working, sure
+
+
+def _after(needs: tuple[str, ...]) -> Expression | None:
+    """When all that it needs has gone well, in full: a condition with `always` has no success() of its own."""
+    found: Expression | None = None
+    for job in needs:
+        well = context(f"needs.{job}.result").equals("success")
+        found = well if found is None else found & well
+    return always() & not_cancelled() & found if found else None
+
+
+def boot(world: World, file: str, *carried: str) -> str:
+    """A start-up script: how all of them begin, what is carried along, and then the file of workflows/shell."""
+    return "\n".join((world.scripts["vm_first.sh"], *carried, world.scripts[file]))
+
+
+def _lines(variables: Mapping[str, str | Expression]) -> Value:
+    """NAME=VALUE, a line each."""
+    parts: list[str | Expression] = []
+    for key, value in sorted(variables.items()):
+        parts += [f"{key}=", value, "\n"]
+    plain = "".join(part for part in parts if isinstance(part, str))
+    return plain if len(parts) == sum(isinstance(part, str) for part in parts) else template(*parts)
 
 
 def account(stack: str, project: str) -> str:
@@ -169,9 +223,9 @@ def _create(run: VmRun, world: World) -> Step:
         timeout_minutes=run.create_minutes,
         env={
             "IMAGE": run.image,
-            "BOOT": world.scripts["vm_boot.sh"],
+            "BOOT": run.boot or boot(world, "vm_boot.sh"),
             "COMMAND": "\n".join(run.command),
-            "VM_ENV": "".join(f"{key}={value}\n" for key, value in sorted(run.env.items())),
+            "VM_ENV": _lines(run.env),
             "VM_SECRETS": "".join(f"{key} {value}\n" for key, value in sorted(run.secrets.items())),
             "ATTEMPTS": run.attempts,
             "TRY_SECONDS": (run.create_minutes * MINUTE - pauses) // tries - MINUTE,
@@ -186,23 +240,24 @@ def _follow(run: VmRun, world: World) -> Step:
         world,
         "vm_follow.sh",
         name="Follow what it runs",
-        timeout_minutes=READY_MINUTES + run.timeout_minutes + SPARE_MINUTES - 1,
+        step_id="follow",
+        timeout_minutes=run.ready_minutes + run.timeout_minutes + run.spare_minutes - 1,
         env={
             "ZONE": context("steps.create.outputs.zone"),
-            "READY_SECONDS": READY_MINUTES * MINUTE,
+            "READY_SECONDS": run.ready_minutes * MINUTE,
             "POLL_SECONDS": _POLL_SECONDS,
         },
     )
 
 
-def _delete(world: World, *, condition: Expression | None = None) -> Step:
+def _delete(run: VmRun, world: World, *, condition: Expression | None = None) -> Step:
     return steps.script(
         world,
         "vm_delete.sh",
         name="Delete it",
         condition=condition,
-        timeout_minutes=DELETE_MINUTES,
-        env={"ROUNDS": DELETE_MINUTES - SPARE_MINUTES, "PAUSE_SECONDS": MINUTE // 2},
+        timeout_minutes=run.delete_minutes,
+        env={"ROUNDS": run.delete_minutes - run.spare_minutes, "PAUSE_SECONDS": MINUTE // 2},
     )
 
 

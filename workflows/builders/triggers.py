@@ -43,6 +43,24 @@ class PullRequest:
         yield from _patterns("paths", self.paths)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestTarget:
+    """What happens to a pull request, of forks too; it runs the base branch's file, with this repository's rights."""
+
+    event: ClassVar[str] = "pull_request_target"
+    types: Sequence[str]
+    why: str
+    """As of a WorkflowRun."""
+
+    def plain(self) -> dict[str, Any]:
+        return {"types": list(self.types)}
+
+    def complaints(self) -> Iterator[Complaint]:
+        if not self.types:
+            yield "pull_request_target", "it says what it hears of", 'types=["labeled"]'
+        yield from _harmless(self.event, self.why)
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """`crons` are five fields in UTC; GitHub starts late under load, and never more often than every five minutes."""
@@ -150,7 +168,7 @@ class MergeGroup:
         yield from _patterns("branches", self.branches)
 
 
-Trigger = Push | PullRequest | Schedule | WorkflowDispatch | WorkflowRun | IssueComment | MergeGroup
+Trigger = Push | PullRequest | PullRequestTarget | Schedule | WorkflowDispatch | WorkflowRun | IssueComment | MergeGroup
 
 
 @dataclass(frozen=True, slots=True)

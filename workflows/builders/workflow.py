@@ -12,7 +12,7 @@ from workflows.builders.expression import Text, Value, plain, reads, secret, une
 from workflows.builders.job import Job
 from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
-from workflows.builders.triggers import IssueComment, Triggers, WorkflowDispatch, WorkflowRun
+from workflows.builders.triggers import IssueComment, PullRequestTarget, Triggers, WorkflowDispatch, WorkflowRun
 from workflows.document import Document, Path
 from workflows.order import circle
 
@@ -52,7 +52,9 @@ class Workflow:
         """The file with its comments: why a job, a step and a right are there, and which version a commit is."""
         above: dict[Path, str] = {}
         beside: dict[Path, str] = {}
-        reasons = [each.why for each in self.triggers.each if isinstance(each, WorkflowRun | IssueComment)]
+        reasons = [
+            each.why for each in self.triggers.each if isinstance(each, WorkflowRun | IssueComment | PullRequestTarget)
+        ]
         if reasons:
             beside["on",] = f"zizmor: ignore[dangerous-triggers] {'; '.join(reasons)}"
         for job in self.jobs:

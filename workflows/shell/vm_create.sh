@@ -35,7 +35,7 @@ for round in $(seq "$ATTEMPTS"); do
       --metadata-from-file="$files" &
     pending=$!
     if wait "$pending"; then
-      echo "zone=$zone" >>"$GITHUB_OUTPUT"
+      printf '%s\n' "zone=$zone" "made=$(date +%s)" >>"$GITHUB_OUTPUT"
       exit 0
     fi
     pending=''

@@ -4,6 +4,9 @@ asked() {
     jq -r --arg key "$1" '.. | objects | select(.key? == $key) | .value' || true
 }
 
+# Behind a mark, so that no line of what ran is taken for a command of the runner's.
+shown() { asked log | sed 's/^/| /'; }
+
 # How many hosts have an answer to a question.
 count() { asked "$1" | grep -c . || true; }
 
@@ -23,12 +26,12 @@ while :; do
   esac
   ended=$(asked outcome)
   if [ -n "$ended" ] && printf '%s\n' "$ended" | grep -vqx 0; then
-    asked log
+    shown
     echo "::error::a host ended with $(printf '%s\n' "$ended" | grep -vx 0 | sort -u | tr '\n' ' ')"
     exit 1
   fi
   if [ "$(count outcome)" -ge "$HOSTS" ]; then
-    asked log
+    shown
     echo "all $HOSTS hosts ended well"
     exit 0
   fi
@@ -42,7 +45,7 @@ while :; do
     exit 1
   fi
   if [ "$now" -ge "$over" ]; then
-    asked log
+    shown
     echo "::error::the command did not end within $LIMIT s"
     exit 1
   fi
