@@ -2,7 +2,7 @@
 
 Owns the token exchange: a registry that asks for a token says where to get one
 (https://distribution.github.io/distribution/spec/auth/token/, read 2026-11-21). A token of GitHub's is sent nowhere but
-to the registry's own host, and is never said. Writes nothing.
+to GitHub's own registry, and is never said. Writes nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ _ACCEPT: Final = (
 _CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
 _RETRIES: Final = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), redirect=3)
 _TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
+
+GHCR: Final = "ghcr.io"
+"""GitHub's registry. No other is sent a token of GitHub's: many a registry asks for credentials at its own host."""
 
 OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 401, 403, 404
 
@@ -84,7 +87,8 @@ class OciRegistry:
         said = dict(_CHALLENGE.findall(challenge))
         realm = said.pop("realm", "")
         headers = {}
-        if self.token is not None and urlsplit(realm)[:2] == urlsplit(url)[:2]:
+        its_own = place.startswith(f"{GHCR}/") and urlsplit(realm)[:2] == urlsplit(url)[:2]
+        if self.token is not None and its_own:
             headers = urllib3.make_headers(basic_auth=f"tidepool:{self.token}")
         if not realm.startswith(("https://", f"{urlsplit(url).scheme}://")):
             raise RegistryError(f"{place} asks for a token without saying where to get one")

@@ -109,6 +109,11 @@ def test_githubs_token_is_not_sent_to_another_host_that_a_registry_names(ghcr: G
     assert [said for path, said in ghcr.asked if path.startswith("/token")] == [""]
 
 
+def test_githubs_token_is_not_sent_to_another_registry_that_asks_for_credentials_itself(ghcr: Ghcr) -> None:
+    reader(ghcr, SECRET).digest("quay.io/owner/name", "latest")
+    assert [said for path, said in ghcr.asked if path.startswith("/token")] == [""]
+
+
 def test_the_token_is_in_no_text(ghcr: Ghcr) -> None:
     assert SECRET not in repr(reader(ghcr, SECRET))
     ghcr.realm = ""
