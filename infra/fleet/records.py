@@ -118,7 +118,7 @@ class Records:
             raise
         try:
             body = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise GoogleError(f"reading {self._url(name)}", f"it is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise GoogleError(f"reading {self._url(name)}", "it is not a JSON object")

@@ -107,8 +107,9 @@ def test_an_object_named_by_its_content_is_written_once(records: Records) -> Non
     assert first.generation == second.generation
 
 
-def test_a_record_that_is_not_json_is_an_error_that_names_it(records: Records) -> None:
-    records.put_once("manifests/ci.json", b"not json", "application/json")
+@pytest.mark.parametrize("content", [b"no JSON", b"", b"\xff", b"[" * 100_000], ids=["text", "empty", "bytes", "deep"])
+def test_a_record_that_is_not_json_is_an_error_that_names_it(records: Records, content: bytes) -> None:
+    records.put_once("manifests/ci.json", content, "application/json")
     with pytest.raises(GoogleError, match=r"reading gs://a-lab-tidepool-ci/manifests/ci.json failed: it is not JSON"):
         records.read("manifests/ci.json")
 
