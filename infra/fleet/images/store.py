@@ -53,9 +53,13 @@ class Store:
 
 
 def pointed(body: Body | None) -> Images:
-    """The images that a pointer names, by pool and region."""
-    images: Any = (body or {}).get("images", {})
-    return {pool: each for pool, each in images.items() if isinstance(each, Mapping)}
+    """The images that a pointer names, by pool and region; what is no such thing names none."""
+    images: Any = (body or {}).get("images")
+    return {
+        pool: {region: text for region, text in each.items() if isinstance(text, str)}
+        for pool, each in (images.items() if isinstance(images, Mapping) else ())
+        if isinstance(each, Mapping)
+    }
 
 
 def _with(body: Body | None, pool: str, references: Mapping[str, str]) -> Body:

@@ -65,6 +65,23 @@ def test_undo_goes_back_one_promotion_and_says_what_the_pool_ran() -> None:
     assert set(world.pointed(OTHER_POOL).values()) == {f"{place}@{digest('b')}" for place in PLACES}, "another pool"
 
 
+def test_undo_leaves_an_image_that_is_no_longer_declared() -> None:
+    world = start("a", "b")
+    pools = world.bucket.objects[names.images_record_object()]["pools"]
+    pools[POOL] = {**pools[POOL], "image": "gone"}
+    moved = world.promotion.undo(POOL)
+    assert (moved.image, moved.digest, moved.finished) == ("tpu-ci", digest("a"), False)
+    assert set(world.pointed().values()) == {f"{place}@{digest('a')}" for place in PLACES}
+
+
+@pytest.mark.parametrize("images", [None, [], "text", {POOL: "text"}, {POOL: {"us-west4": 5}}], ids=repr)
+def test_a_pointer_whose_images_nobody_can_read_is_put_right(images: object) -> None:
+    world = start()
+    world.bucket.objects[names.pointer_object()] = {"bundle": "b", "images": images}
+    world.promote("a")
+    assert set(world.pointed().values()) == {f"{place}@{digest('a')}" for place in PLACES}
+
+
 def test_promoting_the_same_again_changes_nothing() -> None:
     world = start("a")
     before = world.state()
