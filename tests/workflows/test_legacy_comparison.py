@@ -122,6 +122,14 @@ def test_without_a_section_there_is_nothing_to_compare(spec: Spec, world: World)
         comparison(replace(spec, declared=spec.declared.model_copy(update={"legacy": None})), world, ())
 
 
+def test_every_generated_file_of_the_lab_says_which_old_ones_it_takes_the_place_of(
+    world: World, files: tuple[Generated, ...]
+) -> None:
+    said = load_spec(ROOT, "marin", world).declared.legacy
+    assert said is not None
+    assert {path(old.replaced_by) for old in said.workflows} == {each.path for each in files}
+
+
 REFUSED = [
     ({"file": "levanter-run_ray_tests.yaml"}, "an old file stands once"),
     ({"name": "Levanter - Run Ray tests"}, "an old name stands once"),
