@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from infra.model.errors import ConfigError, Problem
-from workflows.generate import images, publish, runs, tests
+from workflows.generate import images, publish, runs, tests, tiers
 from workflows.generate.result import FOLDER, Generated
 from workflows.spec import Spec, SpecLine
 from workflows.world import World
@@ -18,6 +18,7 @@ SECTIONS: Final[tuple[Callable[[Spec, World], Iterable[Generated]], ...]] = (
     images.files,
     runs.files,
     publish.files,
+    tiers.files,
 )
 """What makes the files of each section of a specification."""
 

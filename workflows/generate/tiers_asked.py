@@ -1,0 +1,188 @@
+"""The third tier: a label on a pull request starts its tests on a TPU, and one comment says how they ended.
+
+Two files. What hears of the label has the repository's rights and touches nothing of the pull request; it starts the
+other one on the main branch, which alone may act at Google, with the commit that was the head when the label was set.
+That commit reaches only the container on the VM, which has no credential.
+"""
+
+from __future__ import annotations
+
+from workflows.builders import (
+    Access,
+    Concurrency,
+    Expression,
+    Grant,
+    Hosted,
+    Input,
+    Job,
+    Permissions,
+    PullRequestTarget,
+    Purpose,
+    Scope,
+    Step,
+    Triggers,
+    Workflow,
+    WorkflowDispatch,
+    call,
+    context,
+    not_cancelled,
+    template,
+)
+from workflows.builders.expression import Value
+from workflows.generate.result import Generated, generated
+from workflows.generate.tiers_parts import (
+    MINUTES,
+    REPORT,
+    TOKEN,
+    Parts,
+    downloaded,
+    judged,
+    on_tpu,
+    python,
+    recording,
+    result_of,
+    whatever_became,
+)
+
+HARMLESS = "it reads a number and a commit's name, checks nothing out, and asks who set the label"
+NUMBER = context("github.event.pull_request.number")
+READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
+START = Grant(Scope.ACTIONS, Access.WRITE, "starts the tests on the main branch")
+UNLABEL = Grant(Scope.PULL_REQUESTS, Access.WRITE, "takes the label off")
+COMMENT = Grant(Scope.PULL_REQUESTS, Access.WRITE, "one comment with the result")
+
+
+def hearing(parts: Parts) -> Generated:
+    """The file that hears of the label, and of new commits, which take it off."""
+    asked = parts.tiers.asked
+    workflow = Workflow(
+        name=asked.name,
+        triggers=Triggers.of(PullRequestTarget(types=["labeled", "synchronize", "reopened"], why=HARMLESS)),
+        jobs=(_ask(parts), _forget(parts)),
+        # A group of its own for each run: of those that wait GitHub keeps one, and another label would cancel this one.
+        concurrency=Concurrency(template(f"{asked.file.partition('.')[0]}-", context("github.run_id")), Purpose.APPLY),
+    )
+    line = parts.spec.line("tiers", "asked")
+    return generated(parts.spec, asked.file, workflow, {"ask": line, "forget": line})
+
+
+def _ask(parts: Parts) -> Job:
+    asked = parts.tiers.asked
+    labelled = context("github.event.action").equals("labeled")
+    return Job(
+        id="ask",
+        name="Start the tests",
+        condition=labelled & context("github.event.label.name").equals(asked.label),
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES,
+        permissions=Permissions.of(START, UNLABEL),
+        purpose=Purpose.WATCH,
+        steps=[
+            python(
+                "Start the tests, if who set the label may write",
+                "ask_tests",
+                {
+                    **TOKEN,
+                    "NUMBER": NUMBER,
+                    "SHA": context("github.event.pull_request.head.sha"),
+                    "LABEL": asked.label,
+                    "SENDER": context("github.event.sender.login"),
+                    "FILE": asked.run_file,
+                    "BRANCH": parts.spec.declared.branch,
+                },
+            )
+        ],
+    )
+
+
+def _forget(parts: Parts) -> Job:
+    label = parts.tiers.asked.label
+    labels = call("contains", context("github.event.pull_request.labels.*.name"), label)
+    return Job(
+        id="forget",
+        name="Take the label off",
+        condition=context("github.event.action").differs("labeled") & labels,
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES,
+        permissions=Permissions.of(UNLABEL),
+        purpose=Purpose.WATCH,
+        steps=[python("Take the label off", "unlabel", {**TOKEN, "NUMBER": NUMBER, "LABEL": label})],
+        why="The tests were asked for another commit than the one that is here now.",
+    )
+
+
+def running(parts: Parts) -> Generated:
+    """The file that tests one commit of a pull request, started by the other one alone or by hand."""
+    asked, suite = parts.tiers.asked, f"{parts.tiers.on_tpu.suite}-asked"
+    commit, number = context("inputs.sha"), context("inputs.pull_request")
+    tests = on_tpu(parts, suite, commit, "Of the commit that the label was set on.", needs=("head",))
+    workflow = Workflow(
+        name=asked.run_name,
+        run_name=template("Pull request ", number),
+        triggers=Triggers.of(
+            WorkflowDispatch(
+                inputs={
+                    "pull_request": Input(description="Number of the pull request", kind="number", required=True),
+                    "sha": Input(description="Its head commit, whole", required=True),
+                }
+            )
+        ),
+        jobs=(
+            _head(number, commit),
+            *tests,
+            recording(parts, ["tests"], whatever_became("tests"), Purpose.PUBLISH),
+            _comment_result(parts, suite, number, commit),
+        ),
+        concurrency=Concurrency(template(f"{asked.run_file.partition('.')[0]}-", number), Purpose.CLEANUP),
+    )
+    line, shared = parts.spec.line("tiers", "asked"), parts.spec.line("tiers", "on_tpu")
+    sources = {job.id: shared if job in tests else line for job in workflow.jobs}
+    return generated(parts.spec, asked.run_file, workflow, sources)
+
+
+def _head(number: Expression, commit: Expression) -> Job:
+    return Job(
+        id="head",
+        name="The commit is still the head",
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES,
+        permissions=Permissions.of(COMMENT),
+        purpose=Purpose.WATCH,
+        steps=[
+            python("Compare with the pull request", "same_head", {**TOKEN, "NUMBER": number, "SHA": commit}),
+            _comment("Say that they run", number, template("TPU tests of ", commit, " run: ", *_run_page())),
+        ],
+    )
+
+
+def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expression) -> Job:
+    outcome = context("needs.tests.result")
+    text = template("TPU tests of ", commit, ": **", outcome, "**, ", *_run_page())
+    history = parts.tiers.on_tpu.suite
+    return Job(
+        id="report",
+        name="Say how they ended",
+        needs=["head", "tests"],
+        condition=not_cancelled() & context("needs.head.result").equals("success"),
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES,
+        permissions=Permissions.of(READ_CONTENTS, COMMENT),
+        purpose=Purpose.WATCH,
+        steps=[
+            downloaded(parts),
+            *judged(parts, history, result_of(suite), not_cancelled()),
+            _comment("Say how they ended", number, text, not_cancelled(), report=REPORT),
+        ],
+    )
+
+
+def _comment(
+    name: str, number: Expression, text: Value, condition: Expression | None = None, report: Value = ""
+) -> Step:
+    told: dict[str, Value] = {**TOKEN, "KEY": "tpu-tests", "NUMBER": number, "TEXT": text}
+    return python(name, "comment", told | ({"REPORT": report} if report else {}), condition)
+
+
+def _run_page() -> tuple[str | Expression, ...]:
+    run = (context("github.server_url"), "/", context("github.repository"), "/actions/runs/", context("github.run_id"))
+    return ("[run](", *run, ")")

@@ -1,0 +1,115 @@
+"""The second tier: the tests of the main branch on a TPU, every night and by hand, with one issue while they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workflows.builders import (
+    Access,
+    Concurrency,
+    Expression,
+    Grant,
+    Hosted,
+    Job,
+    Permissions,
+    Purpose,
+    Schedule,
+    Scope,
+    Step,
+    Triggers,
+    Workflow,
+    WorkflowDispatch,
+    context,
+    not_cancelled,
+)
+from workflows.generate.result import Generated, generated
+from workflows.generate.tiers_parts import (
+    MINUTES,
+    TOKEN,
+    Parts,
+    downloaded,
+    judged,
+    on_tpu,
+    python,
+    recording,
+    result_of,
+    whatever_became,
+)
+
+WRITE_ISSUES = Grant(Scope.ISSUES, Access.WRITE, "one issue while the tests fail, and one while they cost too much")
+READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
+
+
+def file(parts: Parts) -> Generated:
+    nightly, suite = parts.tiers.nightly, parts.tiers.on_tpu.suite
+    tests = on_tpu(parts, suite, context("github.sha"), "Every night, on the newest commit of the main branch.")
+    made = (
+        *tests,
+        recording(parts, ["tests"], whatever_became("tests"), Purpose.PUBLISH),
+        _told(parts, suite),
+    )
+    workflow = Workflow(
+        name=nightly.name,
+        triggers=Triggers.of(Schedule(nightly.schedule), WorkflowDispatch()),
+        jobs=made,
+        # One at a time, and never cut off: its VM would have to be deleted in the middle of it.
+        concurrency=Concurrency(nightly.file.partition(".")[0], Purpose.CLEANUP),
+    )
+    line, shared = parts.spec.line("tiers", "nightly"), parts.spec.line("tiers", "on_tpu")
+    history = parts.spec.line("tiers", "history")
+    sources = {tests[0].id: shared, tests[1].id: shared, "record": history, "report": line}
+    return generated(parts.spec, nightly.file, workflow, sources)
+
+
+def _told(parts: Parts, suite: str) -> Job:
+    nightly, money = parts.tiers.nightly, parts.tiers.money
+    condition = whatever_became("tests")
+    return Job(
+        id="report",
+        name="Tell people",
+        needs=["tests", "record"],
+        condition=condition,
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES,
+        permissions=Permissions.of(READ_CONTENTS, WRITE_ISSUES),
+        purpose=Purpose.WATCH,
+        steps=[
+            issue(
+                "Open, update or close the issue of the tests",
+                key=suite,
+                title=f"{nightly.name}: failing",
+                labels=nightly.labels,
+                outcome=context("needs.tests.result"),
+                text="The tests fail on the main branch, or their VM was not to be had; the run's log says which.",
+            ),
+            issue(
+                "Open, update or close the issue of their cost",
+                key=f"{suite}-cost",
+                title=f"{nightly.name}: over the budget",
+                labels=money.labels,
+                outcome=context("needs.record.outputs.budget"),
+                text=f"The TPU VMs of the tests cost more than ${money.usd_per_month} in 30 days.",
+                condition=not_cancelled() & context("needs.record.result").equals("success"),
+            ),
+            *_compared(parts, suite),
+        ],
+    )
+
+
+def _compared(parts: Parts, suite: str) -> Iterable[Step]:
+    return (downloaded(parts), *judged(parts, suite, result_of(suite), not_cancelled()))
+
+
+def issue(
+    name: str,
+    *,
+    key: str,
+    title: str,
+    labels: Iterable[str],
+    outcome: Expression,
+    text: str,
+    condition: Expression | None = None,
+) -> Step:
+    """One open issue for what fails, closed when it is green."""
+    told = {**TOKEN, "KEY": key, "TITLE": title, "LABELS": ",".join(labels), "OUTCOME": outcome, "TEXT": text}
+    return python(name, "issue", told, condition)

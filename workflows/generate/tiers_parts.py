@@ -1,0 +1,263 @@
+"""What the files of the three tiers share: Python as a step, results and their history, tests on a TPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.steps import MINUTE
+from workflows import steps, vm
+from workflows.builders import (
+    Access,
+    Expression,
+    Grant,
+    Hosted,
+    Job,
+    Permissions,
+    Purpose,
+    Scope,
+    Step,
+    Template,
+    always,
+    context,
+    not_cancelled,
+    template,
+)
+from workflows.builders.expression import Value
+from workflows.generate.tiers_cost import TestCost, cost
+from workflows.scripts import shipped
+from workflows.spec import Spec
+from workflows.spec.tiers import Tiers
+from workflows.world import StackPool, World
+
+TOKEN: Final = {"GITHUB_TOKEN": context("github.token")}
+RUN: Final = template(context("github.run_id"), "-", context("github.run_attempt"))
+RESULTS: Final = template(context("runner.temp"), "/results")
+HISTORY: Final = template(context("runner.temp"), "/history")
+REPORT: Final = template(context("runner.temp"), "/report.md")
+MINUTES: Final = 10
+"""Of a job that only reads and writes at GitHub."""
+_DELETE_MINUTES, _SPARE_MINUTES, _CREATE_MINUTES = 4, 2, 4
+_LEAST_READY_MINUTES = 3
+_KEEP_HISTORY = Grant(Scope.CONTENTS, Access.WRITE, "pushes results to the branch of their history, and nothing else")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A specification with its tiers, and what they cost. shape: the pool as which a VM is made."""
+
+    spec: Spec
+    tiers: Tiers
+    world: World
+    shape: StackPool
+    cost: TestCost
+
+    @classmethod
+    def of(cls, spec: Spec, tiers: Tiers, world: World) -> Parts:
+        """ConfigError where the VM cannot be made as the specification wants it."""
+        shape = world.pool(tiers.on_tpu.vm)
+        if shape is None:
+            there = ", ".join(each.pool.name for each in world.pools())
+            line = spec.line("tiers", "on_tpu", "vm")
+            raise ConfigError([Problem(str(line), tiers.on_tpu.vm, "a stack declares the pool", f"one of {there}")])
+        if shape.pool.accelerator.multi_host:
+            line, name = spec.line("tiers", "on_tpu", "vm"), shape.pool.accelerator.name
+            raise ConfigError([Problem(str(line), name, "these tests run on one host", "a pool of one host")])
+        return cls(spec=spec, tiers=tiers, world=world, shape=shape, cost=cost(spec, tiers, shape))
+
+
+def python(
+    name: str, script: str, env: Mapping[str, Value], condition: Expression | None = None, *, step_id: str = ""
+) -> Step:
+    """A file of workflows/scripts as a step."""
+    return Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
+        name=name, id=step_id, shell="python", env=env, condition=condition, run=shipped(script)
+    )
+
+
+def run_suite() -> str:
+    """Shell that prints what runs a suite: a function, since nothing of this project is on the machine."""
+    return f"run_suite() {{\n  cat <<'PYTHON'\n{shipped('run_suite')}PYTHON\n}}\n"
+
+
+def result_of(suite: str) -> Template:
+    """The file with a suite's result, where `downloaded` puts it."""
+    return template(*RESULTS.parts, f"/{suite}.json")
+
+
+def uploaded(parts: Parts, name: str, path: Value, condition: Expression) -> Step:
+    """Results as an artifact, kept for as many days as the specification says."""
+    return Step(
+        uses=parts.world.actions.uses("actions/upload-artifact"),
+        condition=condition,
+        inputs={
+            "name": name,
+            "path": path,
+            "if-no-files-found": "error",
+            "retention-days": parts.tiers.history.archive_days,
+        },
+    )
+
+
+def downloaded(parts: Parts) -> Step:
+    """The results of all jobs of this run."""
+    return Step(
+        uses=parts.world.actions.uses("actions/download-artifact"),
+        inputs={"pattern": "results-*", "path": RESULTS, "merge-multiple": True},
+    )
+
+
+def judged(parts: Parts, suite: str, result: Value, condition: Expression) -> tuple[Step, Step]:
+    """Brings the history, and says of a result whether it is slower than that, and what is flaky."""
+    history = parts.tiers.history
+    return (
+        python(
+            "Bring the history",
+            "fetch_history",
+            {**TOKEN, "HISTORY": HISTORY, "BRANCH": history.branch},
+            condition,
+        ),
+        python(
+            "Compare with the history",
+            "judge",
+            {
+                "RESULT": result,
+                "HISTORY": HISTORY,
+                "SUITE": suite,
+                "SLOWER": history.slower_percent,
+                "RUNS": history.runs,
+                "LEAST": history.least,
+                "REPORT": REPORT,
+            },
+            condition,
+        ),
+    )
+
+
+def recording(parts: Parts, needs: list[str], condition: Expression, purpose: Purpose) -> Job:
+    """The job that adds a run's results to the history, and writes the page of health."""
+    history = parts.tiers.history
+    return Job(
+        id="record",
+        name="Keep the results",
+        needs=needs,
+        condition=condition,
+        runs_on=Hosted(),
+        timeout_minutes=MINUTES,
+        permissions=Permissions.of(_KEEP_HISTORY),
+        purpose=purpose,
+        outputs={"budget": context("steps.record.outputs.budget")},
+        steps=[
+            downloaded(parts),
+            python(
+                "Add to the history",
+                "record",
+                {
+                    **TOKEN,
+                    "RESULTS": RESULTS,
+                    "HISTORY": HISTORY,
+                    "BRANCH": history.branch,
+                    "DAYS": history.days,
+                    "RUNS": history.runs,
+                    "LEAST": history.least,
+                    "USD_PER_HOUR": str(parts.cost.hour),
+                    "BUDGET": str(parts.tiers.money.usd_per_month),
+                },
+                step_id="record",
+            ),
+        ],
+        why=f"Nothing of the tested code runs here. {parts.cost}",
+    )
+
+
+def on_tpu(parts: Parts, suite: str, commit: Expression, why: str, needs: tuple[str, ...] = ()) -> tuple[Job, Job]:
+    """The job that tests a commit on a VM made for it, and the one that makes sure that the VM is gone."""
+    tests, stack = parts.tiers.on_tpu, parts.world.stacks[parts.spec.declared.stack]
+    there = always() & context("steps.create.outputs.zone").differs("")
+    ready = _ready_minutes(parts)
+    return vm.jobs(
+        vm.VmRun(
+            job="tests",
+            name=f"Tests on {parts.shape.pool.accelerator.name}",
+            shape=parts.shape,
+            accelerator=parts.shape.pool.accelerator,
+            image=tests.image,
+            command=("/work/venv/bin/python", "/work/run_suite.py", "/work/out/result.json", *tests.modules),
+            account=vm.account(stack.stack, stack.project),
+            why=why,
+            timeout_minutes=tests.timeout_minutes,
+            env={
+                **steps.TPU_ENV,
+                **_alone(parts),
+                **tests.env,
+                "REPOSITORY": parts.spec.declared.repository,
+                "COMMIT": commit,
+                "RUN": "{run}",
+                "SUITE": suite,
+                "COVER": tests.cover,
+                "INSTALL": " && ".join(tests.install),
+                "INSTALL_SECONDS": str((ready - 1) * MINUTE),
+            },
+            boot=vm.boot(parts.world, "vm_tests.sh", run_suite()),
+            needs=needs,
+            while_there=(
+                steps.script(
+                    parts.world,
+                    "vm_result.sh",
+                    name="Take the result",
+                    condition=there,
+                    timeout_minutes=1,
+                    env={
+                        "ZONE": context("steps.create.outputs.zone"),
+                        "MADE": context("steps.create.outputs.made"),
+                        "OUTCOME": context("steps.follow.outcome"),
+                        "SUITE": suite,
+                        "COMMIT": commit,
+                    },
+                ),
+            ),
+            at_last=(uploaded(parts, f"results-{suite}", RESULTS, there),),
+            attempts=1,
+            create_minutes=_CREATE_MINUTES,
+            ready_minutes=ready,
+            delete_minutes=_DELETE_MINUTES,
+            spare_minutes=_SPARE_MINUTES,
+        ),
+        parts.world,
+    )
+
+
+def _ready_minutes(parts: Parts) -> int:
+    """What the job's limit leaves for booting and installing."""
+    tests = parts.tiers.on_tpu
+    left = tests.job_minutes - tests.timeout_minutes - _CREATE_MINUTES - _DELETE_MINUTES - _SPARE_MINUTES
+    if left < _LEAST_READY_MINUTES:
+        least = tests.job_minutes - left + _LEAST_READY_MINUTES
+        line = parts.spec.line("tiers", "on_tpu", "job_minutes")
+        rule = "a job has time to make its VM, to install, to test and to delete it"
+        raise ConfigError([Problem(str(line), str(tests.job_minutes), rule, f"job_minutes: {least}")])
+    return left
+
+
+def _alone(parts: Parts) -> dict[str, str]:
+    """What the TPU library is told in place of the metadata server, which the container does not reach.
+
+    https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py names the switch (read 2026-11-21).
+    """
+    accelerator = parts.shape.pool.accelerator
+    bounds = ",".join([*map(str, accelerator.topology.sides), "1", "1"][:3])
+    return {
+        "TPU_SKIP_MDS_QUERY": "1",
+        "TPU_ACCELERATOR_TYPE": accelerator.name,
+        "TPU_CHIPS_PER_HOST_BOUNDS": bounds,
+        "TPU_HOST_BOUNDS": "1,1,1",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        "TPU_WORKER_ID": "0",
+    }
+
+
+def whatever_became(job: str) -> Expression:
+    """Once a job has ended, well or not, and neither it nor the run was cancelled."""
+    return not_cancelled() & context(f"needs.{job}.result").differs("skipped")
