@@ -110,7 +110,7 @@ def declare_builds(
         ),
         ready,
     )
-    sources = BuildSources("build-sources", _sources(plan), ready)
+    sources = BuildSources("build-sources", _sources(plan, accounts["builder"].member), ready)
     builds = Builds(
         "builds",
         BuildsArgs(
@@ -155,11 +155,12 @@ def _unheard(plan: BuildPlan) -> Iterator[Problem]:
             yield Problem(where, each.repository, rule, "remove it, or say when.push of an image that reads it")
 
 
-def _sources(plan: BuildPlan) -> BuildSourcesArgs:
+def _sources(plan: BuildPlan, builder: pulumi.Input[str]) -> BuildSourcesArgs:
     config = plan.config
     return BuildSourcesArgs(
         project=config.project,
         region=plan.settings.region,
+        builder=builder,
         sources=tuple(
             BuildSource(
                 repository=each.repository,
@@ -167,6 +168,7 @@ def _sources(plan: BuildPlan) -> BuildSourcesArgs:
                 repository_name=names.source_repository(each.repository),
                 installation=each.installation,
                 token_version=f"projects/{config.project}/secrets/{each.token_secret}" if each.token_secret else None,
+                private=each.private,
             )
             for each in plan.settings.connections
         ),
@@ -221,6 +223,11 @@ def _build(plan: BuildPlan, image: Image, revisions: Mapping[str, str]) -> dict[
             timeout=settings.timeout,
             disk_gb=settings.disk_gb,
             severity=settings.severity,
+            private={
+                each.repository: names.linked_repository(config.project, settings.region, config.stack, each.repository)
+                for each in settings.connections
+                if each.private
+            },
         ),
         bootstrap=plan.first_step,
         revisions=revisions,

@@ -68,6 +68,9 @@ print(u.urlopen(u.Request(sys.argv[1], headers={"Metadata-Flavor": "Google"}), t
   fi
 }
 
+# json_text KEY: the text of that key in the JSON object on standard input.
+json_text() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"; }
+
 # sign_in PLACE: the registry's credentials for crane and docker, which share a file in HOME. Tokens of builders live for
 # an hour and some builds for longer, so that every step signs in anew.
 sign_in() {
@@ -75,7 +78,7 @@ sign_in() {
   case $host in
     *-docker.pkg.dev)
       answer=$(retry 5 google_token)
-      token=$(printf '%s' "$answer" | sed -n 's/.*"access_token" *: *"\([^"]*\)".*/\1/p')
+      token=$(printf '%s' "$answer" | json_text access_token)
       user=oauth2accesstoken
       ;;
     *)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 import pulumi_gcp as gcp
+
+READER: Final = "roles/cloudbuild.readTokenAccessor"
+"""May ask a connection for tokens that read its repositories. Source, read 2026-11-21:
+https://docs.cloud.google.com/build/docs/iam-roles-permissions"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,7 @@ class BuildSource:
 
     installation: number of Cloud Build's app there; None while no person has authorised the connection.
     token_version: the full name of a secret's version, given with an installation.
+    private: whether builds need a token of the connection to read it.
     """
 
     repository: str
@@ -27,14 +32,19 @@ class BuildSource:
     repository_name: str
     installation: int | None = None
     token_version: str | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSourcesArgs:
-    """The sources of a stack, each repository once. region: where the triggers are that hear of them."""
+    """The sources of a stack, each repository once. region: where the triggers are that hear of them.
+
+    builder: the IAM member that builds run as.
+    """
 
     project: str
     region: str
+    builder: pulumi.Input[str]
     sources: tuple[BuildSource, ...]
 
 
@@ -71,6 +81,16 @@ class BuildSources(pulumi.ComponentResource):
                 remote_uri=f"https://github.com/{source.repository}.git",
                 opts=pulumi.ResourceOptions(parent=self),
             ).id
+            if source.private:
+                gcp.cloudbuildv2.ConnectionIAMMember(
+                    f"builder-reads-{source.connection_name}",
+                    project=args.project,
+                    location=args.region,
+                    name=connection.name,
+                    role=READER,
+                    member=args.builder,
+                    opts=pulumi.ResourceOptions(parent=self),
+                )
             said[source.repository] = pulumi.Output.all(
                 name=connection.name, states=connection.installation_states
             ).apply(_said)

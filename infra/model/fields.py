@@ -268,6 +268,12 @@ LogDays = Annotated[
     int,
     PlainValidator(lambda value: _whole_number(value, 1, "how many days build logs are kept", "a number such as 90")),
 ]
+IsPrivate = Annotated[
+    bool,
+    PlainValidator(
+        lambda value: value if isinstance(value, bool) else refuse("whether a repository is private", "true or false")
+    ),
+]
 InstallationId = Annotated[
     int,
     PlainValidator(

@@ -161,6 +161,12 @@ def source_repository(repository: str) -> str:
     return _shortened(_plain(repository), MAX_RESOURCE_NAME)
 
 
+def linked_repository(project: str, region: str, stack: str, repository: str) -> str:
+    """The full name at Cloud Build of a repository, `owner/name`, that a stack's connection links."""
+    connection = f"projects/{project}/locations/{region}/connections/{source_connection(stack, repository)}"
+    return f"{connection}/repositories/{source_repository(repository)}"
+
+
 def bundle_object(sha256: str) -> str:
     """The start-up bundle of that checksum (hexadecimal)."""
     return f"{RUNNER_PREFIX}bundles/{sha256}.tar.gz"

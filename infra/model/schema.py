@@ -33,6 +33,7 @@ from infra.model.fields import (
     EnvironmentName,
     GitHubRepository,
     InstallationId,
+    IsPrivate,
     KeepCount,
     LabelKey,
     LabelValue,
@@ -240,11 +241,13 @@ class SourceConnection(_Model):
     """How Cloud Build reaches one source repository: an installation of its GitHub app and the token to use it with.
 
     Without the two a person authorises the connection once; token_secret is a version in Secret Manager.
+    private: builds fetch it with a token to read that the connection gives them for an hour.
     """
 
     repository: GitHubRepository
     installation: Annotated[InstallationId | None, WRITTEN] = None
     token_secret: Annotated[SecretVersion | None, WRITTEN] = None
+    private: IsPrivate = False
 
 
 class Builds(_Model):

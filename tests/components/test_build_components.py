@@ -142,7 +142,8 @@ def test_nothing_of_a_build_is_left_out_in_silence(body: Mapping[str, Any]) -> N
 
 def sources(**source: Any) -> Built:
     given = BuildSource(repository="lab/mono", connection_name="ci-lab-mono", repository_name="lab-mono", **source)
-    return made(lambda: BuildSources("sources", BuildSourcesArgs(project=LAB, region="us-central1", sources=(given,))))
+    args = BuildSourcesArgs(project=LAB, region="us-central1", builder="serviceAccount:b@c.d", sources=(given,))
+    return made(lambda: BuildSources("sources", args))
 
 
 def test_a_connection_without_an_installation_waits_for_a_person_and_says_where() -> None:
@@ -159,6 +160,16 @@ def test_a_connection_names_the_version_of_its_token_and_never_holds_it() -> Non
         "appInstallationId": 7,
         "authorizerCredential": {"oauthTokenSecretVersion": version},
     }
+
+
+def test_the_builder_may_ask_for_tokens_of_a_private_source_on_its_connection_alone() -> None:
+    (grant,) = sources(private=True).of("ConnectionIAMMember")
+    assert (grant.inputs["role"], grant.inputs["member"]) == (
+        "roles/cloudbuild.readTokenAccessor",
+        "serviceAccount:b@c.d",
+    )
+    assert (grant.inputs["name"], grant.inputs["location"]) == ("ci-lab-mono", "us-central1")
+    assert not sources().of("ConnectionIAMMember")
 
 
 def test_a_repository_goes_before_its_connection() -> None:

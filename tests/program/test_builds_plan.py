@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from infra.model.errors import ConfigError
 from infra.model.images.rebuilds import included
 from infra.model.stack import load_stack, parse_stack
-from infra.program_builds import build_plan
+from infra.program_builds import build_plan, image_build
 from tests.program.fake_engine import Registered
 from tests.program.stacks import ROOT, committed, edited
 
@@ -123,6 +124,7 @@ TIDEPOOL = "      - repository: marin-community/tidepool\n"
         (TIDEPOOL, TIDEPOOL + "        token_secret: token/versions/1\n", "an installation is used with a token"),
         (TIDEPOOL, TIDEPOOL + "        installation: 7\n        token_secret: token/versions/latest\n", "never latest"),
         (TIDEPOOL, TIDEPOOL + "        token: secret\n", "no such key"),
+        (TIDEPOOL, TIDEPOOL + "        private: maybe\n", "whether a repository is private"),
     ],
 )
 def test_a_mistake_is_said(old: str, new: str, said: str) -> None:
@@ -138,3 +140,14 @@ def test_connections_are_to_what_images_are_built_from(new: str) -> None:
     config = parse_stack(edited("ci", (TIDEPOOL, new)), stack="ci", source="ci")
     with pytest.raises(ConfigError, match="connection"):
         build_plan(ROOT, config)
+
+
+def test_the_fetch_of_a_private_source_is_told_its_name_at_cloud_build_and_nothing_secret() -> None:
+    public = build_plan(ROOT, load_stack(ROOT, "ci"))
+    assert public is not None
+    connections = tuple(each.model_copy(update={"private": True}) for each in public.settings.connections[-1:])
+    private = replace(public, settings=public.settings.model_copy(update={"connections": connections}))
+    name = "projects/hai-gcp-models/locations/us-central1/connections/tidepool-ci-marin-community-tidepool"
+    told = f"PRIVATE=marin-community/tidepool={name}/repositories/marin-community-tidepool"
+    assert told in image_build(private, private.spec.image("tpu-ci"))["options"]["env"]
+    assert "PRIVATE=" not in " ".join(image_build(public, public.spec.image("tpu-ci"))["options"]["env"])

@@ -7,8 +7,8 @@ and https://docs.cloud.google.com/build/docs/configuring-builds/substitute-varia
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from infra.model.images.pins import Pins
@@ -31,6 +31,7 @@ class Site:
 
     logs_bucket: its name. service_account: the email that builds run as. timeout: seconds for
     a whole build. disk_gb: gigabytes. severity: findings of the scan from which on a build fails.
+    private: source repositories that nobody reads without a token, with their full names at Cloud Build.
     """
 
     project: str
@@ -41,6 +42,7 @@ class Site:
     timeout: int
     disk_gb: int
     severity: str
+    private: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_config(
@@ -69,6 +71,7 @@ def build_config(
         "BUILD": "$BUILD_ID",
         "DOCKER_API_VERSION": DOCKER_API,
         **{key: escaped(value) for key, value in common_env(spec, pins, images).items()},
+        **_private(site, [each.repository for each in sources]),
         **{f"{each.folder.upper()}_REVISION": f"${{_{each.folder.upper()}_REVISION}}" for each in sources},
     }
     return {
@@ -88,6 +91,12 @@ def build_config(
             "env": [f"{key}={value}" for key, value in told.items()],
         },
     }  # fmt: skip
+
+
+def _private(site: Site, repositories: Sequence[str]) -> dict[str, str]:
+    """What the first step is told of repositories that it needs a token for; nothing where all are public."""
+    told = " ".join(f"{each}={site.private[each]}" for each in repositories if each in site.private)
+    return {"PRIVATE": told} if told else {}
 
 
 def escaped(value: str) -> str:

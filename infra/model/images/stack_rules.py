@@ -106,6 +106,24 @@ def _cleanup(judged: Judged, index: int, image: Image, repository: Repository) -
             yield Problem(judged.at(index, "tags", number), shown(tag), rule, "another tag")
 
 
+def _public_sources(judged: Judged) -> Iterator[Problem]:
+    """The token to read a private repository is the connection's, which jobs of GitHub do not act through."""
+    private = {
+        connection.repository.lower(): stack.stack
+        for stack in judged.around.stacks.values()
+        for connection in (stack.builds.connections if stack.builds else ())
+        if connection.private
+    }
+    for index, image in judged.images:
+        for repository in dict.fromkeys((image.context.repository, judged.recipes or image.context.repository)):
+            if image.builder is Builder.GITHUB and repository.lower() in private:
+                rule = (
+                    f"GitHub's jobs fetch public repositories; stack {private[repository.lower()]} says it is private"
+                )
+                fix = "builder: cloudbuild, which has the connection's token to read it"
+                yield Problem(judged.at(index, "builder"), shown(repository), rule, fix)
+
+
 def _one_writer(judged: Judged) -> Iterator[Problem]:
     owner: dict[str, str] = {}
     for index, image in judged.images:
@@ -156,4 +174,4 @@ def _unknown_stack(name: str, where: str, stacks: Iterable[str]) -> Problem:
     return Problem(where, shown(name), "a stack that has a file", fix)
 
 
-_RULES: tuple[Rule, ...] = (_registries, _one_writer, _users)
+_RULES: tuple[Rule, ...] = (_registries, _public_sources, _one_writer, _users)

@@ -206,3 +206,18 @@ def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: Wor
     assert outcome.status is Status.FAILURE
     assert f"its SHA-256 is not {'0' * 64}" in outcome.log
     assert tagged(images.machine.registry, images.places["tpu-ci"][0], "none") is None
+
+
+def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_file_has(images: World) -> None:
+    (images.machine.folder / "sources" / MONOREPO / "private").touch()
+    linked = "projects/p/locations/us-central1/connections/c/repositories/r"
+    config = images.config("tpu-ci")
+    refused = run_build(config, images.machine)
+    assert refused.status is Status.FAILURE
+    assert f"{MONOREPO} was not fetched; a private one says private: true" in refused.step("fetch").log
+    config["options"]["env"].append(f"PRIVATE={MONOREPO}={linked}")
+    assert run_build(config, images.machine).status is Status.SUCCESS
+    (asked,) = [arguments for _, tool, arguments in images.machine.calls() if tool == "curl"]
+    assert asked.endswith(f"https://cloudbuild.googleapis.com/v2/{linked}:accessReadToken")
+    kept = [path for path in images.machine.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert all(b"a-token" not in path.read_bytes() for path in kept)

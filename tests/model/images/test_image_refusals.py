@@ -322,6 +322,13 @@ def test_what_cloud_build_builds_needs_a_stack_that_builds(tmp_path: Path) -> No
     assert [(each.subject, each.value) for each in problems] == [(f"{SOURCE}:14 images[0].builder", "cloudbuild")]
 
 
+def test_a_private_repository_that_a_job_of_github_reads_is_refused(tmp_path: Path) -> None:
+    private = stacks(builds=BUILDS.replace("{repository: lab/code}", "{repository: lab/code, private: true}"))
+    with refused() as problems:
+        load_images(project(tmp_path), private)
+    assert [each.subject.partition(" ")[2] for each in problems] == ["images[1].builder", "images[2].builder"]
+
+
 def test_a_repository_that_the_stack_is_not_connected_to_is_refused(tmp_path: Path) -> None:
     unconnected = stacks(builds=BUILDS.replace(", {repository: lab/tidepool}", ""))
     with refused() as problems:
