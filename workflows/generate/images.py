@@ -37,7 +37,7 @@ from workflows.builders import (
     not_cancelled,
     template,
 )
-from workflows.generate.result import FOLDER, Generated, generated
+from workflows.generate.result import FOLDER, Generated, generated, made_of
 from workflows.spec import Spec, SpecLine
 from workflows.spec.model import ImageGroup, Images
 from workflows.world import World
@@ -56,7 +56,9 @@ def files(spec: Spec, world: World) -> Iterator[Generated]:
     """One file for each entry of `images`."""
     for index, images in enumerate(spec.declared.images):
         made = _File(spec, world, images, index)
-        yield generated(spec, images.file, made.workflow(), made.sources())
+        with made_of(spec.line("images", index)):
+            workflow = made.workflow()
+        yield generated(spec, images.file, workflow, made.sources())
 
 
 class _File:

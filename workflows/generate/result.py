@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from infra.model.errors import ConfigError
 from workflows.builders import Workflow
 from workflows.dump import dump
+from workflows.seal import sealed
 from workflows.spec import Spec, SpecLine
 
 FOLDER = ".github/workflows"
@@ -24,8 +27,18 @@ class Generated:
 
     @property
     def text(self) -> str:
-        """The whole file."""
-        return dump(self.workflow.document())
+        """The whole file, with its digest."""
+        return sealed(dump(self.workflow.document()))
+
+
+@contextmanager
+def made_of(line: SpecLine) -> Generator[None]:
+    """What cannot be made of an entry is told as that entry's mistake: with its line."""
+    try:
+        yield
+    except ConfigError as error:
+        told = (replace(problem, subject=f"{line} {problem.subject}") for problem in error.problems)
+        raise ConfigError(told) from error
 
 
 def generated(spec: Spec, file: str, workflow: Workflow, sources: Mapping[str, SpecLine]) -> Generated:

@@ -21,7 +21,7 @@ from workflows.builders import (
     template,
     timed,
 )
-from workflows.generate.result import Generated, generated
+from workflows.generate.result import Generated, generated, made_of
 from workflows.placement import OnPools, OnVm, place_run
 from workflows.spec import Spec
 from workflows.spec.model import Run
@@ -35,18 +35,23 @@ _SPARE_MINUTES = 5
 def files(spec: Spec, world: World) -> Iterator[Generated]:
     """One file for each entry of `runs`."""
     for index, run in enumerate(spec.declared.runs):
-        placed = place_run(run, spec.declared.repository, world)
-        made = _vm_jobs(spec, run, placed, world) if isinstance(placed, OnVm) else (_pool_job(run, placed, world),)
-        schedule = [Schedule(run.schedule)] if run.schedule else []
-        workflow = Workflow(
-            name=run.name,
-            triggers=Triggers.of(*schedule, WorkflowDispatch()),
-            jobs=made,
-            # One at a time; what runs is never cut off, since its VM would have to be deleted in the middle of it.
-            concurrency=Concurrency(run.file.partition(".")[0], Purpose.CLEANUP),
-        )
-        line = spec.line("runs", index)
-        yield generated(spec, run.file, workflow, {job.id: line for job in made})
+        with made_of(spec.line("runs", index)):
+            made = _file(spec, index, run, world)
+        yield made
+
+
+def _file(spec: Spec, index: int, run: Run, world: World) -> Generated:
+    placed = place_run(run, spec.declared.repository, world)
+    jobs = _vm_jobs(spec, run, placed, world) if isinstance(placed, OnVm) else (_pool_job(run, placed, world),)
+    schedule = [Schedule(run.schedule)] if run.schedule else []
+    workflow = Workflow(
+        name=run.name,
+        triggers=Triggers.of(*schedule, WorkflowDispatch()),
+        jobs=jobs,
+        # One at a time; what runs is never cut off, since its VM would have to be deleted in the middle of it.
+        concurrency=Concurrency(run.file.partition(".")[0], Purpose.CLEANUP),
+    )
+    return generated(spec, run.file, workflow, {job.id: spec.line("runs", index) for job in jobs})
 
 
 def _vm_jobs(spec: Spec, run: Run, placed: OnVm, world: World) -> tuple[Job, ...]:

@@ -26,7 +26,7 @@ from workflows.builders import (
     timed,
 )
 from workflows.builders.expression import Value, literal
-from workflows.generate.result import FOLDER, Generated, generated
+from workflows.generate.result import FOLDER, Generated, generated, made_of
 from workflows.placement import OnGitHub, OnPools, place_suite
 from workflows.spec import Spec
 from workflows.spec.model import Suite, Tests
@@ -42,7 +42,7 @@ SLOWEST = 20
 def files(spec: Spec, world: World) -> Iterator[Generated]:
     """One file for each entry of `tests`; ConfigError with what cannot be made of any of them."""
     for index, tests in enumerate(spec.declared.tests):
-        made = _jobs(spec, world, tests)
+        made = _jobs(spec, world, index, tests)
         triggers = Triggers.of(
             Push(branches=[spec.declared.branch], paths=_paths(tests)), PullRequest(paths=_paths(tests))
         )
@@ -57,13 +57,14 @@ def _paths(tests: Tests) -> list[str]:
     return [*tests.paths, f"{FOLDER}/{tests.file}"] if tests.paths else []
 
 
-def _jobs(spec: Spec, world: World, tests: Tests) -> list[Job]:
+def _jobs(spec: Spec, world: World, index: int, tests: Tests) -> list[Job]:
     neighbours = tuple(suite for each in spec.declared.tests for suite in each.suites)
     found: list[Job] = []
     problems: list[Problem] = []
-    for suite in tests.suites:
+    for place, suite in enumerate(tests.suites):
         try:
-            found.append(_job(suite, place_suite(suite, neighbours, world), world))
+            with made_of(spec.line("tests", index, "suites", place)):
+                found.append(_job(suite, place_suite(suite, neighbours, world), world))
         except ConfigError as error:
             problems += error.problems
     if problems:

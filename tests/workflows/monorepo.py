@@ -1,0 +1,74 @@
+"""The monorepo's specification for tests: as committed, edited, or with another fleet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from infra.model.schema import Pool
+from infra.model.stack import parse_stack
+from workflows.generate import Generated, generate
+from workflows.spec import Spec, load_spec, read_spec
+from workflows.world import World, load_world
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = "workflows/spec/marin.yaml"
+REPOSITORY = "marin-community/marin"
+
+
+@cache
+def world() -> World:
+    return load_world(ROOT)
+
+
+@cache
+def committed() -> Spec:
+    return load_spec(ROOT, "marin", world())
+
+
+def text() -> str:
+    return (ROOT / SOURCE).read_text(encoding="utf-8")
+
+
+def edited(*edits: tuple[str, str]) -> str:
+    """The committed text with each edit made once; what an edit replaces must be there."""
+    whole = text()
+    for before, after in edits:
+        assert before in whole, before
+        whole = whole.replace(before, after, 1)
+    return whole
+
+
+def spec(*edits: tuple[str, str], among: World | None = None) -> Spec:
+    return read_spec(edited(*edits), "marin", SOURCE, among or world())
+
+
+def files(*edits: tuple[str, str], among: World | None = None) -> dict[str, Generated]:
+    """The generated files by name."""
+    made = generate(spec(*edits, among=among), among or world())
+    return {Path(each.path).name: each for each in made}
+
+
+def job(file: Generated, name: str) -> dict[str, Any]:
+    return file.workflow.plain()["jobs"][name]
+
+
+def with_stack(name: str, *edits: tuple[str, str]) -> World:
+    """The world with one stack file edited."""
+    whole = (ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text(encoding="utf-8")
+    for before, after in edits:
+        assert before in whole, before
+        whole = whole.replace(before, after, 1)
+    stack = parse_stack(whole, stack=name, source=f"stacks/Pulumi.{name}.yaml")
+    return replace(world(), stacks={**world().stacks, name: stack})
+
+
+def with_pool(stack: str, pool: str, **changes: object) -> World:
+    """The world with values of one pool changed, unchecked."""
+    config = world().stacks[stack]
+    pools = tuple(
+        Pool.model_construct(**{**dict(each), **changes}) if each.name == pool else each for each in config.pools
+    )
+    return replace(world(), stacks={**world().stacks, stack: config.model_copy(update={"pools": pools})})

@@ -1,0 +1,375 @@
+"""The monorepo's generated files: their text, which jobs each event starts on what, and why they run where they do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.model.errors import ConfigError
+from infra.model.run_labels import EXPIRES, RUN
+from infra.model.schema import Trust
+from tests.workflows import monorepo
+from tests.workflows.monorepo import REPOSITORY, ROOT, committed, files, job, world
+from workflows.builders.step import inner_limits
+from workflows.events import dispatch, pull_request, push, schedule, table, workflow_run
+from workflows.generate import generate
+from workflows.runs import Given, run, told
+
+GOLDEN = Path(__file__).parent / "golden" / "marin"
+COPIES = ROOT / "workflows" / "generated" / "marin"
+NAMES = sorted(files())
+TPU = ("levanter-tests.yaml", "marin-unit-tests.yaml")
+JAX = ["0.6.2", "0.7.2", "0.8.0"]
+PULL = pull_request(repository=REPOSITORY)
+MAIN = push(repository=REPOSITORY)
+
+
+def data(name: str) -> dict[str, Any]:
+    return files()[name].workflow.plain()
+
+
+def scripts(name: str) -> str:
+    return "\n".join(step.get("run", "") for job in data(name)["jobs"].values() for step in job["steps"])
+
+
+def started(
+    name: str, event: Any, given: Given | None = None
+) -> dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]]:
+    """By job that starts: the matrix and the labels of each leg."""
+    found = run(data(name), event, given or Given())
+    return {each.id: [(dict(leg.matrix), leg.labels) for leg in each.legs] for each in found.jobs if each.starts}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_committed_copies_are_what_the_generator_gives(name: str, update_goldens: bool) -> None:
+    copy, made = COPIES / files()[name].path, files()[name].text
+    if update_goldens:
+        copy.write_text(made, encoding="utf-8")
+    assert copy.read_text(encoding="utf-8") == made
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_event_starts_the_jobs_of_the_golden_table(name: str, update_goldens: bool) -> None:
+    found = told(tuple(run(data(name), event, Given()) for event in table(repository=REPOSITORY)))
+    golden = GOLDEN / f"{Path(name).stem}.txt"
+    if update_goldens:
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(found)
+    assert found == golden.read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_job_says_which_line_of_the_specification_it_comes_from(name: str) -> None:
+    made = files()[name]
+    assert made.sources.keys() == made.workflow.plain()["jobs"].keys()
+    lines = monorepo.text().splitlines()
+    assert all(re.match(r" *- ", lines[source.line - 1]) for source in made.sources.values())
+
+
+def test_equal_inputs_give_equal_bytes() -> None:
+    again = generate(committed(), world())
+    assert [each.text for each in again] == [each.text for each in generate(committed(), world())]
+
+
+# Tests of Levanter.
+
+
+def test_levanters_tests_are_four_jobs_that_take_the_place_of_four_files() -> None:
+    assert list(data("levanter-tests.yaml")["jobs"]) == [
+        "cpu-unit-tests", "cpu-ray-tests", "cpu-entry-tests", "tpu-tests",
+    ]  # fmt: skip
+    assert data("levanter-tests.yaml")["name"] == "Levanter - Tests"
+
+
+def test_a_pull_request_tests_three_releases_of_jax_on_the_first_pool_alone() -> None:
+    legs = started("levanter-tests.yaml", replace(PULL, paths=("lib/levanter/x.py",)))["tpu-tests"]
+    assert [matrix for matrix, _ in legs] == [{"jax": jax, "pool": "tpu-ci"} for jax in JAX]
+    assert {labels for _, labels in legs} == {("self-hosted", "tpu-ci")}
+
+
+def test_main_tests_three_releases_of_jax_on_each_of_the_four_accelerators() -> None:
+    legs = started("levanter-tests.yaml", MAIN)["tpu-tests"]
+    pools = ("tpu-ci", "tpu-v4", "tpu-v5p", "tpu-v6e")
+    assert sorted((matrix["jax"], labels[1]) for matrix, labels in legs) == sorted(
+        (jax, pool) for jax in JAX for pool in pools
+    )
+
+
+@pytest.mark.parametrize("name", TPU)
+def test_a_fork_reaches_no_runner_of_ours(name: str) -> None:
+    fork = pull_request(fork=True, repository=REPOSITORY)
+    found = started(name, fork)
+    assert "tpu-tests" not in found
+    assert found, "its tests without an accelerator run"
+    assert all(labels == ("ubuntu-24.04",) for legs in found.values() for _, labels in legs)
+
+
+@pytest.mark.parametrize("name", TPU)
+def test_tests_on_a_tpu_are_told_what_the_runners_container_is_made_for(name: str) -> None:
+    env = job(files()[name], "tpu-tests")["env"]
+    assert env == {
+        "JAX_PLATFORMS": "tpu,cpu", "PJRT_DEVICE": "TPU", "TPU_CI": "true", "JAX_COORDINATOR_ADDRESS": "127.0.0.1",
+        "TPU_STDERR_LOG_LEVEL": "3", "TPU_MIN_LOG_LEVEL": "3", "WANDB_MODE": "offline",
+        **world().images.paths.build_args,
+    }  # fmt: skip
+    assert "docker" not in "".join(step.get("run", "") for step in job(files()[name], "tpu-tests")["steps"])
+
+
+def test_a_leg_of_one_release_failing_leaves_the_others_running() -> None:
+    jobs = data("levanter-tests.yaml")["jobs"].values()
+    assert {each["strategy"]["fail-fast"] for each in jobs if "strategy" in each} == {False}
+
+
+def test_tests_of_a_tpu_run_in_one_job_each_however_they_are_marked() -> None:
+    for name in TPU:
+        jobs = data(name)["jobs"]
+        runs = {each: "".join(step.get("run", "") for step in jobs[each]["steps"]) for each in jobs}
+        assert "-m 'tpu_ci'" in runs.pop("tpu-tests")
+        assert all("not tpu_ci" in text for text in runs.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_runs_within_a_step_ends_before_the_step_and_the_step_before_the_job(name: str) -> None:
+    for each in data(name)["jobs"].values():
+        for step in each["steps"]:
+            limit = step.get("timeout-minutes", each["timeout-minutes"])
+            assert limit <= each["timeout-minutes"]
+            assert all(seconds < limit * 60 for seconds in inner_limits(step.get("run", "")))
+
+
+def test_a_command_of_tests_on_a_tpu_ends_ten_seconds_before_its_step_and_that_before_its_job() -> None:
+    tests = job(files()["levanter-tests.yaml"], "tpu-tests")
+    (step,) = (step for step in tests["steps"] if step.get("name") == "Test")
+    assert (tests["timeout-minutes"], step["timeout-minutes"]) == (16, 15)
+    assert "timeout --kill-after=5 --signal=TERM 890 uv run" in step["run"]
+    assert '--with "jax[tpu]==$JAX"' in step["run"]
+
+
+# Marin first.
+
+
+def test_marins_tests_on_a_tpu_come_before_levanters_where_both_wait() -> None:
+    levanter = job(files()["levanter-tests.yaml"], "tpu-tests")["strategy"]
+    marin = job(files()["marin-unit-tests.yaml"], "tpu-tests")
+    assert levanter["max-parallel"] == 2, "a third of the six VMs of tpu-ci"
+    assert "strategy" not in marin
+    assert marin["timeout-minutes"] == 10
+    assert "marin comes first on the same pool" in files()["levanter-tests.yaml"].text
+
+
+def test_without_a_suite_that_is_first_all_legs_run_at_once() -> None:
+    made = files(("        priority: first\n", ""))
+    assert "max-parallel" not in job(made["levanter-tests.yaml"], "tpu-tests")["strategy"]
+
+
+def test_a_larger_pool_lets_more_legs_run_at_once() -> None:
+    larger = monorepo.with_stack("ci", ("us-west4-a: 2", "us-west4-a: 8"))
+    made = files(among=larger)
+    assert job(made["levanter-tests.yaml"], "tpu-tests")["strategy"]["max-parallel"] == 4
+    assert "tpu-ci (12 x v5litepod-4)" in made["levanter-tests.yaml"].text
+
+
+# Where suites run.
+
+
+def test_one_list_of_pools_serves_both_events() -> None:
+    made = files(("        where: [tpu-ci]\n", "        where: [tpu-ci, tpu-v4]\n"))["marin-unit-tests.yaml"]
+    assert job(made, "tpu-tests")["strategy"]["matrix"] == {"pool": ["tpu-ci", "tpu-v4"]}
+
+
+def test_pools_for_one_event_alone_leave_the_other_out() -> None:
+    made = files(("        where: [tpu-ci]\n", "        where: {push: [tpu-ci]}\n"))["marin-unit-tests.yaml"].workflow
+    starts = {event.name: run(made.plain(), event, Given()) for event in (MAIN, PULL)}
+    assert [each.starts for each in starts["push"].jobs] == [True, True]
+    assert [each.starts for each in starts["pull_request"].jobs] == [True, False]
+
+
+def test_a_label_follows_the_stack() -> None:
+    fleet = monorepo.with_pool("ci", "tpu-ci", label="v5e-runners")
+    made = files(among=fleet)["marin-unit-tests.yaml"]
+    assert job(made, "tpu-tests")["runs-on"] == ["self-hosted", "v5e-runners"]
+
+
+def test_a_pool_that_no_stack_has_becomes_a_label_without_runners_which_the_fit_tells() -> None:
+    made = files(("        where: [tpu-ci]\n", "        where: [tpu-cii]\n"))["marin-unit-tests.yaml"]
+    assert job(made, "tpu-tests")["runs-on"] == ["self-hosted", "tpu-cii"]
+    assert "tpu-cii (in no stack)" in made.text
+
+
+# One command on TPUs.
+
+ITEST, LAUNCH = "levanter-gpt2_small_itest.yaml", "levanter-launch_small_fast.yaml"
+
+
+def test_an_integration_test_that_no_pool_is_large_enough_for_gets_a_vm_and_says_why() -> None:
+    text = files()[ITEST].text
+    assert "# A VM made for the run: the test needs v4-32, and no pool that serves this repository\n" in text
+    assert "tpu-v4 (1 x v4-8)" in text
+    assert "# Made as pool train-v4 of stack training says: v4-32, preemptible, us-central2-b." in text
+
+
+def test_an_integration_test_goes_to_a_pool_that_is_large_enough() -> None:
+    made = files(("    accelerator: v4-32\n", "    accelerator: v4-8\n"))
+    assert job(made[ITEST], "integration-test")["runs-on"] == ["self-hosted", "tpu-v4"]
+    assert (
+        "# An integration test goes to a pool that is large enough: tpu-v4 (1 x v4-8), where v4-8 is needed."
+        in made[ITEST].text
+    )
+    assert "clean-up" not in made[ITEST].workflow.plain()["jobs"]
+    assert "clean-up" in made[LAUNCH].workflow.plain()["jobs"], "training never runs on a runner"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"zones": {"us-central2-b": 0}}, {"serves": ()}, {"trust": Trust.FORK}], ids=["none", "others", "forks"]
+)
+def test_a_pool_that_cannot_take_the_test_is_none(changes: dict[str, Any]) -> None:
+    fleet = monorepo.with_pool("ci", "tpu-v4", **changes)
+    made = files(("    accelerator: v4-32\n", "    accelerator: v4-8\n"), among=fleet)
+    assert "clean-up" in made[ITEST].workflow.plain()["jobs"]
+
+
+def test_training_gets_a_vm_however_large_the_pools_are() -> None:
+    made = files(
+        ("    kind: training\n    accelerator: v4-32", "    kind: training\n    accelerator: v4-8"),
+    )
+    assert "# Training goes to a VM made for the run" in made[LAUNCH].text
+
+
+@pytest.mark.parametrize("name", [ITEST, LAUNCH])
+def test_a_vm_for_a_run_is_deleted_whatever_happens(name: str) -> None:
+    working, sure = data(name)["jobs"].values()
+    deleting = working["steps"][-1]
+    assert deleting["if"] == sure["if"] == "always()"
+    assert deleting["run"] == sure["steps"][-1]["run"], "written once"
+    assert "trap forget INT TERM" in scripts(name)
+    assert data(name)["concurrency"]["cancel-in-progress"] is False
+    for result in ("success", "failure"):
+        found = run(
+            data(name), dispatch(repository=REPOSITORY), Given(results={next(iter(data(name)["jobs"])): result})
+        )
+        assert [each.starts for each in found.jobs] == [True, True]
+
+
+def test_a_vm_for_a_run_carries_the_labels_by_which_it_is_found_later() -> None:
+    text = scripts(LAUNCH)
+    assert f"{RUN}=$RUN,{EXPIRES}=$expires" in text
+    working, sure = data(LAUNCH)["jobs"].values()
+    step = next(step for step in working["steps"] if step.get("id") == "create")
+    assert step["env"]["LIFETIME"] >= 60 * (working["timeout-minutes"] + sure["timeout-minutes"])
+    assert "tidepool-managed" not in working["env"]["LABELS"]
+
+
+def test_a_vm_for_a_run_is_what_the_pool_says() -> None:
+    env = job(files()[LAUNCH], "launch")["env"]
+    assert (env["ZONES"], env["ACCELERATOR"], env["HOSTS"], env["CAPACITY"]) == (
+        "us-central2-b", "v4-32", 4, "--preemptible",
+    )  # fmt: skip
+    edited = monorepo.with_stack("training", ("capacity: preemptible", "capacity: on-demand"))
+    assert job(files(among=edited)[LAUNCH], "launch")["env"]["CAPACITY"] == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_secret_is_on_a_command_line_in_a_jobs_environment_or_in_metadata(name: str) -> None:
+    for each in data(name)["jobs"].values():
+        assert "secrets." not in str(each.get("env", ""))
+        for step in each["steps"]:
+            assert "secrets." not in step.get("run", "")
+    assert "credentials_json" not in files()[name].text
+
+
+# Images.
+
+IMAGES = "docker-images.yaml"
+
+
+def test_images_are_three_groups_of_jobs() -> None:
+    assert list(data(IMAGES)["jobs"]) == [
+        "after-tests", "marin-cluster-images", "marin-tpu-ci-image",
+        "levanter-base", "levanter-incremental", "levanter-cluster", "start-runs",
+    ]  # fmt: skip
+    named = [each["name"] for each in data(IMAGES)["jobs"].values()]
+    assert [name for name in named if name.startswith("levanter-tpu-images: ")] == [
+        "levanter-tpu-images: levanter-base",
+        "levanter-tpu-images: levanter-incremental",
+        "levanter-tpu-images: levanter-cluster",
+    ]
+
+
+def test_what_cloud_build_builds_is_only_started_and_only_by_hand() -> None:
+    text = "".join(step.get("run", "") for step in job(files()[IMAGES], "marin-cluster-images")["steps"])
+    assert "./tidepool images build" in text
+    assert "docker" not in text
+    assert "marin-cluster-images" not in started(IMAGES, MAIN)
+    assert "marin-cluster-images" in started(IMAGES, dispatch({"image": "cluster"}, repository=REPOSITORY))
+
+
+def test_green_tests_start_a_build_of_their_commit_which_has_an_identity_of_its_own() -> None:
+    after = workflow_run("success", "Levanter - Tests", repository=REPOSITORY)
+    assert list(started(IMAGES, after)) == ["after-tests"]
+    assert not started(IMAGES, workflow_run("failure", "Levanter - Tests", repository=REPOSITORY))
+    assert not started(IMAGES, workflow_run("success", "Levanter - Tests", of="pull_request", repository=REPOSITORY))
+    step = job(files()[IMAGES], "after-tests")["steps"][0]
+    assert step["env"]["REVISION"] == "${{ github.event.workflow_run.head_sha }}"
+    assert "id-token" not in job(files()[IMAGES], "after-tests")["permissions"]
+    asked = dispatch({"image": "levanter-incremental", "revision": "0" * 40}, repository=REPOSITORY)
+    assert list(started(IMAGES, asked)) == ["levanter-incremental", "start-runs"]
+
+
+@pytest.mark.parametrize("event", [MAIN, schedule(repository=REPOSITORY)], ids=["push", "schedule"])
+def test_a_build_of_the_base_builds_what_is_from_it(event: Any) -> None:
+    assert {"levanter-base", "levanter-cluster", "levanter-incremental"} <= started(IMAGES, event).keys()
+
+
+def test_nothing_is_built_from_a_base_that_failed() -> None:
+    found = started(IMAGES, MAIN, Given(results={"levanter-base": "failure"}))
+    assert list(found) == ["levanter-base"]
+
+
+def test_new_images_start_the_runs_that_use_them() -> None:
+    step = [step["run"] for step in job(files()[IMAGES], "start-runs")["steps"]]
+    assert [re.search(r"gh workflow run (\S+)", each)[1] for each in step] == [ITEST, LAUNCH]  # type: ignore[index]
+    failed = started(IMAGES, MAIN, Given(results={"levanter-incremental": "failure"}))
+    assert "start-runs" not in failed
+
+
+# Publishing.
+
+PUBLISH = "levanter-publish_dev.yaml"
+
+
+def test_a_package_is_published_of_the_commit_whose_tests_were_green() -> None:
+    green = workflow_run("success", "Levanter - Tests", repository=REPOSITORY)
+    assert list(started(PUBLISH, green)) == ["build", "publish"]
+    for conclusion in ("failure", "cancelled"):
+        assert not started(PUBLISH, workflow_run(conclusion, "Levanter - Tests", repository=REPOSITORY))
+    assert not started(PUBLISH, workflow_run("success", "Levanter - Tests", of="pull_request", repository=REPOSITORY))
+    assert not started(PUBLISH, workflow_run("success", "Run Tests", repository=REPOSITORY))
+    checkout = job(files()[PUBLISH], "build")["steps"][0]
+    assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha }}"
+
+
+def test_the_version_is_written_by_uv_and_no_table_but_projects_is_touched() -> None:
+    text = scripts(PUBLISH)
+    assert "uv version" in text
+    assert "sed" not in text
+
+
+def test_the_index_trusts_a_job_that_runs_nothing_of_the_package() -> None:
+    publish = job(files()[PUBLISH], "publish")
+    assert publish["permissions"] == {"id-token": "write"}
+    assert all("run" not in step for step in publish["steps"])
+    assert "id-token" not in job(files()[PUBLISH], "build")["permissions"]
+
+
+def test_a_mistake_of_one_section_does_not_hide_anothers() -> None:
+    with pytest.raises(ConfigError) as refused:
+        files(("timeout_minutes: 240", "timeout_minutes: 1440"), ("timeout_minutes: 30", "timeout_minutes: 1440"))
+    told = [problem.subject for problem in refused.value.problems]
+    assert [re.sub(r":\d+", ":N", each) for each in told] == [
+        "workflows/spec/marin.yaml:N tests[0].suites[0] job cpu-unit-tests",
+        "workflows/spec/marin.yaml:N runs[1] job launch",
+    ]

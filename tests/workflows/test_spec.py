@@ -1,0 +1,132 @@
+"""What a specification may say: every mistake is refused at its line, and all of them at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from infra.model.errors import ConfigError
+from tests.workflows import monorepo
+from workflows.spec import load_spec, read_spec, spec_names
+
+GPT2 = "  - file: levanter-gpt2_small_itest.yaml\n"
+REFUSED = [
+    # One value.
+    ("version: 1\n", "version: 2\n", "version", "reads version 1"),
+    ("repository: marin-community/marin\n", "repository: marin\n", "repository", "a GitHub repository"),
+    ("branch: main\n", "branch: main branch\n", "branch", "the name of a branch"),
+    ("tests:\n", "testes: []\ntests:\n", "testes", "no such key: testes"),
+    ("  - file: levanter-tests.yaml", "  - file: tests/levanter.yaml", "tests[0].file", "below .github/workflows"),
+    ("        package: levanter\n", "        packages: levanter\n", "suites[0].packages", "no such key"),
+    ("      - job: cpu-unit-tests", "      - job: 1 cpu tests", "suites[0].job", "a job's id"),
+    ("        folder: lib/levanter\n", "        folder: ../levanter\n", "suites[0].folder", "below the top"),
+    ("        folder: lib/levanter\n", "        folder: /lib/levanter\n", "suites[0].folder", "below the top"),
+    ("        tests: [tests]\n", "        tests: []\n", "suites[0].tests", "tests are somewhere"),
+    ("not entry and not slow", "not entry and and slow", "suites[0].markers", "markers are names"),
+    ("not entry and not slow", "entry'; true #", "suites[0].markers", "markers are names"),
+    ("where: github-hosted", "where: github", "suites[0].where", "on GitHub's runners or on pools"),
+    ("where: github-hosted", "where: []", "suites[0].where", "one at least"),
+    ("where: github-hosted", "where: {schedule: [tpu-ci]}", "suites[0].where", "runs on pull_request and push"),
+    ("          pull_request: [tpu-ci]", "          pull_request: [tpu-ci, tpu-ci]", "suites[3].where", "named once"),
+    ("          pull_request: [tpu-ci]", "          pull_request: [TPU]", "suites[3].where", "a pool's name"),
+    ('python: ["3.11"]', "python: [3.11]", "suites[0].python[0]", "text is wanted"),
+    ('python: ["3.11"]', 'python: ["3.11.4"]', "suites[0].python[0]", "first two numbers"),
+    ('jax: ["0.6.2",', 'jax: ["0.6",', "suites[0].jax[0]", "a whole release of jax"),
+    ("timeout_minutes: 30", "timeout_minutes: 30m", "suites[0].timeout_minutes", "whole number of minutes"),
+    ("timeout_minutes: 30", "timeout_minutes: 2", "suites[0].timeout_minutes", "whole number of minutes"),
+    ("secrets: [HF_TOKEN]", "secrets: [hf_token]", "secrets[0]", "the name of a secret, never its value"),
+    ("secrets: [HF_TOKEN]", "secrets: [GITHUB_TOKEN]", "secrets[0]", "the name of a secret"),
+    ("WANDB_PROJECT: levanter", "WANDB_PROJECT: '${{ secrets.X }}'", "env.WANDB_PROJECT", "without expressions"),
+    ("priority: first", "priority: urgent", "priority", "first or normal"),
+    ("    kind: training", "    kind: inference", "runs[1].kind", "integration or training"),
+    ("    accelerator: v4-32", "    accelerator: v4-33", "runs[0].accelerator", "accelerator type of the catalogue"),
+    ("      - levanter.main.train_lm", "      - levanter; rm", "runs[0].command[2]", "one word of a command"),
+    ("      - levanter.main.train_lm", "      - $HOME", "runs[0].command[2]", "one word of a command"),
+    # Several values, and what is around them.
+    ("  - file: marin-unit-tests.yaml", "  - file: marin-docs.yaml", "tests[1].file", "made of one entry"),
+    ("  - file: marin-docs.yaml", "  - file: stale.yml", "kept[2].file", "shared"),
+    ("    name: Marin - Docs", "    name: Marin - Tests", "kept[2].name", "a workflow's name stands once"),
+    ("stack: ci\n", "stack: cj\n", "stack", "names a stack"),
+    ("stack: ci\n", "stack: training\n", "stack", "lets workflows of GitHub in"),
+    ("      - job: cpu-ray-tests", "      - job: tpu-tests", "suites[1].job", "stands once in a file"),
+    ("where: [tpu-ci]", 'where: [tpu-ci]\n        python: ["3.11"]', "suites[1].python", "a pool's Python"),
+    ("where: [tpu-ci]", 'where: [tpu-ci]\n        node: "22"', "suites[1].node", "a pool's Node"),
+    ('        python: ["3.11"]\n', "", "suites[0]", "names its Python"),
+    ("images: [cluster]", "images: [clutser]", "groups[0].images[0]", "an image of images/images.yaml"),
+    ("images: [cluster]", "images: [controller]", "groups[0].images[0]", "that is built from marin-community/marin"),
+    ("images: [cluster]", "images: [cluster, levanter-base]", "groups[0].images", "built by one builder"),
+    ("images: [cluster]", "images: [cluster, tpu-ci]", "groups[1].images[0]", "an image is in one group"),
+    ("      - {job: marin-tpu-ci-image, images: [tpu-ci]}\n", "", "images[0].groups", "is in a group: tpu-ci"),
+    ("    image: levanter-incremental", "    image: cluster", "runs[0].image", "GitHub's registry has"),
+    ("    image: levanter-incremental", "    image: levanter-cluster", "runs[0].image", "images/images.yaml says who"),
+    ("    vm: train-v4", "    vm: train-v5", "runs[0].vm", "as a pool of a stack says"),
+    ("    vm: train-v4", "    vm: tpu-v4", "runs[0].vm", "tpu-v4 has v4-8"),
+    ("    vm: train-v4", "    vm: tpu-v5p", "runs[0].vm", "tpu-v5p has v5p-8"),
+    ("{WANDB_API_KEY: wandb-api-key}", "{WANDB_API_KEY: wandb}", "WANDB_API_KEY", "reads the secret as pool/train-v4"),
+    (GPT2, "  - file: levanter-gpt2.yaml\n", "runs[0].file", "lets workflows that make VMs in by their file"),
+    (GPT2, "  - file: levanter-gpt2.yaml\n", "images[0].starts[0]", "images start runs of this specification"),
+    ("follows: Levanter - Tests", "follows: Run Tests", "publish[0].follows", "follows one that exists"),
+    ("    name: Levanter - Tests", "    name: Levanter tests", "images[0]", "which is no workflow of this repository"),
+    ("package: levanter\n    markers", "package: levantar\n    markers", "accepted_gaps[0]", "package with suites"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "place", "rule"), REFUSED, ids=lambda text: text.strip()[:40])
+def test_a_mistake_is_refused_at_its_line(before: str, after: str, place: str, rule: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        monorepo.spec((before, after))
+    said = [str(problem) for problem in refused.value.problems]
+    found = [each for each in said if place in each.partition("\n")[0] and rule in each]
+    assert found, "\n".join(said)
+    assert re.match(r"workflows/spec/marin\.yaml:\d+ ", found[0])
+    assert "\n  write: " in found[0]
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        monorepo.spec(("follows: Levanter - Tests", "follows: X"), ("images: [cluster]", "images: [clutser]"))
+    assert len({problem.subject for problem in refused.value.problems}) >= 2
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    with pytest.raises(ConfigError, match="stands once"):
+        monorepo.spec(("branch: main\n", "branch: main\nbranch: main\n"))
+
+
+def test_a_specification_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(ConfigError, match="no specification named nothing") as refused:
+        load_spec(monorepo.ROOT, "nothing", monorepo.world())
+    assert "marin" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", spec_names(monorepo.ROOT))
+def test_every_committed_specification_holds_every_rule(name: str) -> None:
+    assert load_spec(monorepo.ROOT, name, monorepo.world()).name == name
+
+
+def test_a_line_is_where_its_key_is_written() -> None:
+    spec = monorepo.committed()
+    line = spec.line("tests", 0, "suites", 3)
+    assert line.key == "tests[0].suites[3]"
+    assert monorepo.text().splitlines()[line.line - 1].strip() == "- job: tpu-tests"
+    assert str(line) == f"workflows/spec/marin.yaml:{line.line} tests[0].suites[3]"
+
+
+def test_what_is_a_default_is_told_where_its_entry_stands() -> None:
+    spec = monorepo.committed()
+    assert spec.line("tests", 0, "suites", 0, "node").line == spec.line("tests", 0, "suites", 0).line
+
+
+def test_seven_of_the_labs_nineteen_files_go_and_two_come() -> None:
+    declared = monorepo.committed().declared
+    made = [
+        each.file for section in (declared.tests, declared.images, declared.runs, declared.publish) for each in section
+    ]
+    assert len(made) + len(declared.kept) == 19 - 7 + 2
+    assert {"levanter-tests.yaml", "docker-images.yaml"} <= set(made)
+
+
+def test_no_specification_is_read_from_nothing() -> None:
+    with pytest.raises(ConfigError):
+        read_spec("", "marin", monorepo.SOURCE, monorepo.world())
