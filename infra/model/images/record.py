@@ -199,11 +199,19 @@ def built(record: Record, name: str, build: Build) -> tuple[Record, Outcome]:
 def is_older(build: Build, than: Build) -> bool:
     """Whether `build` is of older sources than the other one."""
     shared = [name for name in build.committed if name in than.committed]
-    if any(build.committed[name] < than.committed[name] for name in shared):
+    if any(_made(build, name) < _made(than, name) for name in shared):
         return True
-    if any(build.committed[name] > than.committed[name] for name in shared):
+    if any(_made(build, name) > _made(than, name) for name in shared):
         return False
     return build.built < than.built
+
+
+def _made(build: Build, repository: str) -> datetime:
+    """When a commit was made: by its author's clock, yet before the build of it began.
+
+    A clock that is ahead would else keep every later build from becoming current.
+    """
+    return min(build.committed[repository], build.built)
 
 
 def promoted(record: Record, pool: str, image: str, digest: str, now: datetime, uses: Uses) -> Record:

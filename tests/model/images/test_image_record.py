@@ -92,6 +92,13 @@ def test_a_build_of_an_older_commit_stays_behind_a_newer_one() -> None:
     assert history(record) == [digest(2), digest(1)], "it can be promoted all the same"
 
 
+def test_a_commit_whose_clock_was_ahead_does_not_keep_later_builds_behind() -> None:
+    record, _ = built(after(1), "tpu-ci", build(2, committed=9_000))
+    record, outcome = built(record, "tpu-ci", build(3))
+    assert outcome is Outcome.CURRENT
+    assert record.images["tpu-ci"].current.digest == digest(3)
+
+
 def test_a_build_of_an_older_commit_that_began_later_is_older_all_the_same() -> None:
     _, outcome = built(after(3), "tpu-ci", build(4, committed=2, began=9))
     assert outcome is Outcome.OLDER
@@ -194,7 +201,8 @@ def play(steps: list[tuple[str, Any, int]]) -> list[Record]:
     record, passed = EMPTY, [EMPTY]
     for index, (kind, subject, number) in enumerate(steps):
         if kind == "build":
-            record, _ = built(record, "tpu-ci", build(subject, committed=number, began=index))
+            # Every commit is made in the first sixty days, before any build of one begins.
+            record, _ = built(record, "tpu-ci", build(subject, committed=number, began=60 + index))
         elif kind == "promote" and "tpu-ci" in record.images:
             known = record.images["tpu-ci"].builds()
             record = promoted(record, subject, "tpu-ci", known[number % len(known)].digest, NOW, USES)
