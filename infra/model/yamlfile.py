@@ -22,6 +22,8 @@ from infra.model.errors import ConfigError, Problem
 YamlPath = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEEPEST = 100
+"""Levels of a file, far above what any has: the C composer calls itself for each, until the stack is used up."""
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
 # Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf.
@@ -68,19 +70,19 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     problems = list(_tabs(text, source))
     if any(line.lstrip(" ").startswith("\t") for line in text.splitlines()):
         raise ConfigError(problems)  # the layout is unknown, and with it what belongs to what
+    plain = text.replace("\t", " ")
     try:
-        root = yaml.compose(text.replace("\t", " "), Loader=_LOADER)
+        if _is_deeper(plain, _DEEPEST):
+            rule, fix = f"{form.kind} is a few levels deep", f"the keys of {form.page}"
+            raise ConfigError([Problem(source, "nested too deeply", rule, fix)])
+        root = yaml.compose(plain, Loader=_LOADER)
     except yaml.YAMLError as error:
         raise ConfigError([*problems, _syntax_problem(error, text, source)]) from error
     if root is None:
         rule, fix = f"{form.kind} has {form.content}", f"{form.first} (see {form.page})"
         raise ConfigError([Problem(source, "empty", rule, fix)])
     reader = _Reader(source)
-    try:
-        data = reader.value(root, ())
-    except RecursionError as error:
-        rule, fix = f"{form.kind} is a few levels deep", f"the keys of {form.page}"
-        raise ConfigError([Problem(source, "nested too deeply", rule, fix)]) from error
+    data = reader.value(root, ())
     problems += reader.problems
     if not isinstance(data, dict):
         rule = "the file is one mapping of keys to values"
@@ -96,6 +98,16 @@ def decoded(content: bytes, source: str) -> str:
         line = content[: error.start].count(b"\n") + 1
         value, rule = f"byte 0x{content[error.start]:02x}", "the file is UTF-8 text"
         raise ConfigError([Problem(f"{source}:{line}", value, rule, "save it as UTF-8")]) from error
+
+
+def _is_deeper(text: str, levels: int) -> bool:
+    """Whether a text nests beyond so many levels, read no further than that. Raises YAMLError up to there."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > levels:
+            return True
+    return False
 
 
 def _tabs(text: str, source: str) -> Iterator[Problem]:

@@ -131,8 +131,11 @@ def test_a_number_that_readers_of_yaml_take_differently_is_refused(text: str) ->
     assert problem.subject == "f.yaml:2 a.b"
 
 
-def test_a_file_nested_beyond_reason_is_refused_and_does_not_crash() -> None:
-    assert refused("a: " + "[" * 5000 + "]" * 5000 + "\n")
+@pytest.mark.parametrize("levels", [200, 5_000, 100_000])
+@pytest.mark.parametrize("opened", ["[", "{", "- ", "{a: "])
+def test_a_file_nested_beyond_reason_is_refused_and_does_not_crash(opened: str, levels: int) -> None:
+    (problem,) = refused(f"a:\n  {opened * levels}\n")
+    assert problem.value == "nested too deeply"
 
 
 def test_a_path_is_written_as_people_read_it() -> None:
