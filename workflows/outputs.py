@@ -6,7 +6,7 @@ mistake does not hide the rest. Leaves reading a checkout's files and writing th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,8 +16,9 @@ from infra.model.demand import Demands
 from infra.model.errors import ConfigError
 from workflows import labels
 from workflows.demands import START_UP, Asking, demands, written
-from workflows.generate import Generated, generate
+from workflows.generate import FOLDER, Generated, generate
 from workflows.own import generate_own
+from workflows.read import read_file
 from workflows.spec import Spec, load_spec, spec_names
 from workflows.world import World
 
@@ -71,12 +72,21 @@ def outputs(root: Path, world: World) -> Outputs:
         texts |= {each.path: each.text for each in files}
     except ConfigError as error:
         problems[OWN] = "; ".join(_said(error))
-        hidden.append(".github/workflows/")
+        hidden.append(f"{FOLDER}/")
     texts |= labels.files(own, world)
     if problems:
         return Outputs(texts=texts, problems=problems, hidden=(*hidden, demand.FILE))
+    asking += _written_by_hand(root, own, texts)
     found = demands(asking, specs, world, (root / START_UP).read_text(encoding="utf-8"))
     return Outputs(texts=texts | {demand.FILE: written(found)}, demands=found)
+
+
+def _written_by_hand(root: Path, repository: str, generated: Mapping[str, str]) -> Iterator[Asking]:
+    """The workflows of this repository that nothing generates."""
+    for path in sorted((root / FOLDER).glob("*.y*ml")):
+        file = read_file(path, root)
+        if file.source not in generated:
+            yield Asking(repository=repository, file=file.source, data=file.data)
 
 
 def _asking(repository: str, files: tuple[Generated, ...]) -> list[Asking]:
