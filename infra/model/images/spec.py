@@ -197,7 +197,7 @@ class When(_Model):
 
 
 class Retention(_Model):
-    """What the place forgets; what is in use stays whatever its age (the stack's keep_tag_prefixes)."""
+    """What Artifact Registry forgets; what is in use stays whatever its age (the stack's keep_tag_prefixes)."""
 
     delete_older_than: Age
     keep_newest: KeepCount
@@ -226,7 +226,7 @@ class Image(_Model):
     push: Push
     when: When
     tags: tuple[Tag, ...] = ()
-    retention: Retention
+    retention: Annotated[Retention | None, WRITTEN] = None
     used_by: UsedBy = UsedBy()
 
     @property

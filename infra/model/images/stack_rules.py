@@ -30,6 +30,9 @@ def _registries(judged: Judged) -> Iterator[Problem]:
     for index, image in judged.images:
         registry = image.push.artifact_registry
         if registry is None:
+            if image.retention is not None and image.push.ghcr is not None:
+                rule = "nothing deletes from GHCR: what was pushed there stays until a person deletes it"
+                yield Problem(judged.at(index, "retention"), image.push.ghcr, rule, "remove retention")
             continue
         at = ("push", "artifact_registry")
         stack = judged.around.stacks.get(registry.stack)
@@ -91,6 +94,11 @@ def _repository(image: Image, stack: StackConfig) -> Repository | None:
 def _cleanup(judged: Judged, index: int, image: Image, repository: Repository) -> Iterator[Problem]:
     """What the repository forgets is said in the stack, and what the image says of it must be that."""
     cleanup = repository.cleanup or Cleanup.model_construct(delete_older_than="never", keep_newest=None)
+    if image.retention is None:
+        said = f"{{delete_older_than: {cleanup.delete_older_than}, keep_newest: {cleanup.keep_newest}}}"
+        rule = "an image in Artifact Registry says what is forgotten of it"
+        yield Problem(judged.at(index, "retention"), "", rule, f"retention: {said}")
+        return
     for key in ("delete_older_than", "keep_newest"):
         said, done = getattr(image.retention, key), getattr(cleanup, key)
         if said != done:

@@ -54,7 +54,6 @@ images:
     push: {ghcr: ghcr.io/lab/base}
     when:
       push: {branch: main}
-    retention: {delete_older_than: 30d, keep_newest: 16}
   - name: child
     folder: images/child
     context:
@@ -66,7 +65,6 @@ images:
     push: {ghcr: ghcr.io/lab/child}
     when:
       after: Tests
-    retention: {delete_older_than: 30d, keep_newest: 16}
     used_by: {workflows: [Nightly]}
 """
 

@@ -32,7 +32,6 @@ OTHER = """\
     platforms: [linux/amd64]
     push: {ghcr: ghcr.io/lab/other}
     when: {}
-    retention: {delete_older_than: 30d, keep_newest: 16}
     used_by: {workflows: [Nightly]}
 """
 OTHER_FOLDER = {
@@ -167,6 +166,18 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     ),
     "retention of another count": ("keep_newest: 16", "keep_newest: 3", "images[0].retention.keep_newest", "16"),
     "a repository that forgets nothing": ("repository: images}", "repository: bare}", "delete_older_than", "never"),
+    "no retention in Artifact Registry": (
+        "    retention: {delete_older_than: 30d, keep_newest: 16}\n",
+        "",
+        "images[0].retention",
+        "retention: {delete_older_than: 30d, keep_newest: 16}",
+    ),
+    "retention in GHCR": (
+        "    push: {ghcr: ghcr.io/lab/child}\n",
+        "    push: {ghcr: ghcr.io/lab/child}\n    retention: {delete_older_than: 30d, keep_newest: 16}\n",
+        "images[2].retention",
+        "remove retention",
+    ),
     "a bad age": ("delete_older_than: 30d", "delete_older_than: month", "retention.delete_older_than", "such as 30d"),
     "an unknown stack of users": (
         "used_by: {stack: ci,",
@@ -298,7 +309,7 @@ def test_every_mistake_is_told_at_once_and_in_reading_order(tmp_path: Path) -> N
     with refused() as problems:
         loaded(project(tmp_path, {SOURCE: text, "images/bases.yaml": pins}))
     lines = [problem.subject.split()[0] for problem in problems]
-    assert lines == ["images/bases.yaml:7", f"{SOURCE}:14", f"{SOURCE}:34", f"{SOURCE}:44"]
+    assert lines == ["images/bases.yaml:7", f"{SOURCE}:14", f"{SOURCE}:34", f"{SOURCE}:43"]
 
 
 def test_a_wrong_image_keeps_its_name_for_its_children(tmp_path: Path) -> None:
