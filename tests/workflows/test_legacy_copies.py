@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
+from tests.workflows.values import DATA, TEXTS
+from workflows.document import Document
+from workflows.dump import dump
 from workflows.events import dispatch, pull_request, push
 from workflows.legacy import COMPARISON, back, keep, overdue
 from workflows.legacy.text import SUFFIX, Scope, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
@@ -116,13 +120,34 @@ jobs:
 
 
 def test_names_groups_and_references_to_other_copies_get_the_suffix_and_nothing_else() -> None:
-    assert suffixed(OLD, "tests.yaml", SCOPE) == NEW
-    assert unsuffixed(NEW, "tests.yaml", SCOPE) == OLD
+    assert suffixed(OLD, SCOPE) == NEW
+    assert unsuffixed(NEW, SCOPE) == OLD
 
 
-def test_a_value_that_cannot_be_edited_in_its_place_is_refused_with_its_line() -> None:
-    with pytest.raises(ConfigError, match=r"tests.yaml:3 concurrency.group"):
-        suffixed("name: x\nconcurrency:\n  group: >-\n    a\n    b\n", "tests.yaml", SCOPE)
+@pytest.mark.parametrize("style", [">-", ">", "|-", "|", "|+"])
+def test_a_group_of_several_lines_gets_the_suffix_behind_the_last(style: str) -> None:
+    old = f"name: x\nconcurrency:\n  group: {style}\n    a-\n    ${{{{ github.ref }}}}\n\n# the jobs\njobs: {{}}\n"
+    new = suffixed(old, SCOPE)
+    assert new == old.replace("ref }}", "ref }}-legacy").replace("name: x", "name: x-legacy")
+    assert unsuffixed(new, SCOPE) == old
+
+
+@given(DATA, TEXTS, TEXTS, st.lists(st.sampled_from(["Tests", "Build", "Others"]), max_size=3))
+def test_whatever_a_file_says_its_copy_says_the_same_under_another_name(
+    data: dict[str, Any], name: str, group: str, followed: list[str]
+) -> None:
+    on = {"push": None, "workflow_run": {"workflows": followed}}
+    whole = {"name": f"n{name}", "on": on, "concurrency": f"g{group}", "jobs": {"a": {"env": data}}}
+    old = dump(Document(whole))
+    new = suffixed(old, Scope(["Tests", "Build"], []))
+    copy = read(new, "x").data
+    assert copy["jobs"] == whole["jobs"]
+    assert copy["on"]["workflow_run"]["workflows"] == [
+        each if each == "Others" else f"{each}-legacy" for each in followed
+    ]
+    assert "-legacy" in copy["name"]
+    assert unsuffixed(new, Scope(["Tests", "Build"], [])) == old
+    assert not_by_hand(by_hand(old, "x")) == old
 
 
 def test_a_workflow_by_hand_keeps_its_inputs_and_what_started_it() -> None:

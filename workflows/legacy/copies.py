@@ -84,7 +84,7 @@ def back(files: Mapping[str, str], legacy: Legacy) -> Edits:
     if lost:
         raise ConfigError(lost)
     copies = {old: f"{FOLDER}/{suffixed_file(old.file)}" for old in legacy.workflows}
-    writes = {f"{FOLDER}/{old.file}": _original(files[copy], copy, legacy) for old, copy in copies.items()}
+    writes = {f"{FOLDER}/{old.file}": _original(files[copy], legacy) for old, copy in copies.items()}
     new = {f"{FOLDER}/{old.replaced_by}" for old in legacy.workflows} | {f"{FOLDER}/{COMPARISON}"}
     return Edits(writes=writes, removes=tuple(sorted(({*copies.values()} | new) & files.keys() - writes.keys())))
 
@@ -121,7 +121,7 @@ def _copy(old: Old, legacy: Legacy, content: str, path: str, *, copied: bool) ->
     problems = tuple(_misfits(old, file))
     if problems:
         raise ConfigError(problems)
-    edited = text.suffixed(content, path, scope(legacy))
+    edited = text.suffixed(content, scope(legacy))
     if old.runs is LegacyRuns.BY_HAND:
         edited = text.by_hand(edited, path)
     return text.noted(
@@ -131,8 +131,8 @@ def _copy(old: Old, legacy: Legacy, content: str, path: str, *, copied: bool) ->
     )
 
 
-def _original(content: str, path: str, legacy: Legacy) -> str:
-    return text.unsuffixed(text.not_by_hand(text.unnoted(content)), path, scope(legacy))
+def _original(content: str, legacy: Legacy) -> str:
+    return text.unsuffixed(text.not_by_hand(text.unnoted(content)), scope(legacy))
 
 
 def _misfits(old: Old, file: WorkflowFile) -> Iterator[Problem]:

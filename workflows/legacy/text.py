@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import yaml
 
-from infra.model.errors import ConfigError, Problem
-from infra.model.yamlfile import render
 from workflows.document import Path
 from workflows.read import WorkflowFile, read
 
@@ -37,7 +35,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A value of one line: where it stands, and the index behind its last character."""
+    """A value: where it stands, and the index behind its last character."""
 
     path: Path
     value: str
@@ -50,20 +48,17 @@ def suffixed_file(file: str) -> str:
     return f"{stem}{SUFFIX}{dot}{ending}"
 
 
-def suffixed(text: str, source: str, scope: Scope) -> str:
-    """The file as a copy beside the new one: its name, its concurrency groups and what it names of `scope` differ.
-
-    ConfigError where a value cannot be edited in its place.
-    """
-    found = [word for word in _words(text, source) if _is_own(word.path) or _is_followed(word, scope.names)]
+def suffixed(text: str, scope: Scope) -> str:
+    """The file as a copy beside the new one: its name, its concurrency groups and what it names of `scope` differ."""
+    found = [word for word in _words(text) if _is_own(word.path) or _is_followed(word, scope.names)]
     edited = _edited(text, ((word.end, word.end, SUFFIX) for word in found))
     return _files(scope.files).sub(lambda file: suffixed_file(file[0]), edited)
 
 
-def unsuffixed(text: str, source: str, scope: Scope) -> str:
+def unsuffixed(text: str, scope: Scope) -> str:
     """The file as it was before `suffixed` with the same scope."""
     names = {name + SUFFIX for name in scope.names}
-    found = [word for word in _words(text, source) if _is_own(word.path) or _is_followed(word, names)]
+    found = [word for word in _words(text) if _is_own(word.path) or _is_followed(word, names)]
     edits = ((word.end - len(SUFFIX), word.end, "") for word in found if word.value.endswith(SUFFIX))
     before = {suffixed_file(file): file for file in scope.files}
     return _files(before).sub(lambda file: before[file[0]], _edited(text, edits))
@@ -124,25 +119,25 @@ def _is_followed(word: _Word, names: Collection[str]) -> bool:
     return word.path[:3] == _FOLLOWED and word.value in names
 
 
-def _words(text: str, source: str) -> list[_Word]:
+def _words(text: str) -> list[_Word]:
     """Every value that may have the suffix, each place once, though an alias may lead there, too."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
     found: dict[int, _Word] = {}
-    problems: list[Problem] = []
-    for path, node in _scalars(root, ()):
-        if not _is_own(path) and path[:3] != _FOLLOWED:
-            continue
-        start, end = node.start_mark, node.end_mark
-        if start is None or end is None or node.style in {"|", ">"}:
-            subject = f"{source}:{start.line + 1 if start else 1} {render(path)}"
-            rule = "the suffix is put behind a value, and a block has no end to put it behind"
-            problems.append(Problem(subject, "a block", rule, "the value on one line"))
-            continue
-        behind = end.index - (1 if node.style else 0)
-        found.setdefault(behind, _Word(path, node.value, behind))
-    if problems:
-        raise ConfigError(problems)
+    for path, node in _scalars(yaml.compose(text, Loader=yaml.SafeLoader), ()):
+        mark = node.end_mark
+        if mark is not None and (_is_own(path) or path[:3] == _FOLLOWED):
+            behind = _behind(text, node, mark.index)
+            if behind is not None:
+                found.setdefault(behind, _Word(path, node.value.rstrip("\n"), behind))
     return list(found.values())
+
+
+def _behind(text: str, node: yaml.ScalarNode, end: int) -> int | None:
+    """The index behind the last character of a value; None where nothing is written."""
+    if node.style in {"|", ">"}:
+        return len(text[:end].rstrip())
+    if node.style:
+        return end - 1
+    return end if node.value else None
 
 
 def _scalars(node: yaml.Node | None, path: Path) -> Iterator[tuple[Path, yaml.ScalarNode]]:

@@ -37,7 +37,7 @@ def test(around: Surroundings) -> Job:
         id="test",
         purpose=Purpose.TEST,
         runs_on=Hosted(),
-        timeout_minutes=20,
+        timeout_minutes=30,
         permissions=Permissions.of(READ_CONTENTS),
-        steps=[checkout(around.world), Step(run=".ci/run", timeout_minutes=18)],
+        steps=[checkout(around.world), Step(run=".ci/run", timeout_minutes=27)],
     )
