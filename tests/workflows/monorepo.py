@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from infra.model.schema import Pool
 from infra.model.stack import parse_stack
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
@@ -68,7 +67,5 @@ def with_stack(name: str, *edits: tuple[str, str]) -> World:
 def with_pool(stack: str, pool: str, **changes: object) -> World:
     """The world with values of one pool changed, unchecked."""
     config = world().stacks[stack]
-    pools = tuple(
-        Pool.model_construct(**{**dict(each), **changes}) if each.name == pool else each for each in config.pools
-    )
+    pools = tuple(each.model_copy(update=changes) if each.name == pool else each for each in config.pools)
     return replace(world(), stacks={**world().stacks, stack: config.model_copy(update={"pools": pools})})
