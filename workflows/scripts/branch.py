@@ -33,8 +33,10 @@ def fetched(folder: Path) -> None:
     if there:
         git(folder, "fetch", "--quiet", "--depth=1", remote(), f"refs/heads/{branch}")
         git(folder, "checkout", "--quiet", "--force", "-B", branch, "FETCH_HEAD")
-    elif git(folder, "symbolic-ref", "--short", "HEAD").stdout.strip() != branch:
-        git(folder, "checkout", "--quiet", "--orphan", branch)
+    else:
+        git(folder, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        # A commit that an earlier try did not bring there is none of the branch's.
+        git(folder, "update-ref", "-d", f"refs/heads/{branch}", check=False)
 
 
 def git(folder: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

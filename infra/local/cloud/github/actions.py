@@ -1,9 +1,9 @@
-"""Workflow runs, their artifacts, and self-hosted runners: what is read of them."""
+"""Workflow runs, their artifacts, and self-hosted runners: what is read of them, and workflows that are started."""
 
 from __future__ import annotations
 
 from infra.local.cloud.github import records
-from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Moved, missing, serves
+from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Moved, missing, serves, unprocessable
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Resource
 
@@ -53,6 +53,19 @@ def download_artifact(ask: Ask) -> Answer:
 def get_artifact_content(ask: Ask) -> Answer:
     """Where the download leads; on GitHub this is another host."""
     return ask.cloud.store.data(records.ARTIFACT, _found(ask, records.ARTIFACT).name)
+
+
+@serves("POST", _ACTIONS + "/workflows/{workflow}/dispatches")
+def dispatch_workflow(ask: Ask) -> Answer:
+    """Remembers what was started with which inputs; no workflow runs here."""
+    ask.demand("actions")
+    inputs = ask.body.get("inputs", {})
+    if not isinstance(inputs, dict) or not all(isinstance(value, str) for value in inputs.values()):
+        raise unprocessable("WorkflowDispatch", "inputs", "invalid")
+    content = {"workflow": ask.ids["workflow"], "ref": ask.text("WorkflowDispatch", "ref"), "inputs": inputs}
+    name = records.key(ask.repo, records.next_id(ask.cloud))
+    ask.cloud.store.insert(records.DISPATCH, name, content, now=ask.cloud.now)
+    return None
 
 
 @serves("GET", _ACTIONS + "/runners")

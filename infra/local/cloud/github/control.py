@@ -77,6 +77,15 @@ class GitHubControl(Control):
         """A self-hosted runner. more: status (`online`, `offline`), busy, labels."""
         return self._ask("POST", "github/runners", {"repository": repository, "name": name, **more})
 
+    def add_collaborator(self, repository: str, login: str, permission: str) -> None:
+        """permission: admin, write, read or none, as GitHub says it of anybody."""
+        body = {"repository": repository, "login": login, "permission": permission}
+        self._ask("POST", "github/collaborators", body)
+
+    def dispatched(self, repository: str) -> list[JsonObject]:
+        """Workflows that were started, the oldest first: workflow, ref, inputs."""
+        return self._ask("POST", "github/dispatches", {"repository": repository})["dispatches"]
+
     def leave(self, token: str, remaining: int, *, reset_in: float = 3600.0) -> None:
         """Leave a token this many requests until, in so many seconds of cloud time, the hour is over."""
         self._ask("POST", "github/rates", {"token": token, "remaining": remaining, "reset_in": reset_in})

@@ -16,6 +16,7 @@ from infra.local.cloud.store import Resource
 
 REPOSITORY, ISSUE, COMMENT, LABEL = "github.repository", "github.issue", "github.comment", "github.label"
 RUN, ARTIFACT, RUNNER, TOKEN, RATE = "github.run", "github.artifact", "github.runner", "github.token", "github.rate"
+COLLABORATOR, DISPATCH = "github.collaborator", "github.dispatch"
 NO_COLOR = "ededed"
 
 

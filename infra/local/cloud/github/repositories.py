@@ -22,6 +22,14 @@ def get_repository(ask: Ask) -> Answer:
     return records.repository_json(ask.base, records.repository(ask.cloud, ask.repo))
 
 
+@serves("GET", _REPO + "/collaborators/{login}/permission")
+def get_permission(ask: Ask) -> Answer:
+    """What somebody may do here; anybody may read a public repository."""
+    found = ask.cloud.store.find(records.COLLABORATOR, records.key(ask.repo, ask.ids["login"]))
+    permission = found.body["permission"] if found else "read"
+    return {"permission": permission, "role_name": permission, "user": records.user_json(ask.ids["login"])}
+
+
 @serves("GET", _REPO + "/pulls")
 def list_pulls(ask: Ask) -> Answer:
     state, head, base = ask.query.get("state", "open"), ask.query.get("head"), ask.query.get("base")

@@ -36,6 +36,8 @@ class Seeds:
             "runs": self._run,
             "runners": self._runner,
             "rates": self._rate,
+            "collaborators": self._collaborator,
+            "dispatches": self._dispatches,
         }
 
     def reply(self, request: Request) -> Reply:
@@ -164,6 +166,16 @@ class Seeds:
         content = {"used": used, "reset": now + float(body.get("reset_in", HOUR))}
         self._put(records.RATE, token_digest(body["token"]), content)
         return content
+
+    def _collaborator(self, body: JsonObject) -> JsonObject:
+        repo = records.repository(self._cloud, body["repository"])["full_name"]
+        content = {"login": body["login"], "permission": body["permission"]}
+        self._put(records.COLLABORATOR, records.key(repo, body["login"]), content)
+        return content
+
+    def _dispatches(self, body: JsonObject) -> JsonObject:
+        repo = records.repository(self._cloud, body["repository"])["full_name"]
+        return {"dispatches": [found.body for found in records.each(self._cloud, records.DISPATCH, repo)]}
 
     def _put(self, kind: str, name: str, content: JsonObject, data: bytes | None = None) -> Any:
         found = self._cloud.store.find(kind, name)

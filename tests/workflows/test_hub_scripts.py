@@ -1,0 +1,186 @@
+"""What jobs do at GitHub, against the local one: one issue, one comment, and tests for whoever may ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from github import Auth, Github
+
+from infra.local.cloud.github.control import GitHubControl
+from infra.local.cloud.testing import running_cloud
+from tests.workflows.shipped_scripts import RUN_ID, SHA, run
+
+REPO, BOT, TOKEN = "lab/engine", "github-actions[bot]", "token-of-a-run"
+ISSUE = {"KEY": "tpu", "TITLE": "Nightly: failing", "LABELS": "ci-failure,tpu-tests", "TEXT": "The tests fail."}
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A repository, what a run's token may do in it, and a folder for the runner's files."""
+
+    control: GitHubControl
+    folder: Path
+
+    def ask(self, script: str, **told: Any) -> Any:
+        around = {"GITHUB_API_URL": self.control.api, "GITHUB_REPOSITORY": REPO, "GITHUB_TOKEN": TOKEN}
+        return run(script, self.folder, around | told)
+
+    def well(self, script: str, **told: Any) -> str:
+        done = self.ask(script, **told)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def issues(self, state: str = "open") -> list[Any]:
+        repository = Github(base_url=self.control.api, auth=Auth.Token(TOKEN)).get_repo(REPO)
+        return list(repository.get_issues(state=state))
+
+    def writes(self) -> int:
+        log = self.control.log(limit=999)
+        return len([each for each in log if each["verb"] != "GET" and each["method"].startswith("github.")])
+
+    def labels(self, number: int) -> list[str]:
+        return [label.name for label in next(each for each in self.issues() if each.number == number).labels]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    with running_cloud() as cloud:
+        control = GitHubControl(cloud.url)
+        rights = {"issues": "write", "pull-requests": "write", "actions": "write"}
+        control.add_token(TOKEN, BOT, app=True, permissions=rights)
+        control.add_token("ann", "ann")
+        control.add_repository(REPO)
+        yield Hub(control, tmp_path)
+
+
+def test_the_first_failure_opens_an_issue_with_its_labels(hub: Hub) -> None:
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    (issue,) = hub.issues()
+    assert issue.title == "Nightly: failing"
+    assert sorted(label.name for label in issue.labels) == ["ci-failure", "tpu-tests"]
+    assert f"- https://github.example/{REPO}/actions/runs/{RUN_ID} at {SHA[:12]}" in issue.body
+
+
+def test_further_failures_bring_the_same_issue_up_to_date(hub: Hub) -> None:
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    hub.well("issue", **ISSUE, OUTCOME="failure", GITHUB_RUN_ID="78")
+    hub.well("issue", **ISSUE, OUTCOME="failure", GITHUB_RUN_ID="78")
+    (issue,) = hub.issues()
+    runs = [line.split("/")[-1] for line in issue.body.splitlines() if line.startswith("- ")]
+    assert runs == [f"78 at {SHA[:12]}", f"77 at {SHA[:12]}"]
+    assert issue.comments == 0
+
+
+def test_a_green_run_closes_it_and_says_where(hub: Hub) -> None:
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    hub.well("issue", **ISSUE, OUTCOME="success")
+    assert hub.issues() == []
+    (issue,) = hub.issues("closed")
+    assert "Green again" in next(iter(issue.get_comments())).body
+
+
+def test_a_failure_after_that_opens_another(hub: Hub) -> None:
+    for outcome in ("failure", "success", "failure"):
+        hub.well("issue", **ISSUE, OUTCOME=outcome)
+    assert len(hub.issues()) == 1
+    assert len(hub.issues("all")) == 2
+
+
+@pytest.mark.parametrize("outcome", ["cancelled", "skipped", ""])
+def test_an_outcome_that_says_nothing_changes_nothing(hub: Hub, outcome: str) -> None:
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    before = hub.writes()
+    hub.well("issue", **ISSUE, OUTCOME=outcome)
+    assert hub.writes() == before == 1
+    assert len(hub.issues()) == 1
+
+
+def test_issues_of_other_keys_and_other_people_are_left_alone(hub: Hub) -> None:
+    theirs = Github(base_url=hub.control.api, auth=Auth.Token("ann")).get_repo(REPO)
+    theirs.create_issue("Mine", "<!-- tidepool-issue: tpu -->", labels=["ci-failure", "tpu-tests"])
+    hub.well("issue", **{**ISSUE, "KEY": "tpu-cost"}, OUTCOME="failure")
+    hub.well("issue", **ISSUE, OUTCOME="success")
+    assert len(hub.issues()) == 2
+
+
+def test_issues_that_two_runs_opened_become_one(hub: Hub) -> None:
+    own = Github(base_url=hub.control.api, auth=Auth.Token(TOKEN)).get_repo(REPO)
+    first, _ = (
+        own.create_issue("x", "<!-- tidepool-issue: tpu -->", labels=["ci-failure", "tpu-tests"]) for _ in range(2)
+    )
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    assert [each.number for each in hub.issues()] == [first.number]
+
+
+def test_a_comment_is_made_once_and_changed_in_place(hub: Hub) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
+    hub.control.add_comments(REPO, pull, "eve", ["<!-- tidepool-comment: tpu-tests -->\nmine"] * 101)
+    (hub.folder / "report.md").write_text("20 % slower\n")
+    hub.well("comment", KEY="tpu-tests", NUMBER=pull, TEXT="They run.")
+    hub.well("comment", KEY="tpu-tests", NUMBER=pull, TEXT="They passed.", REPORT=hub.folder / "report.md")
+    issue = next(each for each in hub.issues() if each.number == pull)
+    own = [each.body for each in issue.get_comments() if each.user.login == BOT]
+    assert own == ["<!-- tidepool-comment: tpu-tests -->\nThey passed.\n\n20 % slower"]
+
+
+def test_a_comment_is_never_longer_than_github_takes(hub: Hub) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
+    (hub.folder / "report.md").write_text("x" * 100_000)
+    hub.well("comment", KEY="k", NUMBER=pull, TEXT="Long", REPORT=hub.folder / "report.md")
+
+
+def asked(hub: Hub, pull: int, sender: str) -> Any:
+    return hub.ask(
+        "ask_tests", NUMBER=pull, SHA=SHA, LABEL="run-tpu-tests", SENDER=sender, FILE="tpu.yaml", BRANCH="main"
+    )
+
+
+@pytest.mark.parametrize("permission", ["write", "admin"])
+def test_who_may_write_starts_tests_of_the_very_commit_of_a_fork(hub: Hub, permission: str) -> None:
+    hub.control.add_repository("eve/engine", fork=True)
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, head_repository="eve/engine", labels=["run-tpu-tests"])
+    hub.control.add_collaborator(REPO, "ann", permission)
+    assert asked(hub, pull, "ann").returncode == 0
+    inputs = {"pull_request": str(pull), "sha": SHA}
+    assert hub.control.dispatched(REPO) == [{"workflow": "tpu.yaml", "ref": "main", "inputs": inputs}]
+
+
+@pytest.mark.parametrize("sender", ["eve", "triager", "../../user"])
+def test_who_may_not_write_starts_nothing_and_the_label_goes(hub: Hub, sender: str) -> None:
+    hub.control.add_collaborator(REPO, "triager", "read")
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests", "bug"])
+    refused = asked(hub, pull, sender)
+    assert refused.returncode == 1
+    assert "may not write" in refused.stderr
+    assert hub.control.dispatched(REPO) == []
+    assert hub.labels(pull) == ["bug"]
+
+
+def test_a_new_commit_takes_the_label_off_and_it_may_be_gone_already(hub: Hub) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests", "bug"])
+    for _ in range(2):
+        hub.well("unlabel", NUMBER=pull, LABEL="run-tpu-tests")
+    assert hub.labels(pull) == ["bug"]
+
+
+def test_a_pull_request_that_moved_on_is_not_tested(hub: Hub) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
+    hub.well("same_head", NUMBER=pull, SHA=SHA)
+    hub.control.push(REPO, pull, "b" * 40)
+    assert "moved on" in hub.ask("same_head", NUMBER=pull, SHA=SHA).stderr
+
+
+def test_a_read_is_tried_again_and_a_refusal_says_no_token(hub: Hub) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
+    hub.control.fail("error", method="github.get_pull", code=502, count=2)
+    hub.well("same_head", NUMBER=pull, SHA=SHA)
+    hub.control.add_token(TOKEN, BOT, app=True, permissions={})
+    refused = hub.ask("unlabel", NUMBER=pull, LABEL="x")
+    refused_write = hub.ask("comment", KEY="k", NUMBER=pull, TEXT="x")
+    assert refused.returncode == 1
+    assert "403" in refused_write.stderr
+    assert TOKEN not in refused.stderr + refused_write.stderr
