@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from infra.model import yamlfile
 from workflows.outputs import Outputs
+from workflows.seal import unsealed
 
 _MOST: Final = 3
 """Differences of one file that are told one by one."""
@@ -72,16 +73,26 @@ def _data(text: str) -> Any:
 
 
 def _comments(text: str) -> Iterator[str]:
-    return (line.strip().lstrip("# ") for line in text.splitlines() if line.strip().startswith("#"))
+    """Without the digest at the end, which differs in any case."""
+    return (line.strip().lstrip("# ") for line in unsealed(text).splitlines() if line.strip().startswith("#"))
+
+
+def _listing(value: Any) -> bool:
+    """Whether it is a list of plain values."""
+    return isinstance(value, list) and not any(isinstance(each, Mapping | list) for each in value)
 
 
 def _differences(was: Any, becomes: Any, path: yamlfile.YamlPath) -> Iterator[str]:
     if isinstance(was, Mapping) and isinstance(becomes, Mapping):
         for key in dict.fromkeys((*was, *becomes)):
             yield from _differences(was.get(key), becomes.get(key), (*path, key))
-    elif isinstance(was, list) and isinstance(becomes, list) and len(was) == len(becomes):
+    elif isinstance(was, list) and isinstance(becomes, list) and len(was) == len(becomes) and not _listing(was):
         for index, (one, other) in enumerate(zip(was, becomes, strict=True)):
             yield from _differences(one, other, (*path, index))
+    elif was != becomes and _listing(was) and _listing(becomes) and set(was) != set(becomes):
+        gone, new = (sorted(map(str, some)) for some in (set(was) - set(becomes), set(becomes) - set(was)))
+        said = [f"{verb} {', '.join(some)}" for verb, some in (("without", gone), ("with", new)) if some]
+        yield f"{yamlfile.render(path)} {' and '.join(said)}"
     elif was != becomes:
         one, other = _plain(was), _plain(becomes)
         alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

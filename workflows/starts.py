@@ -6,6 +6,7 @@ matrices to `workflows.runs`; where those hang on what nobody can know before a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,9 @@ from workflows.checks.views import Workflow
 from workflows.document import Document
 from workflows.dump import dump
 from workflows.events import Event
-from workflows.expressions import ExpressionError, parts
+from workflows.expressions import ExpressionError, Scope, expand, parts
 from workflows.expressions.syntax import Literal, Node, children
+from workflows.legs import Leg
 from workflows.read import read
 from workflows.runs import run
 from workflows.triggering import listed, triggers
@@ -65,11 +67,11 @@ def _of_run(data: Mapping[str, Any], job: str, code: Code, event: Event) -> Iter
         jobs = run(data, event).jobs
     except ConfigError:
         return  # what GitHub itself refuses is told by the checks of files
-    counts: dict[Runner, int] = {}
+    counts: Counter[Runner] = Counter()
     for leg in next((each.legs for each in jobs if each.id == job and each.starts), ()):
         labels = tuple(label for label in leg.labels if label)
         runner = Runner(labels or _written(mapping(data["jobs"][job])), leg.group)
-        counts[runner] = counts.get(runner, 0) + 1
+        counts[runner] += 1
     yield from (Started(event.name, code, runner, count) for runner, count in counts.items())
 
 
@@ -79,12 +81,22 @@ def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[St
     view = workflow.job(job)
     if view is None:
         return
-    count = len(view.legs) if view.legs else 1
-    runners = view.runners or (_written(view.data),)
+    counts = Counter(_runner(view.data, leg) for leg in view.legs or ({},))
     for situation in situations(workflow, repository, {}):
         if job_starts(view, situation):
             code = Code.FORK if situation.fork and situation.event in _PULLS else code_of(situation.event)
-            yield from (Started(situation.event, code, Runner(labels), count) for labels in runners)
+            yield from (Started(situation.event, code, runner, count) for runner, count in counts.items())
+
+
+def _runner(spec: Mapping[str, Any], leg: Leg) -> Runner:
+    """What a leg waits for, as far as its own values say."""
+    wanted = spec.get("runs-on")
+    scope = Scope({"matrix": leg})
+    try:
+        labels = tuple(str(expand(label, scope)) for label in _written(spec))
+    except ExpressionError:
+        labels = ()
+    return Runner(tuple(filter(None, labels)) or _written(spec), text(mapping(wanted).get("group")))
 
 
 def _written(spec: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,0 +1,107 @@
+"""A pool that a workflow needs and a mistyped label are told in the same words by explain, the check and the rules."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from infra.cli.app import cli as command_line
+from infra.model.demand import FILE, Demands, load_demands
+from infra.model.fit import Kind, misfits
+from infra.model.images.load import load_images
+from infra.model.schema import StackConfig
+from infra.model.stack import load_stack
+from infra.rules.book import EDIT_RULES, judge
+from infra.rules.finding import Finding, Level
+from tests.model.demanding import asking, demand, fleet, member
+from tests.model.given import ROOT, sibling
+from tests.program.stacks import STACKS, text_of
+from tests.rules.right_edits import edit
+from tests.rules.test_policy_pack import pack, settings_of
+from workflows.fitting import fitting
+
+CI = text_of("ci")
+REMOVED = CI.replace(CI[CI.index("    - name: tpu-v5p\n") : CI.index("    - name: tpu-v4\n")], "")
+TYPO = CI.replace("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: tpu-v4o\n")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stacks and demands as they are committed, and nothing else."""
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    (tmp_path / "workflows").mkdir()
+    shutil.copy(ROOT / FILE, tmp_path / FILE)
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(tmp_path))
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def committed() -> Demands:
+    demands = load_demands(ROOT)
+    assert demands is not None
+    return demands
+
+
+def test_the_committed_stacks_give_what_the_committed_workflows_ask() -> None:
+    stacks = [load_stack(ROOT, stack) for stack in STACKS]
+    assert load_images(ROOT, {stack.stack: stack for stack in stacks})
+    assert misfits(stacks, committed()) == ()
+
+
+@pytest.mark.parametrize(("text", "label"), [(REMOVED, "tpu-v5p"), (TYPO, "tpu-v4")], ids=["removed pool", "typo"])
+def test_explain_the_check_and_the_policy_fail_in_the_same_words(checkout: Path, text: str, label: str) -> None:
+    assert text != CI
+    (checkout / "edited.yaml").write_text(text)
+    base = ["explain", "ci", "--base", str(checkout / "stacks" / "Pulumi.ci.yaml")]
+    explained = CliRunner().invoke(command_line, [*base, "--head", str(checkout / "edited.yaml"), "--json"])
+    found = [each for each in json.loads(explained.output)["findings"] if each["rule"] in set(Kind)]
+    words = {(each["rule"], each["subject"], each["reason"], each["fix"]) for each in found}
+    assert explained.exit_code == 1
+    assert any(f"no pool has the label {label}" in each["reason"] and each["level"] == "stop" for each in found)
+
+    (checkout / "stacks" / "Pulumi.ci.yaml").write_text(text)
+    checked = fitting(checkout, None)
+    assert {(each.kind.value, each.subject, each.reason, each.fix) for each in checked} == words
+
+    with pack(settings_of(text)) as policy:
+        told = [each for each in policy.stack() if each.policyName in set(Kind)]
+    assert {(each.policyName, each.message) for each in told} == {
+        (rule, f"{subject}: {reason}\nfix: {fix}") for rule, subject, reason, fix in words
+    }
+
+
+def test_a_mistyped_label_of_a_workflow_is_told_by_the_check_before_the_list_is_made_anew(checkout: Path) -> None:
+    job = next(each for each in committed().demands if not each.hosted)
+    typo = job.model_copy(update={"labels": ("self-hosted", "tpu-cj")})
+    made = committed().model_copy(update={"demands": (*committed().demands, typo)})
+    (misfit,) = fitting(checkout, made)
+    assert "no pool has the label tpu-cj" in misfit.reason
+    assert "tpu-ci" in misfit.fix
+
+
+def judged(config: StackConfig, demands: Demands | None, *siblings: StackConfig) -> list[Finding]:
+    return [each for each in judge(edit(config, demands=demands, siblings=siblings)) if each.rule in set(Kind)]
+
+
+def test_where_nobody_says_what_workflows_ask_nothing_is_found() -> None:
+    assert judged(fleet(), None) == []
+
+
+def test_a_finding_concerns_the_stacks_where_it_can_be_mended() -> None:
+    other = sibling(stack="nightly", pools=member(name="nightly", serves="[lab/other]"))
+    demands = asking(demand("lost"), demand("tpu-ci", job="there"), demand("nightly", repository="lab/other"))
+    assert [each.rule for each in judged(fleet(), demands, other)] == [Kind.RUNNER]
+    assert judged(other, demands, fleet()) == []
+
+
+def test_every_kind_of_misfit_is_a_rule() -> None:
+    assert set(Kind) <= {rule.id for rule in EDIT_RULES}
+
+
+def test_what_only_costs_time_or_money_is_a_warning() -> None:
+    (unused,) = judged(fleet(member(name="idle")), asking(demand()))
+    assert (unused.rule, unused.level) == (Kind.USER, Level.WARN)

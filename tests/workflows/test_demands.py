@@ -1,0 +1,177 @@
+"""What any workflow file asks of the fleet: events, whose code, labels, legs, limits, images, caches, VMs."""
+
+from __future__ import annotations
+
+from functools import cache
+from textwrap import dedent
+
+import pytest
+
+from infra.model.demand import Code, Demand, read_demands
+from infra.model.errors import ConfigError
+from tests.model.given import ROOT
+from workflows.demands import START_UP, Asking, asked, cache_folder, demands, written
+from workflows.read import read
+from workflows.world import World, load_world
+
+LAB = "lab/monorepo"
+JOB = """\
+on: {on}
+jobs:
+  tpu:
+    runs-on: [self-hosted, tpu-ci]
+    timeout-minutes: 15
+    steps:
+      - run: timeout --kill-after=5 --signal=TERM 890 pytest
+"""
+
+
+@cache
+def world() -> World:
+    return load_world(ROOT)
+
+
+def of(text: str) -> tuple[Demand, ...]:
+    data = read(dedent(text), "tests.yaml").data
+    return tuple(asked(Asking(repository=LAB, file=".github/workflows/tests.yaml", data=data), world()))
+
+
+def starts(on: str, job: str = JOB) -> list[tuple[str, str, int]]:
+    (found,) = of(job.replace("{on}", on))
+    return [(each.event, each.code.value, each.legs) for each in found.starts]
+
+
+def test_a_job_on_githubs_runners_asks_nothing() -> None:
+    assert of(JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "ubuntu-24.04")) == ()
+
+
+def test_limits_are_minutes_of_the_job_and_of_what_runs_within() -> None:
+    (found,) = of(JOB.replace("{on}", "push"))
+    assert (found.timeout_minutes, found.inner_minutes) == (15, round(895 / 60, 2))
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        ("push", [("push", "main", 1), ("push", "branch", 1)]),
+        ("{push: {branches: [main]}}", [("push", "main", 1)]),
+        ("{push: {tags: ['v*']}}", [("push", "main", 1)]),
+        ("pull_request", [("pull_request", "branch", 1), ("pull_request", "fork", 1)]),
+        (
+            "{pull_request: {types: [labeled], branches: [release]}}",
+            [("pull_request", "branch", 1), ("pull_request", "fork", 1)],
+        ),
+        ("{schedule: [{cron: 0 2 * * *}]}", [("schedule", "main", 1)]),
+        ("workflow_dispatch", [("workflow_dispatch", "main", 1), ("workflow_dispatch", "branch", 1)]),
+        ("{workflow_run: {workflows: [Tests], types: [completed]}}", [("workflow_run", "main", 1)]),
+        ("merge_group", [("merge_group", "branch", 1)]),
+        ("release", [("release", "main", 1)]),
+    ],
+)
+def test_each_event_brings_the_code_of_somebody(on: str, expected: list[tuple[str, str, int]]) -> None:
+    assert starts(on) == expected
+
+
+def test_a_guard_against_forks_is_heeded() -> None:
+    guard = "if: github.event.pull_request.head.repo.full_name == github.repository"
+    assert starts("pull_request", JOB.replace("  tpu:\n", f"  tpu:\n    {guard}\n")) == [("pull_request", "branch", 1)]
+
+
+def test_a_label_that_a_condition_asks_for_is_added() -> None:
+    guard = "if: github.event.label.name == 'run-tpu-tests'"
+    on = "{pull_request: {types: [labeled]}}"
+    assert starts(on, JOB.replace("  tpu:\n", f"  tpu:\n    {guard}\n")) == [
+        ("pull_request", "branch", 1),
+        ("pull_request", "fork", 1),
+    ]
+
+
+def test_a_job_that_hangs_on_what_another_puts_out_may_start_and_its_guard_still_holds() -> None:
+    text = """\
+    on: [pull_request]
+    jobs:
+      plan:
+        runs-on: ubuntu-24.04
+        outputs: {go: "${{ steps.plan.outputs.go }}"}
+        steps: [{id: plan, run: echo go=yes >> $GITHUB_OUTPUT}]
+      tpu:
+        needs: plan
+        if: needs.plan.outputs.go == 'yes' && github.event.pull_request.head.repo.full_name == github.repository
+        runs-on: [self-hosted, tpu-ci]
+        strategy: {matrix: {jax: [a, b]}}
+        steps: [{run: pytest}]
+    """
+    (found,) = of(text)
+    assert [(each.event, each.code, each.legs) for each in found.starts] == [("pull_request", Code.BRANCH, 2)]
+
+
+def test_legs_on_unlike_runners_are_a_demand_each() -> None:
+    text = """\
+    on: {push: {branches: [main]}}
+    jobs:
+      tpu:
+        runs-on: [self-hosted, "${{ matrix.pool }}"]
+        strategy: {max-parallel: 2, matrix: {jax: [a, b, c], pool: [tpu-ci, tpu-v4]}}
+        steps: [{run: pytest}]
+    """
+    found = of(text)
+    assert [each.labels for each in found] == [("self-hosted", "tpu-ci"), ("self-hosted", "tpu-v4")]
+    assert {start.legs for each in found for start in each.starts} == {3}
+    assert {each.max_parallel for each in found} == {2}
+
+
+def test_labels_that_only_a_run_can_compute_stand_as_they_are_written() -> None:
+    text = """\
+    on: push
+    jobs:
+      plan: {runs-on: ubuntu-24.04, outputs: {label: x}, steps: [{run: "true"}]}
+      tpu:
+        needs: plan
+        runs-on: ${{ needs.plan.outputs.label }}
+        steps: [{run: pytest}]
+    """
+    (found,) = of(text)
+    assert found.labels == ("${{ needs.plan.outputs.label }}",)
+
+
+def test_a_runner_group_is_kept() -> None:
+    (found,) = of(JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "{group: tpus, labels: [tpu-ci]}"))
+    assert (found.group, found.labels) == ("tpus", ("tpu-ci",))
+
+
+@pytest.mark.parametrize("place", ["container: {image: %s}", "container: %s", "env: {IMAGE: %s}"])
+def test_the_image_is_that_of_the_container_or_of_a_variable(place: str) -> None:
+    image = "us-central1-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci"
+    job = JOB.replace("{on}", "push").replace("    steps:", f"    {place % (image + ':latest')}\n    steps:")
+    assert of(job)[0].image == image
+
+
+def test_an_image_that_is_not_ours_is_no_matter_of_the_fleet() -> None:
+    job = JOB.replace("{on}", "push").replace("    steps:", "    container: ghcr.io/somebody/python:3\n    steps:")
+    assert of(job)[0].image is None
+
+
+def test_the_cache_folder_is_the_one_that_steps_see() -> None:
+    outer = JOB.replace("{on}", "push").replace("jobs:", "env: {UV_CACHE_DIR: /outer}\njobs:")
+    assert of(outer)[0].cache_folder == "/outer"
+    assert of(outer + "        env: {UV_CACHE_DIR: /inner}\n")[0].cache_folder == "/inner"
+
+
+def test_a_vm_for_a_run_is_known_by_the_account_that_it_runs_as() -> None:
+    train = next(each for each in world().pools() if each.pool.name == "train-v4")
+    job = JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "ubuntu-24.04")
+    (found,) = of(job.replace("    steps:", f"    env: {{ACCOUNT: {train.account}}}\n    steps:"))
+    assert (found.vm, found.hosted) == ("train-v4", True)
+
+
+def test_the_folder_that_start_up_fills_is_read_from_its_shell_file() -> None:
+    assert cache_folder((ROOT / START_UP).read_text()) == world().images.paths.uv_cache
+    with pytest.raises(ConfigError, match="says where uv's cache is"):
+        cache_folder("uv_cach=/opt\n")
+
+
+def test_the_list_is_read_as_it_was_written() -> None:
+    data = read(JOB.replace("{on}", "push"), "tests.yaml").data
+    found = demands([Asking(repository=LAB, file="a.yaml", data=data)], [], world(), (ROOT / START_UP).read_text())
+    assert read_demands(written(found).encode()) == found
+    assert written(found).startswith("# Generated by ./tidepool workflows --write")

@@ -1,0 +1,131 @@
+"""An edit of a stack names each generated file that it leaves behind, and what differs in it; all from both worlds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from infra.model.fit import misfits
+from infra.model.stack import parse_stack
+from tests.model.given import ROOT
+from workflows.outputs import Outputs, outputs
+from workflows.stale import Stale, stale
+from workflows.world import World, load_world
+
+TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
+CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
+
+
+@cache
+def world() -> World:
+    return load_world(ROOT)
+
+
+@cache
+def now() -> Outputs:
+    return outputs(ROOT, world())
+
+
+def edited(old: str, new: str) -> Outputs:
+    assert old in CI
+    others = [stack for name, stack in world().stacks.items() if name != "ci"]
+    ci = parse_stack(CI.replace(old, new, 1), stack="ci", source="stacks/Pulumi.ci.yaml", siblings=others)
+    return outputs(ROOT, replace(world(), stacks={**world().stacks, "ci": ci}))
+
+
+def left_behind(old: str, new: str) -> dict[str, Stale]:
+    found = stale(now(), edited(old, new), lambda path, text: now().texts.get(path) == text)
+    return {each.path: each for each in found}
+
+
+def test_everything_can_be_generated() -> None:
+    assert now().problems == {}
+    assert now().demands is not None
+
+
+def test_what_is_generated_fits_the_fleet() -> None:
+    demands = now().demands
+    assert demands is not None
+    assert [str(each) for each in misfits(list(world().stacks.values()), demands)] == []
+
+
+def test_an_edit_that_workflows_do_not_see_leaves_nothing_behind() -> None:
+    assert left_behind("keep_logs_days: 90", "keep_logs_days: 30") == {}
+
+
+def test_a_count_that_decides_a_share_is_told_with_the_share() -> None:
+    found = left_behind("us-west4-a: 2", "us-west4-a: 1")
+    assert found[TESTS].why == ("jobs.tpu-tests.strategy.max-parallel 2 -> 1",)
+
+
+def test_a_count_that_is_only_said_is_told_as_a_comment() -> None:
+    (why,) = left_behind("us-central1-a: 1", "us-central1-a: 2")[TESTS].why
+    assert why.startswith("a comment: ")
+    assert "tpu-v5p (2 x v5p-8)" in why
+
+
+def test_a_label_is_told_in_the_workflow_the_demands_and_the_list_of_labels() -> None:
+    found = left_behind("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: tpu-v4-large\n")
+    assert set(found) == {
+        TESTS,
+        "workflows/demand.yaml",
+        "workflows/generated/marin/.github/actionlint.yaml",
+    }
+    assert "without tpu-v4 and with tpu-v4-large" in str(found["workflows/generated/marin/.github/actionlint.yaml"])
+
+
+def test_a_zone_of_a_vm_for_a_run_is_told_where_the_vm_is_made() -> None:
+    nightly = (ROOT / "stacks" / "Pulumi.nightly.yaml").read_text()
+    others = [stack for name, stack in world().stacks.items() if name != "nightly"]
+    text = nightly.replace("us-central1-b: 0", "us-east1-d: 0", 1)
+    moved = parse_stack(text, stack="nightly", source="stacks/Pulumi.nightly.yaml", siblings=others)
+    after = outputs(ROOT, replace(world(), stacks={**world().stacks, "nightly": moved}))
+    found = stale(now(), after, lambda path, text: now().texts.get(path) == text)
+    assert any("ZONES us-central1-b -> us-east1-d" in str(each) for each in found)
+
+
+def test_a_pool_that_a_suite_names_and_no_stack_has_is_told_where_it_was() -> None:
+    found = left_behind("    - name: tpu-v4\n", "    - name: tpu-v9\n")
+    assert "tpu-v4 (in no stack)" in str(found[TESTS])
+    assert "without tpu-v4 and with tpu-v9" in str(found["workflows/generated/marin/.github/actionlint.yaml"])
+
+
+def test_a_specification_that_nothing_can_be_made_of_hides_its_files_alone() -> None:
+    after = replace(now(), problems={"marin.yaml": "a mistake"}, hidden=("workflows/generated/marin/",), texts={})
+    found = stale(now(), after, lambda path, text: now().texts.get(path) == text)
+    assert str(found[0]).endswith("nothing makes it any more")
+    assert "marin.yaml: cannot be generated: a mistake" in [str(each) for each in found]
+    assert not [each for each in found if each.path.startswith("workflows/generated/marin/")]
+
+
+def test_a_file_that_was_made_anew_is_not_stale() -> None:
+    after = edited("us-west4-a: 2", "us-west4-a: 1")
+    assert stale(now(), after, lambda path, text: after.texts.get(path) == text) == ()
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "why"),
+    [
+        ("a: 1\n", "a: 2\n", ("a 1 -> 2",)),
+        ("a: 1\n", "a: 1\nb: {c: 2}\n", ("b nothing -> ...",)),
+        ("a: [1, 2]\n", "a: [1]\n", ("a without 2",)),
+        ("a: [1, 2]\n", "a: [2, 1]\n", ("a [1, 2] -> [2, 1]",)),
+        ("a: [1]\n", "a: [2]\n", ("a without 1 and with 2",)),
+        ("# x\na: 1\n", "# y\na: 1\n", ("a comment: y",)),
+        ("a: 1\n", "a:   1\n", ("its layout",)),
+        ("a: 1\nb: 1\nc: 1\nd: 1\n", "a: 2\nb: 2\nc: 2\nd: 2\n", ("a 1 -> 2", "b 1 -> 2", "c 1 -> 2", "and 1 more")),
+        (f"a: {'x' * 90}1\n", f"a: {'x' * 90}2\n", (f"a …{'x' * 12}1 -> …{'x' * 12}2",)),
+    ],
+)
+def test_what_differs_is_said_by_its_place(was: str, becomes: str, why: tuple[str, ...]) -> None:
+    before, after = Outputs(texts={"f": was}), Outputs(texts={"f": becomes})
+    (found,) = stale(before, after, lambda path, text: was == text)
+    assert found.why == why
+
+
+def test_a_file_that_nothing_makes_any_more_and_one_that_is_new_are_told() -> None:
+    before, after = Outputs(texts={"old": "a: 1\n"}), Outputs(texts={"new": "a: 1\n"})
+    found = stale(before, after, lambda path, text: before.texts.get(path) == text)
+    assert [str(each) for each in found] == ["new: it is new", "old: nothing makes it any more"]
