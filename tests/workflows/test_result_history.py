@@ -14,6 +14,7 @@ import pytest
 from tests.workflows.shipped_scripts import SHA, run
 
 DAY = 86_400
+BEGAN = int(time.time())
 JUDGE = {"SUITE": "tpu", "SLOWER": 20, "RUNS": 20, "LEAST": 5}
 
 
@@ -21,7 +22,7 @@ def result(number: int = 1, seconds: float = 100, **more: Any) -> dict[str, Any]
     """One result, of a commit of its own, so many minutes after the first."""
     return {
         "version": 1, "suite": "tpu", "commit": f"{number:040x}", "run": f"{number}-1", "ok": True, "coverage": 80.0,
-        "at": int(time.time()) - DAY + number * 60, "seconds": seconds, "vm_seconds": 600,
+        "at": BEGAN - DAY + number * 60, "seconds": seconds, "vm_seconds": 600,
         "tests": {"test.T.test_a": {"seconds": 1.0, "outcome": "passed"}}, **more,
     }  # fmt: skip
 
@@ -139,7 +140,7 @@ def test_a_result_that_is_there_already_makes_no_commit(tmp_path: Path, origin: 
 
 
 def test_what_is_older_than_it_is_kept_goes(tmp_path: Path, origin: Path) -> None:
-    record(tmp_path, "first", result(1, at=int(time.time()) - 29 * DAY), result(2))
+    record(tmp_path, "first", result(1, at=BEGAN - 29 * DAY), result(2))
     record(tmp_path, "second", result(3), DAYS=10)
     listed = git(origin, "ls-tree", "-r", "--name-only", "test-history")
     assert "-1-1.json" not in listed
@@ -203,6 +204,6 @@ def test_a_month_over_the_budget_is_said(tmp_path: Path, origin: Path) -> None:
 
 
 def test_what_is_older_than_a_month_costs_nothing_in_this_one(tmp_path: Path, origin: Path) -> None:
-    record(tmp_path, "only", result(1, vm_seconds=3600 * 20, at=int(time.time()) - 40 * DAY), DAYS=300)
+    record(tmp_path, "only", result(1, vm_seconds=3600 * 20, at=BEGAN - 40 * DAY), DAYS=300)
     assert (tmp_path / "only" / "output").read_text() == "budget=success\n"
     assert SHA not in git(origin, "log", "--format=%an%ae%s", "test-history")
