@@ -1,0 +1,115 @@
+"""What `./tidepool explain` knows of workflows without being told: labels in use, stale files, waits, misfits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from infra.cli.app import cli
+from infra.model.demand import FILE
+from tests.cli.test_explain_command import commit, git
+from tests.model.given import ROOT
+from workflows.outputs import outputs
+from workflows.world import load_world
+
+STACK = "stacks/Pulumi.ci.yaml"
+TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
+NEEDED = (".github", "images", "infra/fleet/runner", "stacks", "workflows")
+READ_BY_IMAGES = ("LICENSE", "Pulumi.yaml", "requirements.lock")
+CI = (ROOT / STACK).read_text()
+FEWER = CI.replace("us-west4-a: 2", "us-west4-a: 1")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git checkout of all that workflows are generated from, with what is generated; its one commit is `first`."""
+    root = tmp_path / "checkout"
+    for folder in NEEDED:
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
+    for file in READ_BY_IMAGES:
+        shutil.copy(ROOT / file, root / file)
+    regenerate(root)
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    git(root, "init", "--quiet")
+    commit(root, "first")
+    return root
+
+
+def regenerate(root: Path) -> None:
+    for path, text in outputs(root, load_world(root)).texts.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+def meaning(*arguments: str) -> dict[str, Any]:
+    return json.loads(CliRunner().invoke(cli, ["explain", "ci", *arguments, "--json"]).output)
+
+
+def test_an_edit_that_changes_no_generated_file_leaves_none_behind(checkout: Path) -> None:
+    (checkout / STACK).write_text(CI.replace("keep_logs_days: 90", "keep_logs_days: 30"))
+    assert meaning()["stale"] == []
+
+
+def test_an_edit_names_the_files_that_it_leaves_behind_until_they_are_made_anew(checkout: Path) -> None:
+    (checkout / STACK).write_text(FEWER)
+    stale = meaning()["stale"]
+    assert any(each.startswith(f"{TESTS}: jobs.tpu-tests.") for each in stale)
+    regenerate(checkout)
+    assert meaning()["stale"] == []
+
+
+def test_the_files_of_a_commit_are_looked_at_where_a_commit_is_judged(checkout: Path) -> None:
+    (checkout / STACK).write_text(FEWER)
+    commit(checkout, "edited")
+    regenerate(checkout)
+    commit(checkout, "regenerated")
+    assert any(each.startswith(TESTS) for each in meaning("--base", "first", "--head", "edited")["stale"])
+    assert meaning("--base", "first", "--head", "regenerated")["stale"] == []
+
+
+def test_what_workflows_ask_is_read_of_the_version_that_is_judged(checkout: Path) -> None:
+    (checkout / FILE).write_text((checkout / FILE).read_text().replace("tpu-v4", "tpu-v5"))
+    commit(checkout, "typo")
+    found = meaning("--base", "first", "--head", "typo")["findings"]
+    assert [each["rule"] for each in found if each["level"] == "stop"] == ["job-finds-runner"]
+    assert meaning("--base", "typo", "--head", "first")["findings"] == []
+
+
+def test_a_label_that_goes_is_told_with_the_workflows_that_use_it(checkout: Path) -> None:
+    (checkout / STACK).write_text(CI.replace("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: big\n"))
+    said = [each["says"] for each in meaning()["risks"] if each["kind"] == "labels"]
+    assert said == [
+        "label tpu-v4 loses its last pool (tpu-v4); workflows that use it: .github/workflows/levanter-tests.yaml"
+    ]
+
+
+def test_a_wait_that_the_edit_changes_is_told_with_what_it_was(checkout: Path) -> None:
+    (checkout / STACK).write_text(CI.replace("us-central2-b: 1", "us-central2-b: 3"))
+    (told,) = (each for each in meaning()["waits"] if "tpu-v4" in each)
+    assert told.startswith("tpu-v4 (3 VMs), push: 3 legs")
+    assert "(before: " in told
+
+
+def test_without_specifications_stale_files_are_not_known(checkout: Path) -> None:
+    shutil.rmtree(checkout / "workflows")
+    (checkout / STACK).write_text(FEWER)
+    found = meaning()
+    assert (found["stale"], found["waits"]) == (None, None)
+
+
+def test_a_stack_file_with_a_mistake_says_nothing_of_stale_files(checkout: Path) -> None:
+    (checkout / STACK).write_text(FEWER.replace("capacity: preemptible", "capacity: free", 1))
+    assert meaning()["stale"] is None
+
+
+def test_an_unreadable_list_of_demands_is_refused(checkout: Path) -> None:
+    (checkout / FILE).write_text("version: 2\n")
+    result = CliRunner().invoke(cli, ["explain", "ci"])
+    assert result.exit_code == 2
+    assert "./tidepool workflows --write" in result.output
