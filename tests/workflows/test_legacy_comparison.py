@@ -19,7 +19,8 @@ from tests.workflows.legacy_checkout import legacy, old_files, path
 from workflows.checks import Known, check
 from workflows.events import table, workflow_run
 from workflows.generate import Generated, generate
-from workflows.legacy import COMPARISON, comparison, keep
+from workflows.legacy import COMPARISON, comparison, keep, names
+from workflows.legacy.text import suffixed_file
 from workflows.read import read
 from workflows.runs import run, told
 from workflows.spec import Spec, load_spec, read_spec
@@ -83,9 +84,10 @@ def test_it_follows_every_file_that_runs_beside_another_by_the_name_it_has_now(m
     followed = made.workflow.plain()["on"]["workflow_run"]["workflows"]
     copies = keep(old_files(), legacy()).writes
     beside = [old for old in legacy().workflows if old.runs == "beside"]
-    names = {read(copies[path(each)], each).data["name"] for each in (f"{old.file[:-5]}-legacy.yaml" for old in beside)}
-    assert names < set(followed)
-    assert len(followed) == len(names) + len({old.replaced_by for old in beside})
+    copied = {read(copies[path(suffixed_file(old.file))], old.file).data["name"] for old in beside}
+    assert copied <= names(legacy())
+    assert copied < set(followed)
+    assert len(followed) == len(copied) + len({old.replaced_by for old in beside})
     assert all(run(made.workflow.plain(), workflow_run("failure", name)).starts for name in followed)
 
 
@@ -96,8 +98,8 @@ def test_it_may_read_runs_and_write_a_comment_and_checks_nothing_out(made: Gener
 
 
 def test_the_checker_finds_nothing_in_it(made: Generated, files: tuple[Generated, ...]) -> None:
-    names = {old.name + "-legacy" for old in legacy().workflows} | {each.workflow.name for each in files}
-    found = check([read(made.text, made.path)], Known(repository="marin-community/marin", workflows=frozenset(names)))
+    there = names(legacy()) | {each.workflow.name for each in files}
+    found = check([read(made.text, made.path)], Known(repository="marin-community/marin", workflows=there))
     assert not found
 
 
@@ -379,7 +381,7 @@ def test_after_the_last_day_it_fails_and_names_what_to_delete(recorded: Recorded
     assert done.returncode == 1
     assert "the results" in recorded.summary or "did not run" in recorded.summary
     for old in legacy().workflows:
-        assert path(f"{old.file.removesuffix('.yaml')}-legacy.yaml") in done.stdout
+        assert path(suffixed_file(old.file)) in done.stdout
     assert path(COMPARISON) in done.stdout
 
 

@@ -105,6 +105,11 @@ def overdue(files: Mapping[str, str], legacy: Legacy, today: date) -> tuple[Prob
     )
 
 
+def names(legacy: Legacy | None) -> frozenset[str]:
+    """What the copies are called, which others may follow."""
+    return frozenset(old.name + SUFFIX for old in legacy.workflows) if legacy else frozenset()
+
+
 def scope(legacy: Legacy) -> Scope:
     """What has the suffix once the old workflows are kept."""
     return Scope([old.name for old in legacy.workflows], [old.file for old in legacy.workflows])
