@@ -26,6 +26,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Images": {
         "images": Entry("infra.cli.images", "Say what images are, build them, and give them to pools."),
     },
+    "Workflow files": {
+        "workflows": Entry("infra.cli.workflows", "Write and check the workflow files that are generated."),
+    },
     "The pull request": {
         "comment": Entry("infra.cli.comment", "Write and post the comment of a pull request."),
         "plan": Entry("infra.cli.plan", "Compare what is planned with what was reviewed."),

@@ -1,0 +1,115 @@
+"""`./tidepool workflows`: write the workflow files that are generated, and say what is wrong with those that stand.
+
+Owns the options and which of them go together. What each does is its module's, loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from infra.cli import options
+from infra.cli.failures import Refusal
+
+DEFAULT_SPEC = "marin"
+"""The monorepo's, which a checkout is of where nothing else is said."""
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_THERE = click.Path(file_okay=False, exists=True, path_type=Path)
+_FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
+
+
+@click.command(name="workflows", short_help="Write and check the workflow files that are generated.")
+@click.option("--write", "action", flag_value="write", help="Write what is generated; remove what has no source.")
+@click.option("--check", "action", flag_value="check", help="Say what is stale, edited, stray, faulty or does not fit.")
+@click.option("--inventory", "action", flag_value="inventory", help="Compare the files before and after, in figures.")
+@click.option("--coverage", "action", flag_value="coverage", help="Say which tests no job runs, or two jobs run.")
+@click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
+@click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
+@click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
+@click.option("--spec", metavar="NAME", help=f"One of workflows/spec; for --target {DEFAULT_SPEC} where not given.")
+@click.option("--target", type=_FOLDER, metavar="CHECKOUT", help="The consumer's checkout, not the copies here.")
+@click.option("--legacy", is_flag=True, help="With --write --target: keep the old files beside the new for a while.")
+@click.option("--back", is_flag=True, help="With --write --target: the old files again, without the new ones.")
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    action: str | None,
+    explain: str | None,
+    newer: Path | None,
+    read_tests: Path | None,
+    spec: str | None,
+    target: Path | None,
+    legacy: bool,
+    back: bool,
+    as_json: bool,
+) -> None:
+    """Workflow files are generated from workflows/spec/*.yaml, the stacks and images/images.yaml.
+
+    \b
+    ./tidepool workflows --write                    the copies in workflows/generated, and .github/workflows here
+    ./tidepool workflows --write --target CHECKOUT  the files of the specification marin, into its repository
+    ./tidepool workflows --check                    all of it: files, faults, the fleet, tests, old workflows
+
+    Exit code 0 when all is well, 1 when --check, --coverage or --newer finds something, 2 for wrong usage or a mistake
+    in what the files are made from.
+    """
+    asked = [name for name, given in (("explain", explain), ("newer", newer), ("read-tests", read_tests)) if given]
+    if len(asked) + (action is not None) != 1:
+        raise Refusal(
+            "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --read-tests"
+        )
+    if (legacy or back) and (action != "write" or target is None or (legacy and back)):
+        raise Refusal("--legacy and --back go with --write --target CHECKOUT, one of them")
+    if target is not None and action not in {"write", "check"}:
+        raise Refusal("--target goes with --write and --check")
+    ctx.exit(_code(action, explain, newer, read_tests, spec, target, legacy=legacy, back=back, as_json=as_json))
+
+
+def _code(
+    action: str | None,
+    explain: str | None,
+    newer: Path | None,
+    read_tests: Path | None,
+    spec: str | None,
+    target: Path | None,
+    *,
+    legacy: bool,
+    back: bool,
+    as_json: bool,
+) -> int:
+    """Does what was asked for, and gives the exit code."""
+    if explain is not None:
+        from infra.cli.workflows.explained import explained
+
+        return explained(explain, spec, as_json=as_json)
+    if newer is not None:
+        from infra.cli.workflows.newer import newer_actions
+
+        return newer_actions(newer, as_json=as_json)
+    if read_tests is not None:
+        from infra.cli.workflows.tests import read_list
+
+        return read_list(read_tests, spec or DEFAULT_SPEC, as_json=as_json)
+    if action == "coverage":
+        from infra.cli.workflows.tests import told
+
+        return told(spec, as_json=as_json)
+    if action == "inventory":
+        from infra.cli.workflows.inventory import inventory
+
+        return inventory(spec or DEFAULT_SPEC, as_json=as_json)
+    if action == "check":
+        from infra.cli.workflows.check import check_checkout, check_here
+
+        return check_checkout(target, spec or DEFAULT_SPEC, as_json=as_json) if target else check_here(as_json=as_json)
+    from infra.cli.workflows.write import write_back, write_checkout, write_here
+
+    if target is None:
+        return write_here(spec, as_json=as_json)
+    if back:
+        return write_back(target, spec or DEFAULT_SPEC, as_json=as_json)
+    return write_checkout(target, spec or DEFAULT_SPEC, legacy=legacy, as_json=as_json)

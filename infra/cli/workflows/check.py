@@ -1,0 +1,203 @@
+"""`./tidepool workflows --check`: everything that is wrong with workflow files, each with what mends it.
+
+Owns which judges are asked and how their findings are told. A finding's words are its judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from infra.cli.failures import FAILED
+from infra.cli.render.console import machines, people, say
+from infra.cli.workflows.scene import (
+    FOLDER,
+    WRITE,
+    Scene,
+    for_checkout,
+    has_legacy,
+    scene,
+    standing_here,
+    standing_there,
+)
+from infra.model.demand import load_demands
+from infra.model.errors import ConfigError, Problem
+from infra.model.fit import misfits
+from workflows import coverage
+from workflows.checks import Known, TestCase, check, pools_of
+from workflows.collected import load_collected
+from workflows.generate import Generated, generate
+from workflows.legacy import names, overdue
+from workflows.legacy.text import suffixed_file
+from workflows.read import read
+from workflows.spec import Spec, load_spec
+from workflows.spec.rules import SHARED_FILES
+from workflows.standing import Off, compare
+from workflows.triggering import listed, triggers
+from workflows.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One finding. kind: file, source, fault, fleet, tests, kept or legacy. stops: whether the check fails by it."""
+
+    kind: str
+    subject: str
+    state: str
+    why: tuple[str, ...]
+    mend: str
+    stops: bool = True
+
+
+def check_here(*, as_json: bool) -> int:
+    """Everything that is generated here, against what stands here."""
+    here = scene()
+    files = compare(here.outputs.texts, standing_here(here.root), write=WRITE)
+    troubles = [
+        *_of_files(each for each in files if not here.outputs.hides(each.path)),
+        *_sources(here),
+        *_fleet(here),
+    ]
+    for spec in here.specs():
+        troubles += _of_spec(spec, here)
+    troubles += _faults(_generated(here, None), here.world, None, here.root)
+    return _tell(troubles, as_json=as_json, clean=f"{len(here.outputs.texts)} generated files")
+
+
+def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
+    """What stands in a consumer's checkout against its specification."""
+    here = scene()
+    spec = load_spec(here.root, name, here.world)
+    stands = standing_there(target)
+    legacy = spec.declared.legacy
+    files, wanted = for_checkout(spec, here.world, legacy=legacy is not None and has_legacy(stands))
+    known = {f"{FOLDER}/{file}" for file in (*(kept.file for kept in spec.declared.kept), *SHARED_FILES)}
+    if legacy is not None:
+        known |= {f"{FOLDER}/{suffixed_file(old.file)}" for old in legacy.workflows}
+    write = f"{WRITE} --spec {name} --target {target}"
+    troubles = [*_of_files(compare(wanted, stands, write=write, known=known)), *_kept(spec, stands)]
+    if legacy is not None:
+        troubles += [_problem("legacy", each) for each in overdue(stands, legacy, datetime.now(UTC).date())]
+    troubles += [*_fleet(here), *_of_spec(spec, here), *_faults(files, here.world, spec, here.root)]
+    return _tell(troubles, as_json=as_json, clean=f"{len(wanted)} generated files")
+
+
+def _of_files(files: Iterable[Off]) -> Iterator[Trouble]:
+    for each in files:
+        yield Trouble("file", each.path, each.state.value, each.why, each.mend)
+
+
+def _sources(here: Scene) -> Iterator[Trouble]:
+    for source, said in sorted(here.outputs.problems.items()):
+        yield Trouble("source", source, "cannot be generated", tuple(said.split("; ")), f"{source}, then {WRITE}")
+
+
+def _fleet(here: Scene) -> Iterator[Trouble]:
+    """What does not fit the fleet: of what is generated now, or of what was where something cannot be."""
+    demands = here.outputs.demands or load_demands(here.root)
+    if demands is None:
+        return
+    for each in misfits(tuple(here.world.stacks.values()), demands):
+        yield Trouble("fleet", each.subject, each.kind.value, (each.reason,), each.fix, each.stops)
+
+
+def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
+    """Tests that run nowhere or twice."""
+    collected = load_collected(here.root, spec.name)
+    for line in coverage.of_spec(spec, collected).findings() if collected else ():
+        subject, _, said = line.partition(": ")
+        why, _, mend = said.partition("; ")
+        yield Trouble("tests", subject, "coverage", (why,), mend)
+
+
+def _generated(here: Scene, spec: Spec | None) -> tuple[Generated, ...]:
+    return generate(spec, here.world) if spec else here.own()
+
+
+def _faults(files: Iterable[Generated], world: World, spec: Spec | None, root: Path) -> Iterator[Trouble]:
+    """What the semantic rules find in generated files."""
+    known = _known(spec, world, root)
+    for each in check([read(file.text, file.path) for file in files], known):
+        job = f" job {each.job}" if each.job else ""
+        yield Trouble("fault", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix)
+
+
+def _known(spec: Spec | None, world: World, root: Path) -> Known:
+    pools = pools_of(world.stacks.values())
+    if spec is None:
+        return Known(repository=world.images.recipes, pools=pools)
+    collected = load_collected(root, spec.name)
+    tests = tuple(TestCase(test.path, test.markers) for test in collected.tests) if collected else ()
+    accepted = coverage.gaps(spec)
+    return Known(
+        repository=spec.declared.repository,
+        pools=pools,
+        workflows=frozenset(kept.name for kept in spec.declared.kept) | names(spec.declared.legacy),
+        tests=tuple(test for test in tests if not any(gap.markers.take(test.markers) for gap in accepted)),
+    )
+
+
+def _kept(spec: Spec, stands: Mapping[str, str]) -> Iterator[Trouble]:
+    """Whether workflows by hand are as the specification says, since others rely on it.
+
+    A checkout with none of them is no repository yet, and nothing is said of it.
+    """
+    if not any(f"{FOLDER}/{kept.file}" in stands for kept in spec.declared.kept):
+        return
+    for index, kept in enumerate(spec.declared.kept):
+        path, line = f"{FOLDER}/{kept.file}", spec.line("kept", index)
+        if path not in stands:
+            yield Trouble("kept", path, "not there", (f"{line} says that it is kept",), f"the file, or no {line}")
+            continue
+        try:
+            file = read(stands[path], path)
+        except ConfigError as error:
+            yield from (_problem("kept", each) for each in error.problems)
+            continue
+        events = tuple(triggers(file.data.get("on")))
+        found = {label for job in file.data.get("jobs", {}).values() for label in listed(job.get("runs-on"))}
+        for what, said, is_so in (
+            ("name", {kept.name}, {str(file.data.get("name"))}),
+            ("triggers", set(kept.triggers), set(events)),
+            ("runs_on", set(kept.runs_on), {label for label in found if "${{" not in label} or set(kept.runs_on)),
+        ):
+            if said != is_so:
+                why = f"{line} says {what} {_said(said)}, and it has {_said(is_so)}"
+                yield Trouble("kept", path, "differs", (why,), f"{what}: {_said(is_so)} at {line}")
+
+
+def _said(values: Iterable[str]) -> str:
+    return ", ".join(sorted(values)) or "nothing"
+
+
+def _problem(kind: str, problem: Problem) -> Trouble:
+    said = f"{problem.value}: {problem.rule}" if problem.value else problem.rule
+    return Trouble(kind, problem.subject, "not right", (said,), problem.fix)
+
+
+def _tell(troubles: Iterable[Trouble], *, as_json: bool, clean: str) -> int:
+    console, found = people(as_json=as_json), tuple(dict.fromkeys(troubles))
+    stopping = [each for each in found if each.stops]
+    for each in found:
+        _say(console, each)
+    warned = len(found) - len(stopping)
+    more = f", {warned} to know of" if warned else ""
+    said = f"{len(stopping)} to mend{more}" if stopping else f"{clean}: nothing to mend{more}"
+    say(console, Text(said, style="bold red" if stopping else "bold green"))
+    code = FAILED if stopping else 0
+    if as_json:
+        machines({"findings": [asdict(each) for each in found], "exit": code})
+    return code
+
+
+def _say(console: Console, each: Trouble) -> None:
+    style = "red" if each.stops else "yellow"
+    say(console, Text.assemble((each.subject, "bold"), ("  ", ""), (f"[{each.state}]", style)))
+    for why in each.why:
+        say(console, Text(f"  {why}"))
+    say(console, Text(f"  mend: {each.mend}", style="dim"))

@@ -1,0 +1,84 @@
+"""`./tidepool workflows --write`: every generated file, here or in a consumer's checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from infra.cli.failures import Refusal
+from infra.cli.render.console import machines, people, say
+from infra.cli.workflows.scene import (
+    for_checkout,
+    has_legacy,
+    put,
+    refuse_problems,
+    scene,
+    standing_here,
+    standing_there,
+)
+from infra.model.errors import ConfigError, Problem
+from workflows.legacy import back, keep
+from workflows.outputs import COPIES
+from workflows.spec import load_spec, spec_names
+from workflows.standing import State, compare
+
+
+def write_here(spec: str | None, *, as_json: bool) -> int:
+    """The copies of every specification, or of one, and this repository's own files."""
+    here = scene()
+    refuse_problems(here)
+    if spec is not None and spec not in spec_names(here.root):
+        raise Refusal(f"there is no specification named {spec}; there are {', '.join(spec_names(here.root))}")
+    prefix = "" if spec is None else f"{COPIES}/{spec}/"
+    wanted = {path: text for path, text in here.outputs.texts.items() if path.startswith(prefix)}
+    stands = {path: text for path, text in standing_here(here.root).items() if path.startswith(prefix)}
+    return _write(here.root, wanted, _orphans(wanted, stands), as_json=as_json)
+
+
+def write_checkout(target: Path, name: str, *, legacy: bool, as_json: bool) -> int:
+    """The files of a specification into its repository. legacy: the old ones are kept beside them."""
+    here = scene()
+    spec = load_spec(here.root, name, here.world)
+    stands = standing_there(target)
+    kept = legacy or (has_legacy(stands) and spec.declared.legacy is not None)
+    _, wanted = for_checkout(spec, here.world, legacy=kept)
+    removed = _orphans(wanted, stands)
+    if kept and spec.declared.legacy is not None:
+        edits = keep(stands, spec.declared.legacy)
+        wanted = {**edits.writes, **wanted}
+        removed = [*removed, *(path for path in edits.removes if path not in wanted)]
+    return _write(target, wanted, removed, as_json=as_json)
+
+
+def write_back(target: Path, name: str, *, as_json: bool) -> int:
+    """The old files of a checkout in the place of the new ones."""
+    here = scene()
+    spec = load_spec(here.root, name, here.world)
+    if spec.declared.legacy is None:
+        rule = "the specification says which old workflows are kept, and up to which day"
+        raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])
+    edits = back(standing_there(target), spec.declared.legacy)
+    return _write(target, edits.writes, edits.removes, as_json=as_json)
+
+
+def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
+    """Generated files that nothing makes any more; git has what somebody edited."""
+    found = compare(wanted, stands, write="")
+    return [each.path for each in found if each.state is State.ORPHAN]
+
+
+def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str], *, as_json: bool) -> int:
+    console = people(as_json=as_json)
+    gone = sorted(set(removed))
+    for path in gone:
+        (root / path).unlink(missing_ok=True)
+    written = put(root, wanted)
+    for path in gone:
+        say(console, f"removed {path}")
+    for path in written:
+        say(console, f"wrote {path}")
+    same = len(wanted) - len(written)
+    say(console, f"{len(written)} written, {len(gone)} removed, {same} as they were")
+    if as_json:
+        machines({"root": str(root), "written": written, "removed": gone, "same": same, "exit": 0})
+    return 0
