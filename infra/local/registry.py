@@ -19,6 +19,8 @@ from infra.tools.install import need
 
 START_SECONDS = 20.0
 LOG = "registry.log"
+_TIED = 'exec 3<&0; { cat <&3; kill "$$"; } >/dev/null 2>&1 & exec "$@" 3<&- </dev/null'
+"""Runs a command in this process's place, and ends it when standard input does: however whoever holds that one ends."""
 _SERVING = re.compile(r"serving on port (\d+)")
 
 
@@ -45,19 +47,22 @@ class Registry:
 
     def stop(self) -> None:
         """End it; what it held is gone."""
-        self.process.terminate()
-        self.process.wait(timeout=10)
+        self.process.communicate(timeout=10)
 
 
 def serve(folder: Path) -> Registry:
-    """Start a registry on a free port of loopback. ToolError where there is no crane, RegistryError where it fails."""
+    """Start a registry on a free port of loopback, which ends with this process at the latest.
+
+    ToolError where there is no crane, RegistryError where it fails.
+    """
     crane = need("crane")
     (folder / "blobs").mkdir(parents=True, exist_ok=True)
     log = folder / LOG
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(crane), "registry", "serve", "--address", "127.0.0.1:0", "--disk", str(folder / "blobs")],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+            ["sh", "-c", _TIED, "sh", str(crane), "registry", "serve", "--address", "127.0.0.1:0",
+             "--disk", str(folder / "blobs")],
+            stdin=subprocess.PIPE, stdout=out, stderr=out, start_new_session=True,
         )  # fmt: skip
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
@@ -65,7 +70,7 @@ def serve(folder: Path) -> Registry:
         if found and answers(address := f"127.0.0.1:{found[1]}"):
             return Registry(address=address, process=process)
         time.sleep(0.02)
-    process.kill()
+    process.communicate()
     raise RegistryError(f"the registry did not start: {log.read_text(errors='replace').strip() or 'it says nothing'}")
 
 
