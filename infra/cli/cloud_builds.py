@@ -14,7 +14,7 @@ import click
 
 from infra.cli import options
 from infra.cli.cloud_told import answer, running
-from infra.cli.failures import Failure, Refusal
+from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.images.lab import declared
 from infra.cli.workspace import workspace
 from infra.local.builds.cloudbuild import UnsupportedError
@@ -120,8 +120,12 @@ def _yard(control: BuildControl) -> Yard:
 def _at_work() -> Generator[None]:
     try:
         yield
-    except (NoSuchStepError, RegistryError, ToolError, UnsupportedError) as error:
+    except NoSuchStepError as error:
+        raise Refusal(str(error)) from None
+    except (RegistryError, ToolError, UnsupportedError) as error:
         raise Failure(str(error)) from None
+    except KeyboardInterrupt:
+        raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None
 
 
 def _images(build: Mapping[str, Any]) -> list[str]:

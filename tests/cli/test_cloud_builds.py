@@ -78,6 +78,19 @@ def test_a_push_to_tpu_ci_ends_with_one_digest_in_six_regions_and_a_failing_regi
     assert statuses == ["SUCCESS", "FAILURE"]
 
 
+def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player: Player) -> None:
+    player.ok(*TPU_CI)
+    player.ok("cloud", "builds", "run", "--all")
+    first = player.current("tpu-ci")
+    player.ok("cloud", "push", "marin-community/marin", "--changed", "lib/levanter/pyproject.toml")
+    player.ok("cloud", "builds", "run", "--all")
+    second = player.current("tpu-ci")
+    assert second != first
+    player.ok("cloud", "clock", "--advance", "24h")
+    player.ok("cloud", "builds", "run", "--all")
+    assert player.current("tpu-ci") == second, "the night's build is of the same commits"
+
+
 def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_before_it(player: Player) -> None:
     push = ("marin-community/tidepool", "--changed", "images/levanter-base/Dockerfile")
     done = json.loads(player.ok("cloud", "builds", "jobs", *push, "--json").stdout)["jobs"]
@@ -96,7 +109,7 @@ def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_b
 def test_a_step_that_is_not_there_is_named_and_the_build_stays_in_the_queue(player: Player) -> None:
     player.ok(*TPU_CI)
     refused = player.run("cloud", "builds", "run", "--fail", "lunch")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "no step is called lunch" in refused.stderr
     assert "SUCCESS" in player.ok("cloud", "builds", "run").stdout
     assert "no build waits" in player.ok("cloud", "builds", "run").stdout

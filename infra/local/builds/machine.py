@@ -174,13 +174,21 @@ class Machine:
 
 
 def _ended(process: subprocess.Popen[bytes], timeout: float) -> Status:
+    """What became of a step. It is ended where it takes too long, and where whoever waits for it is interrupted."""
     try:
         return Status.SUCCESS if process.wait(timeout) == 0 else Status.FAILURE
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
+        _end(process)
+        return Status.TIMEOUT
+    except BaseException:
+        _end(process)
+        raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return Status.TIMEOUT

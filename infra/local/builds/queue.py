@@ -7,6 +7,7 @@ registry beside the cloud. Leaves the running itself to `cloudbuild` and `github
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +20,10 @@ from infra.local.builds.cloudbuild import UnsupportedError, run_build
 from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Fault, Machine, Outcome
 from infra.local.cloud.builds.control import BuildControl
+from infra.local.cloud.control import ControlError
 from infra.local.registry import LOG, answers
 from infra.local.registry_keeper import start
+from infra.local.turns import one_at_a_time
 
 NO_COMMIT = "0" * 40
 
@@ -36,37 +39,48 @@ class Yard:
 
     def registry(self) -> str:
         """The address of the registry beside the cloud, started where none answers; the cloud is told of it."""
-        known = self.control.registry()["address"]
-        if known and answers(known):
-            return known
         folder = self.home / "registry"
-        address = start(folder, self.control.pid(), os.environ | {"PYTHONPATH": str(self.root)})
-        self.control.set_registry(address, log=str(folder / LOG))
-        return address
+        with one_at_a_time(folder / "start.lock"):
+            known = self.control.registry()["address"]
+            if known and answers(known):
+                return known
+            address = start(folder, self.control.pid(), os.environ | {"PYTHONPATH": str(self.root)})
+            self.control.set_registry(address, log=str(folder / LOG))
+            return address
 
     def run_next(self, fault: str | None) -> tuple[Mapping[str, Any], Outcome] | None:
         """Run the oldest build of the queue and report it; None where nothing waits. `fault`: see `fault_of`."""
-        waiting = self.control.builds("QUEUED")
-        if not waiting:
-            return None
-        # Before the build is taken: a mistake in the name of a step leaves it in the queue.
-        chosen = fault_of(fault, [step["id"] for step in waiting[0]["steps"]])
-        registry = self.registry()
-        build = self.control.take(waiting[0]["name"])
-        if build is None:
-            return None
+        while waiting := self.control.builds("QUEUED"):
+            # Before the build is taken: a mistake in the name of a step leaves it in the queue.
+            chosen = fault_of(fault, [step["id"] for step in waiting[0]["steps"]])
+            registry = self.registry()
+            try:
+                build = self.control.take(waiting[0]["name"])
+            except ControlError:
+                if waiting[0]["id"] in {each["id"] for each in self.control.builds("QUEUED")}:
+                    raise
+                continue  # another command took it first
+            if build is not None:
+                return build, self._run(build, registry, chosen)
+        return None
+
+    def _run(self, build: Mapping[str, Any], registry: str, fault: Fault | None) -> Outcome:
+        """Run a build that was taken, and report what became of it."""
         machine = self._machine(build["id"], registry)
         described = _checkouts(build.get("options", {}).get("env", ()))
         made = int(datetime.fromisoformat(build["createTime"]).timestamp())
         self._offer(machine, described, build.get("substitutions", {}), made)
         try:
-            outcome = run_build(build, machine, fault=chosen)
+            outcome = run_build(build, machine, fault=fault)
         except UnsupportedError as error:
             self.control.report(build["name"], status="INTERNAL_ERROR", statusDetail=str(error))
             raise
+        except KeyboardInterrupt:
+            self.control.report(build["name"], status="CANCELLED", statusDetail="interrupted by a person")
+            raise
         steps = {step.id: {"status": str(step.status), "seconds": step.seconds} for step in outcome.steps}
         self.control.report(build["name"], status=str(outcome.status), steps=steps)
-        return build, outcome
+        return outcome
 
     def run_jobs(
         self, jobs: Mapping[str, Mapping[str, Any]], wanted: Sequence[str], *, run: str, commits: Mapping[str, str],
@@ -86,18 +100,46 @@ class Yard:
         return Machine(folder=folder, registry=registry, env={"TIDEPOOL_HOME": str(self.home)})
 
     def _offer(self, machine: Machine, described: Sequence[str], substitutions: Mapping[str, str], made: int) -> None:
-        """Every checkout of a build at the commit that started it; another repository is one made-up file."""
+        """Every checkout of a build at the commit that started it; another repository is one made-up file.
+
+        Where none is named it is the branch's newest: the last one pushed here, unless this checkout has a newer one.
+        """
+        pushed = _Pushed(self.home / "builds" / "pushed.json")
         for each in described:
             folder, repository, _ = each.split(" ", 2)
             revision = substitutions.get(f"_{folder.upper()}_REVISION", "")
+            if revision:
+                pushed.keep(repository, revision, made)
+            last = pushed.last(repository)
             if repository == self.recipes:
-                head, seconds = _head(self.root)
-                machine.offer(repository, self.root, {head: seconds, **({revision: made} if revision else {})})
+                newest = [each for each in (last, _head(self.root)) if each is not None]
+                machine.offer(repository, self.root, dict(sorted(newest, key=lambda each: each[1])))
                 continue
+            commit, seconds = last or (made_up_commit(repository, made), made)
             tree = machine.folder / "made-up" / repository
             tree.mkdir(parents=True, exist_ok=True)
-            (tree / "uv.lock").write_text(f"# {repository} at {revision or 'its newest commit'}\n")
-            machine.offer(repository, tree, {revision or made_up_commit(repository, made): made})
+            (tree / "uv.lock").write_text(f"# {repository} at {revision or commit}\n")
+            machine.offer(repository, tree, {commit: seconds, **({revision: made} if revision else {})})
+
+
+@dataclass(frozen=True, slots=True)
+class _Pushed:
+    """The last commit that was pushed to each repository here, and the second it was made at."""
+
+    file: Path
+
+    def last(self, repository: str) -> tuple[str, int] | None:
+        found = self._all().get(repository)
+        return (found[0], found[1]) if found else None
+
+    def keep(self, repository: str, revision: str, made: int) -> None:
+        last = self.last(repository)
+        if last is None or made >= last[1]:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_text(json.dumps({**self._all(), repository: [revision, made]}, indent=2) + "\n")
+
+    def _all(self) -> dict[str, Any]:
+        return json.loads(self.file.read_text()) if self.file.exists() else {}
 
 
 class NoSuchStepError(Exception):

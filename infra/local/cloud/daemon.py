@@ -6,20 +6,18 @@ said to it is `control`.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.local.cloud.control import Control, ControlError
+from infra.local.turns import one_at_a_time
 
 _ROOT = Path(__file__).resolve().parents[3]
 _START_SECONDS = 30.0
@@ -44,7 +42,7 @@ def ensure_running(home: Path) -> Handle:
     home = home.resolve()
     if found := running(home):
         return found
-    with _lock(home):
+    with one_at_a_time(home / "cloud" / "start.lock"):
         return running(home) or _start(home)
 
 
@@ -65,7 +63,7 @@ def stop(home: Path) -> bool:
     home = home.resolve()
     if running(home) is None:
         return False
-    with _lock(home):
+    with one_at_a_time(home / "cloud" / "start.lock"):
         # Whoever had the lock before may have stopped it, and its process id may be another's by now.
         found = running(home)
         if found is None:
@@ -111,15 +109,6 @@ def _start(home: Path) -> Handle:
     if found is None:
         raise DaemonError(f"the local cloud did not start; see {_log(home)}")
     return found
-
-
-@contextmanager
-def _lock(home: Path) -> Generator[None]:
-    folder = home / "cloud"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "start.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _log(home: Path) -> Path:

@@ -1,0 +1,122 @@
+"""Processes of builds on this machine: none outlives who started it, and two commands share one queue."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.builds import queue
+from infra.local.builds.machine import Machine, Outcome, Status
+from infra.local.builds.queue import Yard
+from infra.local.cloud.control import ControlError
+from infra.local.registry import Registry
+
+HOLDER = """
+import os, sys, pathlib
+from infra.local.registry import serve
+registry = serve(pathlib.Path(sys.argv[1]))
+print(registry.process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_registry_ends_with_whoever_started_it_however_that_ends(registry: Registry, tmp_path: Path) -> None:
+    del registry  # where it starts, crane is here
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:  # fmt: skip
+        assert holder.stdout is not None
+        served = int(holder.stdout.readline())
+        ended = subprocess.Popen(["tail", f"--pid={served}", "-s", "0.05", "-f", "/dev/null"])
+        holder.kill()
+    assert ended.wait(timeout=30) == 0, "the registry's process is gone"
+
+
+class Control:
+    """A queue of builds from which another command takes the first `overtaken` before this one does."""
+
+    def __init__(self, *names: str, overtaken: int = 0) -> None:
+        self.waiting = [{"id": name, "name": name, "steps": []} for name in names]
+        self.overtaken = overtaken
+        self.reports: list[tuple[str, str]] = []
+
+    def registry(self) -> dict[str, str]:
+        return {"address": "127.0.0.1:1"}
+
+    def builds(self, *status: str) -> list[dict[str, Any]]:
+        assert status == ("QUEUED",)
+        return list(self.waiting)
+
+    def take(self, name: str) -> dict[str, Any]:
+        taken = self.waiting.pop(0)
+        assert taken["name"] == name
+        self.overtaken -= 1
+        if self.overtaken >= 0:
+            raise ControlError(f"Build '{name}' is WORKING and not in the queue.")
+        return {**taken, "createTime": "2026-11-21T00:00:00Z"}
+
+    def report(self, name: str, *, status: str, **more: object) -> None:
+        del more
+        self.reports.append((name, status))
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    builds: list[str] = []
+
+    def run(build: dict[str, Any], machine: Machine, *, fault: object) -> Outcome:
+        del machine, fault
+        builds.append(build["name"])
+        if build["name"] == "interrupted":
+            raise KeyboardInterrupt
+        return Outcome(Status.SUCCESS, ())
+
+    monkeypatch.setattr(queue, "answers", lambda address: bool(address))
+    monkeypatch.setattr(queue, "run_build", run)
+    return builds
+
+
+def yard(control: Control, home: Path) -> Yard:
+    return Yard(control=control, home=home, root=home, recipes="owner/name")  # ty: ignore[invalid-argument-type]
+
+
+def test_a_build_that_another_command_takes_first_is_left_to_it(ran: list[str], tmp_path: Path) -> None:
+    control = Control("first", "second", overtaken=1)
+    assert yard(control, tmp_path).run_next(None) is not None
+    assert ran == ["second"]
+    assert control.reports == [("second", "SUCCESS")]
+
+
+def test_where_other_commands_take_everything_nothing_is_left_to_run(ran: list[str], tmp_path: Path) -> None:
+    assert yard(Control("first", overtaken=1), tmp_path).run_next(None) is None
+    assert ran == []
+
+
+def test_an_interrupted_build_is_cancelled_and_not_at_work_for_ever(ran: list[str], tmp_path: Path) -> None:
+    control = Control("interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        yard(control, tmp_path).run_next(None)
+    assert ran == ["interrupted"]
+    assert control.reports == [("interrupted", "CANCELLED")]
+
+
+def test_an_interrupted_step_leaves_no_process_behind(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait, seen = subprocess.Popen.wait, []
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        if process not in seen:
+            seen.append(process)
+            raise KeyboardInterrupt
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    machine = Machine(folder=tmp_path, registry=registry.address)
+    with pytest.raises(KeyboardInterrupt):
+        machine.run("step", ["tail", "-f", "/dev/null"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout=60)
+    assert seen[0].returncode is not None
