@@ -13,10 +13,12 @@ from infra.model.errors import ConfigError
 from workflows.builders.step import inner_limits
 from workflows.checks.book import check
 from workflows.checks.known import Known
+from workflows.events import Event, dispatch, pull_request, push, schedule, workflow_run
 from workflows.expressions import Scope, expand
 from workflows.generate.result import FOLDER, MARK, Generated
 from workflows.own import COMMAND, generate_own
 from workflows.read import read
+from workflows.runs import Given, run
 from workflows.world import World, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +44,8 @@ def plain(generated: Generated) -> dict[str, Any]:
 
 def test_the_files_of_this_repository_are_what_the_generator_gives(own: dict[str, Generated]) -> None:
     there = {path.name: path.read_text() for path in (ROOT / FOLDER).iterdir()}
-    stale = sorted(name for name in there.keys() | own.keys() if there.get(name) != own[name].text)
+    made = {name: each.text for name, each in own.items()}
+    stale = sorted(name for name in there.keys() | made.keys() if there.get(name) != made.get(name))
     assert not stale, f"{', '.join(stale)} differ from what they are made of: {COMMAND}"
 
 
@@ -64,7 +67,12 @@ def test_every_job_is_traced_to_the_function_that_makes_it(own: dict[str, Genera
 
 
 def test_generated_files_are_marked_for_those_who_review() -> None:
-    marked = [f"{FOLDER}/apply.yaml", "workflows/generated/marin/.github/workflows/x.yaml", "workflows/demand.yaml"]
+    marked = [
+        f"{FOLDER}/apply.yaml",
+        ".github/actionlint.yaml",
+        "workflows/generated/marin/.github/workflows/x.yaml",
+        "workflows/demand.yaml",
+    ]
     written = ["workflows/actions.yaml", "workflows/spec/marin.yaml", "workflows/own/apply.py"]
     done = subprocess.run(
         ["git", "check-attr", "linguist-generated", "--", *marked, *written],
@@ -108,6 +116,42 @@ def test_a_step_with_work_to_do_ends_before_its_job_so_that_what_follows_can_tel
             working = [step for step in job["steps"] if "tidepool" in step.get("run", "") or "ci/run" in str(step)]
             assert working
             assert sum(step["timeout-minutes"] for step in working) < job["timeout-minutes"]
+
+
+def identified(own: dict[str, Generated], event: Event, **variables: str) -> set[str]:
+    """The jobs with an identity that an event starts."""
+    outputs = {"plan": {"steps": "3", "environment": "apply"}}
+    found = set()
+    for name, each in own.items():
+        for job in run(plain(each), event, Given(variables=variables, outputs=outputs)).jobs:
+            if job.starts and "id-token" in plain(each)["jobs"][job.id]["permissions"]:
+                found.add(f"{name} {job.id}")
+    return found
+
+
+SET_UP = {"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/github"}
+
+
+@pytest.mark.parametrize(
+    ("event", "jobs"),
+    [
+        (push(), {"apply.yaml plan", "apply.yaml apply"}),
+        (push("change"), set()),
+        (pull_request(), {"plan.yaml plan"}),
+        (pull_request(fork=True), set()),
+        (pull_request(activity="labeled", label="x"), set()),
+        (schedule(), {"drift.yaml look"}),
+        (dispatch(), {"drift.yaml look"}),
+        (dispatch(branch="change"), set()),
+        (workflow_run("success", of="pull_request", fork=True), set()),
+        (workflow_run("failure", of="pull_request"), set()),
+        (workflow_run("cancelled"), set()),
+    ],
+    ids=lambda value: value.title if isinstance(value, Event) else "",
+)
+def test_who_acts_as_whom_is_decided_by_the_event(own: dict[str, Generated], event: Event, jobs: set[str]) -> None:
+    assert identified(own, event, **SET_UP) == jobs
+    assert identified(own, event) == set()
 
 
 def group(own: dict[str, Generated], name: str, **github: Any) -> str:
