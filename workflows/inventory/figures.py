@@ -103,11 +103,11 @@ def _machines(before: Before, mine: Sequence[Demand], stacks: Sequence[StackConf
     now = tested * runs + len(vms) * builds
     standing = _standing(mine, stacks)
     sums = (
-        f"before = {before.pull_request.vms} a run x {runs:g} runs + {len(before.vm_runs)} jobs x {builds:g} image build",
+        f"before = {before.pull_request.vms} x {runs:g} runs + {len(before.vm_runs)} jobs x {builds:g} image build",
         f"runs = {assumed.merged_a_week.value:g} merged a week x {assumed.runs_each.value:g} each",
         f"merged: {assumed.merged_a_week.why}; each (assumed): {assumed.runs_each.why}",
-        f"after = {tested} a run x {runs:g} runs + {len(vms)} jobs x {builds:g} image build",
-        f"beside it, {standing} VMs of pools are made again {standing * PREEMPTIBLE_DAYS} times at the most (a day each)",
+        f"after = {tested} x {runs:g} runs + {len(vms)} jobs x {builds:g} image build",
+        f"beside it, {standing} VMs of pools, made again {standing * PREEMPTIBLE_DAYS} times at most (a day each)",
     )
     return Figure("VMs made for runs, a week", f"{was:g}", f"{now:g}", sums=sums)
 

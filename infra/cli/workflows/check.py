@@ -25,13 +25,14 @@ from infra.cli.workflows.scene import (
     standing_here,
     standing_there,
 )
-from infra.model.demand import load_demands
+from infra.cli.workspace import workspace
+from infra.model.demand import Demands
 from infra.model.errors import ConfigError, Problem
-from infra.model.fit import misfits
 from workflows import coverage
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
-from workflows.generate import Generated, generate
+from workflows.fitting import fitting
+from workflows.generate import Generated
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
 from workflows.read import read
@@ -56,22 +57,27 @@ class Trouble:
 
 def check_here(*, as_json: bool) -> int:
     """Everything that is generated here, against what stands here."""
-    here = scene()
+    try:
+        here = scene()
+    except ConfigError as error:
+        return _unmade(error, as_json=as_json)
     files = compare(here.outputs.texts, standing_here(here.root), write=WRITE)
     troubles = [
         *_of_files(each for each in files if not here.outputs.hides(each.path)),
         *_sources(here),
-        *_fleet(here),
+        *_fleet(here.root, here.outputs.demands),
     ]
-    for spec in here.specs():
-        troubles += _of_spec(spec, here)
-    troubles += _faults(_generated(here, None), here.world, None, here.root)
+    for spec, made in here.generated():
+        troubles += [*(_of_spec(spec, here) if spec else ()), *_faults(made, here.world, spec, here.root)]
     return _tell(troubles, as_json=as_json, clean=f"{len(here.outputs.texts)} generated files")
 
 
 def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
     """What stands in a consumer's checkout against its specification."""
-    here = scene()
+    try:
+        here = scene()
+    except ConfigError as error:
+        return _unmade(error, as_json=as_json)
     spec = load_spec(here.root, name, here.world)
     stands = standing_there(target)
     legacy = spec.declared.legacy
@@ -83,7 +89,11 @@ def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
     troubles = [*_of_files(compare(wanted, stands, write=write, known=known)), *_kept(spec, stands)]
     if legacy is not None:
         troubles += [_problem("legacy", each) for each in overdue(stands, legacy, datetime.now(UTC).date())]
-    troubles += [*_fleet(here), *_of_spec(spec, here), *_faults(files, here.world, spec, here.root)]
+    troubles += [
+        *_fleet(here.root, here.outputs.demands),
+        *_of_spec(spec, here),
+        *_faults(files, here.world, spec, here.root),
+    ]
     return _tell(troubles, as_json=as_json, clean=f"{len(wanted)} generated files")
 
 
@@ -97,13 +107,21 @@ def _sources(here: Scene) -> Iterator[Trouble]:
         yield Trouble("source", source, "cannot be generated", tuple(said.split("; ")), f"{source}, then {WRITE}")
 
 
-def _fleet(here: Scene) -> Iterator[Trouble]:
-    """What does not fit the fleet: of what is generated now, or of what was where something cannot be."""
-    demands = here.outputs.demands or load_demands(here.root)
-    if demands is None:
-        return
-    for each in misfits(tuple(here.world.stacks.values()), demands):
+def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
+    """What does not fit the fleet, in the words of `explain` and of the rules. made: what workflows ask now, if known."""
+    for each in fitting(root, made):
         yield Trouble("fleet", each.subject, each.kind.value, (each.reason,), each.fix, each.stops)
+
+
+def _unmade(error: ConfigError, *, as_json: bool) -> int:
+    """Where nothing can be generated: the jobs that would find no runner, and what keeps the files from being made.
+
+    The error itself where every job finds one.
+    """
+    fleet = tuple(_fleet(workspace().root, None))
+    if not any(each.stops for each in fleet):
+        raise error
+    return _tell([*fleet, *(_problem("source", each) for each in error.problems)], as_json=as_json, clean="")
 
 
 def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
@@ -113,10 +131,6 @@ def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
         subject, _, said = line.partition(": ")
         why, _, mend = said.partition("; ")
         yield Trouble("tests", subject, "coverage", (why,), mend)
-
-
-def _generated(here: Scene, spec: Spec | None) -> tuple[Generated, ...]:
-    return generate(spec, here.world) if spec else here.own()
 
 
 def _faults(files: Iterable[Generated], world: World, spec: Spec | None, root: Path) -> Iterator[Trouble]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
@@ -11,8 +10,8 @@ from rich.text import Text
 
 from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say
-from infra.cli.workflows.scene import Scene, refuse_problems, scene
-from workflows.generate import Generated, generate
+from infra.cli.workflows.scene import refuse_problems, scene
+from workflows.generate import Generated
 from workflows.triggering import listed, triggers
 
 OWN = "own"
@@ -45,7 +44,8 @@ def explained(name: str, spec: str | None, *, as_json: bool) -> int:
     """Explain a file by its name or path, of every specification that has it or of this repository's own modules."""
     here = scene()
     refuse_problems(here)
-    known = [(of, file) for of, file in _all(here) if spec is None or of == spec]
+    every = ((made.name if made else OWN, file) for made, files in here.generated() for file in files)
+    known = [(of, file) for of, file in every if spec is None or of == spec]
     path = PurePosixPath(name)
     found = [
         (of, file)
@@ -62,12 +62,6 @@ def explained(name: str, spec: str | None, *, as_json: bool) -> int:
     if as_json:
         machines({"files": [asdict(each) for each in told], "exit": 0})
     return 0
-
-
-def _all(here: Scene) -> Iterator[tuple[str, Generated]]:
-    for spec in here.specs():
-        yield from ((spec.name, file) for file in generate(spec, here.world))
-    yield from ((OWN, file) for file in here.own())
 
 
 def _told(of: str, file: Generated, root: Path) -> FileTold:

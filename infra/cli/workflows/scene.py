@@ -6,6 +6,7 @@ Owns reading and writing files. What they are is `workflows`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,16 +34,17 @@ class Scene:
     world: World
     outputs: Outputs
 
-    def specs(self) -> Iterator[Spec]:
-        """Every specification that can be read; what keeps the others from it is in the outputs."""
-        for name in spec_names(self.root):
-            try:
-                yield load_spec(self.root, name, self.world)
-            except ConfigError:
-                continue
+    def generated(self) -> Iterator[tuple[Spec | None, tuple[Generated, ...]]]:
+        """The files of every specification that they can be made of, and this repository's own, of no specification.
 
-    def own(self) -> tuple[Generated, ...]:
-        return generate_own(self.world)
+        What keeps the others from being made is in the outputs.
+        """
+        for name in spec_names(self.root):
+            with suppress(ConfigError):
+                spec = load_spec(self.root, name, self.world)
+                yield spec, generate(spec, self.world)
+        with suppress(ConfigError):
+            yield None, generate_own(self.world)
 
 
 def scene() -> Scene:
@@ -61,7 +63,7 @@ def refuse_problems(scene: Scene) -> None:
         except ConfigError as error:
             problems += error.problems
     try:
-        scene.own()
+        generate_own(scene.world)
     except ConfigError as error:
         problems += error.problems
     if problems:
