@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # Says for one commit how old workflows ended beside the new ones: in the run's summary, and in one comment of the pull
 # request, edited in place. Fails once the last day of the old ones is over.
 #
