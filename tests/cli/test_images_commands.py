@@ -303,3 +303,10 @@ def test_vms_manifests_and_silent_sources_are_told(lab: Lab) -> None:
     said = json.loads(result.stdout)
     assert [problem for problem in said["problems"] if "us-west4-a" in problem]
     assert {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"} in said["uses"]
+
+
+def test_before_the_first_up_the_command_that_makes_the_bucket_is_named(tmp_path: Path) -> None:
+    result = Lab(home=tmp_path, registry="", places=()).run("current", IMAGE)
+    daemon.stop(tmp_path)
+    assert result.exit_code == 1
+    assert "`./tidepool up ci` makes the bucket" in result.stderr

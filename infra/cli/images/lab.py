@@ -6,10 +6,11 @@ Owns how they are put together. What is read and written through them is `infra.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -35,6 +36,8 @@ from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 from infra.model.images.users import pool_stacks, record_stack, uses
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
+
+_NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +134,17 @@ def at_work(
                 store=Store(record=buckets[home], pointers=buckets),
                 registries=Registries(google=google[home], others=others),
             )
-    except (GoogleError, RegistryError) as error:
+    except GoogleError as error:
+        raise Failure("\n".join((str(error), *_next_step(lab, error)))) from None
+    except RegistryError as error:
         raise Failure(str(error)) from None
+
+
+def _next_step(lab: Lab, error: GoogleError) -> Iterator[str]:
+    """What makes the bucket that is not there: a stack that was never brought up."""
+    for name, config in lab.stacks.items():
+        if error.status == _NOT_FOUND and f"gs://{config.bucket.name} " in str(error):
+            yield f"`./tidepool up {name}` makes the bucket"
 
 
 def _others(endpoint: str | None) -> Reader:
