@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,7 +24,12 @@ from infra.model.images.spec import SPEC_FILE, ImageSpec
 
 
 @click.command(name="plan", short_help="Say what a change of files rebuilds, in which order, and why.")
-@click.option("--changed", multiple=True, metavar="FILE...", help="Files that change, from the repository's top.")
+@click.option(
+    "--changed",
+    multiple=True,
+    metavar="FILE...",
+    help="Files that change, from the repository's top; - reads their names, one a line.",
+)
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--repository", metavar="OWNER/NAME", help="Whose files they are; this project's where not given.")
 @click.option("--base", metavar="REF", help="Take the files that differ from this commit in this checkout, by git.")
@@ -43,7 +49,9 @@ def command(
     lab = declared()
     if base and repository and repository.lower() != lab.spec.recipes.lower():
         raise Refusal(f"--base looks at this checkout, which is {lab.spec.recipes}; name files of others by --changed")
-    files = _differing(lab.root, base) if base else (*changed, *more)
+    if repository and repository.lower() not in {each.lower() for each in _read(lab)}:
+        raise Refusal(f"no image reads {repository}; images are built from {', '.join(_read(lab))}")
+    files = _differing(lab.root, base) if base else _named((*changed, *more))
     changes = [Change(repository or lab.spec.recipes, file.removeprefix("./")) for file in files]
     found = rebuilds(lab.spec, changes, lab.stacks, _before(lab, base) if base else None)
     console = people(as_json=as_json)
@@ -54,6 +62,19 @@ def command(
         say(console, Text(f"{count} of {repository or lab.spec.recipes}: no image is rebuilt"))
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
+
+
+def _read(lab: Lab) -> list[str]:
+    """Every repository that images are built from, sorted."""
+    return sorted({lab.spec.recipes, *(image.context.repository for image in lab.spec.images)})
+
+
+def _named(files: tuple[str, ...]) -> tuple[str, ...]:
+    """The files, with those of standard input in place of a hyphen: a command line holds only so many."""
+    if "-" not in files:
+        return files
+    lines = sys.stdin.buffer.read().decode(errors="replace").splitlines()
+    return (*(each for each in files if each != "-"), *(line for line in lines if line))
 
 
 def _table(found: tuple[Rebuild, ...]) -> Table:
@@ -92,22 +113,30 @@ def _pins(text: str | None) -> Pins | None:
 
 def _differing(root: Path, base: str) -> tuple[str, ...]:
     """Files of the working tree that differ from the commit where HEAD and `base` parted, new ones included."""
-    parted = _git(root, "merge-base", base, "HEAD")
+    parted = _parted(root, base)
     if parted is None:
         raise Refusal(f"{base!r} is no commit that this checkout has in common with HEAD; a clone of depth 1 lacks it")
-    differing = _git(root, "diff", "--name-only", "--no-renames", "-z", parted.strip()) or ""
+    differing = _git(root, "diff", "--name-only", "--no-renames", "-z", parted) or ""
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
     return tuple(sorted({each for each in f"{differing}\0{new}".split("\0") if each}))
 
 
 def _at(root: Path, base: str, path: str) -> str | None:
-    parted = _git(root, "merge-base", base, "HEAD")
-    return _git(root, "show", f"{(parted or '').strip()}:{path}")
+    return _git(root, "show", f"{_parted(root, base)}:{path}")
+
+
+def _parted(root: Path, base: str) -> str | None:
+    """The commit where HEAD and `base` parted; None where they have none in common. No base is an option of git's."""
+    parted = _git(root, "merge-base", "--end-of-options", base, "HEAD")
+    return parted.strip() if parted else None
 
 
 def _git(root: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            check=False, capture_output=True, text=True, errors="replace",  # the name of a file is bytes
+        )  # fmt: skip
     except FileNotFoundError:
         raise Refusal("git is not installed; name files by --changed") from None
     return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,66 @@
+"""`./tidepool images plan`: what it takes as a change, and what it refuses rather than to call it no change."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.cli.images import plan
+from tests.model.given import ROOT
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(ROOT))
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+
+
+def run(*arguments: str, given: str | bytes = "") -> Result:
+    return CliRunner().invoke(cli, ["images", "plan", *arguments], prog_name="tidepool", input=given)
+
+
+def test_more_files_than_a_command_line_holds_are_read_from_standard_input() -> None:
+    names = "".join(f"lib/{number}/with a space.py\n" for number in range(50_000))
+    found = run("--changed", "-", "--json", given=f"{names}images/levanter-cluster/smoke.sh\n")
+    assert [each["image"] for each in json.loads(found.stdout)] == ["levanter-cluster"]
+
+
+def test_a_file_named_beside_standard_input_counts_too() -> None:
+    found = run("--changed", "images/cluster/smoke.sh", "-", "--json", given="images/levanter-cluster/smoke.sh\n")
+    assert [each["image"] for each in json.loads(found.stdout)] == ["cluster", "levanter-cluster"]
+
+
+def test_a_name_that_is_no_text_is_a_file_like_any_other() -> None:
+    found = run("--changed", "-", given=b"images/cluster/\xff.sh\n")
+    assert found.exit_code == 0, found.output
+    assert "cluster" in found.stdout
+
+
+def test_a_repository_that_no_image_reads_is_refused() -> None:
+    refused = run("--changed", "uv.lock", "--repository", "marin-community/mairn")
+    assert refused.exit_code == 2
+    assert "no image reads marin-community/mairn" in refused.stderr
+    assert "marin-community/marin" in refused.stderr
+
+
+@pytest.mark.parametrize("base", ["--all", "--help", "--octopus", "no-such-ref"])
+def test_a_base_that_is_no_commit_is_refused(base: str) -> None:
+    refused = run(f"--base={base}")
+    assert refused.exit_code == 2, refused.output
+    assert "is no commit" in refused.stderr
+
+
+def test_a_changed_file_whose_name_is_no_text_is_read_from_git(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "--message", "first")
+    Path(f"{tmp_path}/\udcff.txt").touch()
+    assert plan._differing(tmp_path, "HEAD") == ("\N{REPLACEMENT CHARACTER}.txt",)
