@@ -12,15 +12,13 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli
 from infra.model.demand import FILE
+from tests.cli import workflow_checkout
 from tests.cli.test_explain_command import commit, git
+from tests.cli.workflow_checkout import regenerate
 from tests.model.given import ROOT
-from workflows.outputs import outputs
-from workflows.world import load_world
 
 STACK = "stacks/Pulumi.ci.yaml"
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
-NEEDED = (".github", "images", "infra/fleet/runner", "stacks", "workflows")
-READ_BY_IMAGES = ("LICENSE", "Pulumi.yaml", "requirements.lock")
 CI = (ROOT / STACK).read_text()
 FEWER = CI.replace("us-west4-a: 2", "us-west4-a: 1")
 
@@ -28,23 +26,10 @@ FEWER = CI.replace("us-west4-a: 2", "us-west4-a: 1")
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git checkout of all that workflows are generated from, with what is generated; its one commit is `first`."""
-    root = tmp_path / "checkout"
-    for folder in NEEDED:
-        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
-    for file in READ_BY_IMAGES:
-        shutil.copy(ROOT / file, root / file)
-    regenerate(root)
-    monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
-    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
+    root = workflow_checkout.made(tmp_path, monkeypatch)
     git(root, "init", "--quiet")
     commit(root, "first")
     return root
-
-
-def regenerate(root: Path) -> None:
-    for path, text in outputs(root, load_world(root)).texts.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
 
 
 def meaning(*arguments: str) -> dict[str, Any]:

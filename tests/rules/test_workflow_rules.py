@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from infra.cli.app import cli as command_line
-from infra.model.demand import FILE, Demands, load_demands
+from infra.model.demand import Demands, load_demands
 from infra.model.fit import Kind, misfits
 from infra.model.images.load import load_images
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from infra.rules.book import EDIT_RULES, judge
 from infra.rules.finding import Finding, Level
+from tests.cli import workflow_checkout
 from tests.model.demanding import asking, demand, fleet, member
 from tests.model.given import ROOT, sibling
 from tests.program.stacks import STACKS, text_of
@@ -31,13 +31,8 @@ TYPO = CI.replace("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: tpu-
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stacks and demands as they are committed, and nothing else."""
-    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
-    (tmp_path / "workflows").mkdir()
-    shutil.copy(ROOT / FILE, tmp_path / FILE)
-    monkeypatch.setenv("TIDEPOOL_ROOT", str(tmp_path))
-    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
-    return tmp_path
+    """All that workflows are generated from, in a folder of its own."""
+    return workflow_checkout.made(tmp_path, monkeypatch)
 
 
 def committed() -> Demands:
@@ -64,8 +59,10 @@ def test_explain_the_check_and_the_policy_fail_in_the_same_words(checkout: Path,
     assert any(f"no pool has the label {label}" in each["reason"] and each["level"] == "stop" for each in found)
 
     (checkout / "stacks" / "Pulumi.ci.yaml").write_text(text)
-    checked = fitting(checkout, None)
-    assert {(each.kind.value, each.subject, each.reason, each.fix) for each in checked} == words
+    checked = CliRunner().invoke(command_line, ["workflows", "--check", "--json"])
+    fleet = [each for each in json.loads(checked.stdout)["findings"] if each["kind"] == "fleet"]
+    assert checked.exit_code == 1
+    assert {(each["state"], each["subject"], *each["why"], each["mend"]) for each in fleet} == words
 
     with pack(settings_of(text)) as policy:
         told = [each for each in policy.stack() if each.policyName in set(Kind)]

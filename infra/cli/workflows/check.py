@@ -108,7 +108,7 @@ def _sources(here: Scene) -> Iterator[Trouble]:
 
 
 def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
-    """What does not fit the fleet, in the words of `explain` and of the rules. made: what workflows ask now, if known."""
+    """What does not fit the fleet, in the words of `explain` and of the rules. made: what workflows ask now."""
     for each in fitting(root, made):
         yield Trouble("fleet", each.subject, each.kind.value, (each.reason,), each.fix, each.stops)
 
