@@ -5,7 +5,6 @@ Owns the reading of `-m` in scripts that are there. Leaves the coverage of a spe
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from workflows.checks.known import TestCase
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.shell import Command
 from workflows.checks.views import Step
+from workflows.markers import MarkersError, parse
 
 _VALUED = frozenset(
     ("-m", "-k", "-n", "--dist", "--durations", "--tb", "-o", "-p", "-c", "--junitxml", "--timeout", "--cov")
@@ -35,25 +35,10 @@ class Selection:
 
 def marked(expression: str, markers: frozenset[str]) -> bool:
     """Whether a `-m` expression lets a test in; one that cannot be read lets all in."""
-    if not expression.strip():
-        return True
     try:
-        return _holds(ast.parse(expression.strip(), mode="eval").body, markers)
-    except (SyntaxError, ValueError):
+        return parse(expression).take(markers)
+    except MarkersError:
         return True
-
-
-def _holds(node: ast.expr, markers: frozenset[str]) -> bool:
-    match node:
-        case ast.Name(id=name):
-            return name in markers
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _holds(operand, markers)
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all(_holds(each, markers) for each in values)
-        case ast.BoolOp(values=values):
-            return any(_holds(each, markers) for each in values)
-    raise ValueError(ast.dump(node))
 
 
 def selections(scene: Scene) -> Iterator[Selection]:

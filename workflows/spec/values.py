@@ -15,6 +15,8 @@ from pydantic import AfterValidator, PlainValidator, StrictStr
 from infra.model.images.spec import matching
 from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
 from infra.model.refusals import refuse
+from workflows import markers
+from workflows.markers import MarkersError
 
 GITHUB_HOSTED = "github-hosted"
 POOL_EVENTS = ("pull_request", "push")
@@ -85,16 +87,14 @@ def _folder(text: str) -> str:
 
 
 def _markers(text: str) -> str:
-    """pytest's expression: names, and, or, not, parentheses."""
-    words = re.findall(r"[A-Za-z_][A-Za-z0-9_]*|[()]|\S+", text)
-    if not words or any(not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*|[()]", word) for word in words):
-        refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
-    spelled = " ".join(word if word in {"and", "or", "not", "(", ")"} else "True" for word in words)
+    """pytest's expression of -m; an empty one is none."""
     try:
-        compile(spelled, "markers", "eval")
-    except SyntaxError:
-        refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
-    return text
+        if text.strip():
+            markers.parse(text)
+            return text
+    except MarkersError:
+        pass
+    return refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
 
 
 Minutes = Annotated[int, PlainValidator(_minutes)]

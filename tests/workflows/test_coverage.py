@@ -1,0 +1,134 @@
+"""Every test runs in one job or is left out on purpose; what does not is named."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.model.errors import ConfigError
+from tests.workflows.monorepo import ROOT
+from workflows.checks import check
+from workflows.checks.coverage import selections as commands
+from workflows.checks.known import Known
+from workflows.checks.rule import Scene
+from workflows.checks.views import Workflow
+from workflows.collected import Collected, Test, load_collected, read_collected, written
+from workflows.coverage import Coverage, Gap, Selection, cover, of_spec, selections
+from workflows.generate import generate
+from workflows.markers import parse
+from workflows.read import read
+from workflows.spec import SpecLine, load_spec
+from workflows.world import load_world
+
+LINE = SpecLine("workflows/spec/lab.yaml", 3, "tests[0]")
+DECLARED = frozenset(("slow", "ray", "tpu_ci"))
+
+
+def job(name: str, markers: str, *paths: str, package: str = "lab") -> Selection:
+    return Selection("tests.yaml", name, package, paths or ("tests",), parse(markers), LINE)
+
+
+def gap(markers: str, package: str = "lab") -> Gap:
+    return Gap(package, parse(markers), "it takes hours", LINE)
+
+
+def a_test(name: str, *markers: str, path: str = "tests/test_a.py") -> Test:
+    return Test(path, name, frozenset(markers))
+
+
+def covered(tests: list[Test], jobs: list[Selection], gaps: list[Gap] | None = None) -> Coverage:
+    return cover(Collected(tuple(tests), DECLARED), jobs, gaps or [])
+
+
+def test_tests_that_one_job_runs_are_complete() -> None:
+    found = covered([a_test("a"), a_test("b", "ray")], [job("cpu", "not ray"), job("ray", "ray")])
+    assert found.complete
+    assert [count for _, count in found.by_job] == [1, 1]
+    assert list(found.findings()) == []
+
+
+def test_a_test_that_no_job_runs_is_named_with_its_markers() -> None:
+    found = covered([a_test("a", "slow")], [job("cpu", "not slow")])
+    (said,) = found.findings()
+    assert said.startswith("tests/test_a.py::a: no job runs it (marked slow)")
+
+
+def test_a_test_that_two_jobs_run_is_named_with_both() -> None:
+    found = covered([a_test("a", "tpu_ci")], [job("cpu", "not slow"), job("tpu", "tpu_ci")])
+    (said,) = found.findings()
+    assert "2 jobs run it (marked tpu_ci): tests.yaml cpu, tests.yaml tpu" in said
+
+
+def test_a_test_outside_every_path_runs_nowhere() -> None:
+    found = covered([a_test("a", path="testsuite/test_a.py")], [job("cpu", "")])
+    assert [str(test) for test in found.unrun] == ["testsuite/test_a.py::a"]
+
+
+def test_an_accepted_gap_of_the_package_leaves_a_test_out() -> None:
+    tests, jobs = [a_test("a", "slow")], [job("cpu", "not slow")]
+    assert covered(tests, jobs, [gap("slow")]).complete
+    assert not covered(tests, jobs, [gap("slow", package="other")]).complete
+
+
+def test_a_gap_around_a_test_that_runs_all_the_same_is_a_contradiction() -> None:
+    found = covered([a_test("a", "slow")], [job("cpu", "")], [gap("slow")])
+    (said,) = found.findings()
+    assert "says that it runs nowhere, and tests.yaml cpu runs it" in said
+
+
+def test_a_marker_that_pytest_does_not_know_is_named_with_its_line() -> None:
+    (said,) = covered([], [job("cpu", "not slwo")]).findings()
+    assert said.startswith("workflows/spec/lab.yaml:3 tests[0]: pytest knows no marker slwo")
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.sampled_from(sorted(DECLARED))))))
+def test_each_test_is_run_once_or_named(tests: list[tuple[int, set[str]]]) -> None:
+    every = sorted({Test("tests/test_a.py", f"t{number}", frozenset(markers)) for number, markers in tests})
+    jobs = [job("cpu", "not ray and not slow"), job("tpu", "tpu_ci and not slow"), job("ray", "ray")]
+    found = covered(every, jobs, [gap("slow and not ray")])
+    for test in every:
+        runs = sum(each.runs(test) for each in jobs)
+        named = test in found.unrun or test in [each for each, _ in found.twice]
+        assert named == (runs > 1 or (runs == 0 and not {"slow"} <= test.markers))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("a/test_x.py", "b/test_y.py")), st.sampled_from("mno"), st.sets(st.sampled_from("rst"))
+        )
+    )
+)
+def test_a_list_reads_back_as_it_was_written(rows: list[tuple[str, str, set[str]]]) -> None:
+    tests = {Test(path, name, frozenset(markers)) for path, name, markers in rows}
+    listed = Collected(tuple(tests), DECLARED)
+    again = read_collected(written(listed, ["of a lab"]), "lab.tests")
+    assert set(again.tests) == tests
+    assert again.declared == DECLARED
+
+
+def test_a_list_with_mistakes_is_refused_with_every_line() -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_collected("  test_first\nwhat is this\n", "lab.tests")
+    assert [each.subject for each in refused.value.problems] == ["lab.tests", "lab.tests:1", "lab.tests:2"]
+
+
+def test_the_labs_tests_run_in_exactly_the_jobs_they_should() -> None:
+    collected = load_collected(ROOT, "marin")
+    assert collected is not None
+    found = of_spec(load_spec(ROOT, "marin", load_world(ROOT)), collected)
+    assert list(found.findings()) == []
+    assert {gap.package: count for gap, count in found.by_gap}["levanter"] == 6
+
+
+def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says() -> None:
+    world = load_world(ROOT)
+    spec = load_spec(ROOT, "marin", world)
+    files = [read(each.text, each.path) for each in generate(spec, world)]
+    scene = Scene(tuple(Workflow(file) for file in files), Known())
+    written_in_shell = {(found.paths, found.markers) for found in commands(scene)}
+    assert written_in_shell == {(each.paths, each.markers.text) for each in selections(spec)}
+    assert not [each for each in check(files, Known()) if each.rule == "test-runs-somewhere"]
