@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from workflows.generate.result import FOLDER, MARK
 from workflows.read import read
@@ -29,19 +31,24 @@ def path(file: str) -> str:
     return f"{FOLDER}/{file}"
 
 
-def old_files() -> dict[str, str]:
+@cache
+def old_files() -> Mapping[str, str]:
     """Every old file of the lab, by its path."""
     texts = (each for each in sorted(CORPUS.glob("*.yaml")) if not each.name.endswith(".faults.yaml"))
-    return {path(each.name): each.read_text() for each in texts}
+    return MappingProxyType({path(each.name): each.read_text() for each in texts})
+
+
+@cache
+def _names() -> Mapping[str, str]:
+    return {file: read(old_files()[path(file)], file).data["name"] for file in REPLACED}
 
 
 def legacy(runs: Mapping[str, LegacyRuns] = {}) -> Legacy:
     """What the specification says; `runs` changes it for some of the files."""
-    files = old_files()
     workflows = [
         Old(
             file=file,
-            name=read(files[path(file)], file).data["name"],
+            name=_names()[file],
             replaced_by=new,
             runs=runs.get(file, when),
         )

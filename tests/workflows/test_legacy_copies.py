@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
@@ -23,9 +26,10 @@ from workflows.spec.model import LegacyRuns
 from workflows.triggering import triggers
 
 
-def kept() -> dict[str, str]:
+@cache
+def kept() -> Mapping[str, str]:
     """The checkout once the old ones are renamed and the new ones written."""
-    return {**keep(old_files(), legacy()).applied(old_files()), **generated()}
+    return MappingProxyType({**keep(old_files(), legacy()).applied(old_files()), **generated()})
 
 
 def copies() -> dict[str, str]:
@@ -132,6 +136,7 @@ def test_a_group_of_several_lines_gets_the_suffix_behind_the_last(style: str) ->
     assert unsuffixed(new, SCOPE) == old
 
 
+@settings(max_examples=40)
 @given(DATA, TEXTS, TEXTS, st.lists(st.sampled_from(["Tests", "Build", "Others"]), max_size=3))
 def test_whatever_a_file_says_its_copy_says_the_same_under_another_name(
     data: dict[str, Any], name: str, group: str, followed: list[str]
@@ -200,6 +205,7 @@ def test_the_way_back_leads_to_the_very_files_that_there_were() -> None:
     assert back(there, legacy()).applied(there) == old_files()
 
 
+@settings(max_examples=15)
 @given(st.sets(st.sampled_from(sorted(REPLACED)), min_size=1))
 def test_any_of_them_comes_back_as_it_was(some: set[str]) -> None:
     said = legacy()
