@@ -13,7 +13,7 @@ from infra.components.federation import ROLE
 from infra.local.cloud.services import roles
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.stack import parse_stack
+from infra.model.stack import load_stack, parse_stack
 from tests.program.stacks import ROOT, built, committed, edited, text_of
 
 GITHUB = "    repository: marin-community/tidepool\n"
@@ -136,8 +136,12 @@ RUN_MAKER = "tidepool-ci-run-maker"
 
 
 def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_runs() -> None:
+    declared = load_stack(ROOT, "ci").github
+    assert declared
+    makers = {(each.repository, file) for each in declared.run_makers for file in each.workflows}
+    assert {(MONOREPO, file) for file in MAKERS} <= makers
     assert members_of(RUN_MAKER) == {
-        f"/attribute.workflow/{MONOREPO}/.github/workflows/{file}@refs/heads/main" for file in MAKERS
+        f"/attribute.workflow/{repository}/.github/workflows/{file}@refs/heads/main" for repository, file in makers
     }
     claims = IMAGES | {
         "event_name": "workflow_dispatch",
