@@ -87,6 +87,9 @@ def command(
 
     With --trigger the stack's own build of it is started, with all that belongs to it: pushed everywhere, recorded.
     """
+    _insist_on_what_is_heeded(
+        trigger=trigger, here=context is not None or bool(given) or no_cache, revisions=bool(revisions)
+    )
     lab, console = declared(), people(as_json=as_json)
     wanted = lab.image(image)
     if trigger:
@@ -94,6 +97,13 @@ def command(
         ctx.exit(_start(lab, wanted, minutes, commits, cloud, console, yes=yes, as_json=as_json))
     images = _pairs("--image-for", "ARGUMENT=IMAGE", given)
     _build(lab, wanted, context, images, console, cached=not no_cache, as_json=as_json)
+
+
+def _insist_on_what_is_heeded(*, trigger: bool, here: bool, revisions: bool) -> None:
+    if trigger and here:
+        raise Refusal("--context, --image-for and --no-cache are of a build on this machine; leave --trigger out")
+    if revisions and not trigger:
+        raise Refusal("--revision names what the cloud builds, with --trigger; here the checkout is built as it stands")
 
 
 def _pairs(option: str, form: str, pairs: tuple[str, ...]) -> dict[str, str]:
