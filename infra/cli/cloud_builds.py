@@ -5,6 +5,7 @@ Owns the words of the commands. How a build runs is `infra.local.builds`.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,6 +82,9 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
     ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
     """
     lab = declared()
+    repository = lab.repository(repository)
+    if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
+        raise Refusal(f"--commit: {commit!r} is no commit of 40 hexadecimal digits")
     changes = [Change(repository, path) for path in changed]
     wanted = [
         each.image for each in rebuilds(lab.spec, changes, lab.stacks) if each.builder is Builder.GITHUB
@@ -90,14 +94,13 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
         raise Refusal(f"stack {lab.home.stack} declares no builds; write tidepool:builds in its file")
     now = int(time.time())
     pushed = commit or made_up_commit(repository, now)
-    sources = {each.context.repository for each in lab.spec.images}
     found = build_jobs(
         lab.spec,
         lab.pins,
         places={each.name: lab.places(each.name) for each in lab.spec.images},
         severity=builds_of.severity,
         bootstrap=bootstrap(lab.root),
-        revisions={each: pushed if each == repository else "" for each in sources},
+        revisions={each: pushed if each == repository else "" for each in lab.repositories},
     )
     done: list[dict[str, Any]] = []
     with running() as control, _at_work():

@@ -118,3 +118,16 @@ def test_a_step_that_is_not_there_is_named_and_the_build_stays_in_the_queue(play
 def test_a_change_that_no_github_image_reads_starts_no_job(player: Player) -> None:
     said = player.ok("cloud", "builds", "jobs", "marin-community/tidepool", "--changed", "README.md").stdout
     assert said == "this change starts no job of an image\n"
+
+
+@pytest.mark.parametrize(
+    ("repository", "commit", "said"),
+    [
+        ("marin-community/mairn", "", "one of marin-community/marin, marin-community/tidepool"),
+        ("marin-community/marin", "../../head", "is no commit of 40 hexadecimal digits"),
+    ],
+)
+def test_a_push_that_could_not_be_is_refused(player: Player, repository: str, commit: str, said: str) -> None:
+    refused = player.run("cloud", "builds", "jobs", repository, "--changed", "uv.lock", "--commit", commit)
+    assert refused.exit_code == 2
+    assert said in refused.stderr

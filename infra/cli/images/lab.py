@@ -61,6 +61,19 @@ class Lab:
         return places(self.spec.image(image), self.stacks)
 
     @property
+    def repositories(self) -> tuple[str, ...]:
+        """Every repository that images are built from, sorted."""
+        return tuple(sorted({self.spec.recipes, *(image.context.repository for image in self.spec.images)}))
+
+    def repository(self, name: str) -> str:
+        """The repository as the file spells it; ConfigError where no image is built from it."""
+        for each in self.repositories:
+            if each.lower() == name.lower():
+                return each
+        fix = f"one of {', '.join(self.repositories)}"
+        raise ConfigError([Problem("repository", name, f"images of {SPEC_FILE} are built from it", fix)])
+
+    @property
     def home(self) -> StackConfig:
         """The stack whose fleet bucket has the record."""
         return self.stacks[record_stack(self.spec)]

@@ -47,26 +47,20 @@ def command(
     if bool(changed) == bool(base):
         raise Refusal("say what changed: either --changed FILE..., or --base REF")
     lab = declared()
-    if base and repository and repository.lower() != lab.spec.recipes.lower():
+    where = lab.repository(repository) if repository else lab.spec.recipes
+    if base and where != lab.spec.recipes:
         raise Refusal(f"--base looks at this checkout, which is {lab.spec.recipes}; name files of others by --changed")
-    if repository and repository.lower() not in {each.lower() for each in _read(lab)}:
-        raise Refusal(f"no image reads {repository}; images are built from {', '.join(_read(lab))}")
     files = _differing(lab.root, base) if base else _named((*changed, *more))
-    changes = [Change(repository or lab.spec.recipes, file.removeprefix("./")) for file in files]
+    changes = [Change(where, file.removeprefix("./")) for file in files]
     found = rebuilds(lab.spec, changes, lab.stacks, _before(lab, base) if base else None)
     console = people(as_json=as_json)
     if found:
         show(console, _table(found))
     else:
         count = f"{len(files)} files" if len(files) != 1 else "1 file"
-        say(console, Text(f"{count} of {repository or lab.spec.recipes}: no image is rebuilt"))
+        say(console, Text(f"{count} of {where}: no image is rebuilt"))
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
-
-
-def _read(lab: Lab) -> list[str]:
-    """Every repository that images are built from, sorted."""
-    return sorted({lab.spec.recipes, *(image.context.repository for image in lab.spec.images)})
 
 
 def _named(files: tuple[str, ...]) -> tuple[str, ...]:
