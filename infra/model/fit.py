@@ -22,13 +22,16 @@ from infra.model.schema import StackConfig, Trust
 from infra.model.waits import Wait, minutes, waits
 
 LONGEST_HOSTED: Final = 360
-"""Minutes: https://docs.github.com/en/actions/reference/limits (read 2026-11-21)."""
+"""Minutes: https://docs.github.com/en/github-ae@latest/actions/reference/usage-limits-billing-and-administration."""
 LONGEST_OURS: Final = 5 * 24 * 60
-"""Minutes that a job may take on a runner of one's own, by the same page."""
+"""Minutes that a job may take on a runner of one's own.
+
+https://docs.github.com/en/enterprise-server@3.14/actions/reference/usage-limits-for-self-hosted-runners (2026-11-21)
+"""
 LONGEST_PREEMPTIBLE: Final = 24 * 60
-"""Minutes that a preemptible VM lives: https://cloud.google.com/compute/docs/instances/preemptible, 2026-11-21."""
+"""Minutes that a preemptible TPU VM lives: https://cloud.google.com/tpu/docs/preemptible (read 2026-11-21)."""
 LONGEST_QUEUED: Final = 24 * 60
-"""Minutes after which GitHub fails a job that no runner took, by the page on limits."""
+"""Minutes after which GitHub cancels a job that no runner took, by the page on runners of one's own."""
 PATIENCE: Final = 60
 """Minutes that the last leg of a pull request may wait without a word here."""
 
