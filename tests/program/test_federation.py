@@ -133,6 +133,7 @@ def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and
 
 MAKERS = ("levanter-gpt2_small_itest.yaml", "levanter-launch_small_fast.yaml")
 RUN_MAKER = "tidepool-ci-run-maker"
+SERVING = ("sgl-project/sglang-jax", ("tpu-nightly.yaml", "tpu-pull-request.yaml"))
 
 
 def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_runs() -> None:

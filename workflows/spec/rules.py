@@ -14,6 +14,7 @@ from itertools import chain
 from infra.model.errors import Problem
 from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
+from infra.model.yamlfile import YamlPath
 from workflows.spec.model import Declared, LegacyRuns
 from workflows.world import World
 
@@ -38,8 +39,10 @@ def broken(declared: Declared, world: World, subject: Subject) -> tuple[Problem,
     return tuple(chain.from_iterable(rule(judged) for rule in RULES))
 
 
-def _sections(declared: Declared) -> Iterator[tuple[tuple[str, int], str, str]]:
+def _sections(declared: Declared) -> Iterator[tuple[YamlPath, str, str]]:
     """Every workflow file with its place, kept ones too: (path, file, name)."""
+    for part, file, name in declared.tiers.files() if declared.tiers else ():
+        yield ("tiers", part), file, name
     for section in ("tests", "images", "runs", "publish", "kept"):
         for index, each in enumerate(getattr(declared, section)):
             yield (section, index), each.file, each.name
@@ -161,12 +164,21 @@ def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
     stack = judged.world.stacks.get(declared.stack)
     makers = stack.github.run_makers if stack and stack.github else ()
     named = {file for each in makers if each.repository == declared.repository for file in each.workflows}
+    making: list[tuple[YamlPath, str]] = [
+        (("runs", index, "file"), run.file) for index, run in enumerate(declared.runs)
+    ]
+    if tiers := declared.tiers:
+        making += [
+            (("tiers", "nightly", "file"), tiers.nightly.file),
+            (("tiers", "asked", "run_file"), tiers.asked.run_file),
+        ]
+    for path, file in making:
+        if file not in named:
+            rule = "the stack lets workflows that make VMs in by their file"
+            fix = f"{file} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
+            yield Problem(judged.subject(path), file, rule, fix)
     for index, run in enumerate(declared.runs):
         path = ("runs", index)
-        if run.file not in named:
-            rule = "the stack lets workflows that make VMs in by their file"
-            fix = f"{run.file} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
-            yield Problem(judged.subject((*path, "file")), run.file, rule, fix)
         shape = judged.world.pool(run.vm)
         if shape is None:
             continue

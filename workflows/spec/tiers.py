@@ -162,12 +162,12 @@ class Tiers(Model):
     history: History
     money: Money
 
-    def files(self) -> tuple[tuple[str, str], ...]:
-        """Each file with its name."""
+    def files(self) -> tuple[tuple[str, str, str], ...]:
+        """Each file: the key of the part that names it, the file and its name."""
         first, second, third = self.every_pull_request, self.nightly, self.asked
         return (
-            (first.file, first.name),
-            (second.file, second.name),
-            (third.file, third.name),
-            (third.run_file, third.run_name),
+            ("every_pull_request", first.file, first.name),
+            ("nightly", second.file, second.name),
+            ("asked", third.file, third.name),
+            ("asked", third.run_file, third.run_name),
         )
