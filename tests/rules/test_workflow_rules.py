@@ -23,6 +23,8 @@ from tests.program.stacks import STACKS, text_of
 from tests.rules.right_edits import edit
 from tests.rules.test_policy_pack import pack, settings_of
 from workflows.fitting import fitting
+from workflows.outputs import outputs
+from workflows.world import load_world
 
 CI = text_of("ci")
 REMOVED = CI.replace(CI[CI.index("    - name: tpu-v5p\n") : CI.index("    - name: tpu-v4\n")], "")
@@ -71,13 +73,23 @@ def test_explain_the_check_and_the_policy_fail_in_the_same_words(checkout: Path,
     }
 
 
-def test_a_mistyped_label_of_a_workflow_is_told_by_the_check_before_the_list_is_made_anew(checkout: Path) -> None:
-    job = next(each for each in committed().demands if not each.hosted)
-    typo = job.model_copy(update={"labels": ("self-hosted", "tpu-cj")})
-    made = committed().model_copy(update={"demands": (*committed().demands, typo)})
+BY_HAND = """\
+name: By hand
+on: {push: {branches: [main]}}
+jobs:
+  tpu:
+    runs-on: [self-hosted, tpu-cj]
+    timeout-minutes: 15
+    steps: [{run: "true"}]
+"""
+
+
+def test_a_mistyped_label_of_a_workflow_that_nobody_generates_is_told_by_the_check(checkout: Path) -> None:
+    (checkout / ".github" / "workflows" / "by-hand.yaml").write_text(BY_HAND)
+    made = outputs(checkout, load_world(checkout)).demands
     (misfit,) = fitting(checkout, made)
+    assert misfit.subject == "marin-community/tidepool .github/workflows/by-hand.yaml tpu"
     assert "no pool has the label tpu-cj" in misfit.reason
-    assert "tpu-ci" in misfit.fix
 
 
 def judged(config: StackConfig, demands: Demands | None, *siblings: StackConfig) -> list[Finding]:

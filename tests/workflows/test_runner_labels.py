@@ -1,0 +1,33 @@
+"""actionlint's list of labels: what runners that serve a repository may have, and nothing that it knows by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import yaml
+
+from tests.model.demanding import LAB, fleet, member
+from tests.model.given import ROOT
+from workflows.labels import FILE, files, labels
+from workflows.world import World, load_world
+
+
+def world(pools: str = "") -> World:
+    return replace(load_world(ROOT), stacks={"ci": fleet(pools)})
+
+
+def test_every_label_of_pools_that_serve_the_repository_is_listed_once() -> None:
+    pools = member(name="big", labels="[tpu, self-hosted]") + member(name="theirs", serves="[lab/other]")
+    assert labels(LAB, world(pools)) == ("big", "tpu", "tpu-ci")
+    assert labels("Lab/Other", world(pools)) == ("theirs",)
+
+
+def test_the_file_is_what_actionlint_reads() -> None:
+    (text,) = files(LAB, world()).values()
+    assert yaml.safe_load(text) == {"self-hosted-runner": {"labels": ["tpu", "tpu-ci"]}}
+    assert text.startswith("# Generated from the pools of the stacks")
+    assert list(files(LAB, world())) == [FILE]
+
+
+def test_a_repository_that_no_pool_serves_needs_no_list() -> None:
+    assert files("lab/none", world()) == {}
