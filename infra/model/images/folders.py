@@ -6,11 +6,12 @@ Owns what must hold of the checkout and of other repositories' files. Does not o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePosixPath
 
+from infra.model import yamlfile
 from infra.model.catalogue import nearest_names
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.globs import matches
@@ -68,7 +69,12 @@ def _recipes(judged: Judged) -> Iterator[Problem]:
         if not dockerfile.is_file():
             continue
         where = judged.at(index, "folder")
-        taken = set(_ARGUMENT.findall(dockerfile.read_text()))
+        try:
+            taken = set(_ARGUMENT.findall(_text(judged, image, DOCKERFILE)))
+            seen = _text(judged, image, DOCKERIGNORE).splitlines()
+        except ConfigError as error:
+            yield from error.problems
+            continue
         given = _arguments(image)
         for name in sorted(taken - set(chain.from_iterable(given.values())) - _BUILD_FACTS):
             rule = f"{image.folder}/{DOCKERFILE} takes only arguments that its image is given"
@@ -77,7 +83,13 @@ def _recipes(judged: Judged) -> Iterator[Problem]:
             if not taken & names:
                 rule = f"what an image names is taken by its {DOCKERFILE}"
                 yield Problem(where, what, rule, f"ARG {min(names)} there, or remove {what} from this image")
-        yield from _ignored(judged, index, image)
+        yield from _ignored(judged, index, image, seen)
+
+
+def _text(judged: Judged, image: Image, name: str) -> str:
+    """A file of the image's folder, empty where it is not there; ConfigError where it is no text."""
+    path = judged.around.root / image.folder / name
+    return yamlfile.decoded(path.read_bytes(), f"{image.folder}/{name}") if path.is_file() else ""
 
 
 def _arguments(image: Image) -> dict[str, set[str]]:
@@ -88,9 +100,7 @@ def _arguments(image: Image) -> dict[str, set[str]]:
     return found | {name: {f"{variable(name)}_{kind}" for kind in kinds} for name in image.downloads}
 
 
-def _ignored(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
-    path = judged.around.root / image.folder / DOCKERIGNORE
-    lines = path.read_text().splitlines() if path.is_file() else []
+def _ignored(judged: Judged, index: int, image: Image, lines: Sequence[str]) -> Iterator[Problem]:
     seen = {line.removeprefix("!") for line in lines if line.startswith("!")}
     # An ignore file means all that is in a folder by its name alone; some builders take no other form.
     paths = {each.removesuffix("/**") for each in image.context.paths}

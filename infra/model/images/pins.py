@@ -24,6 +24,8 @@ RESOLVE = "./tidepool images bases --resolve"
 """The one command that resolves what is unresolved, on a machine with internet."""
 
 _HTTPS = r"https://[A-Za-z0-9.-]+(:\d+)?(/\S*)?"
+# What the steps of a build can write into a provenance as it stands (`plain` of images/steps/lib.sh).
+_PLAIN_HTTPS = r"https://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9._:/@+%?=&~#,-]*)?"
 
 Digest = Annotated[
     StrictStr,
@@ -44,7 +46,21 @@ ImageName = Annotated[
 TagName = Annotated[
     StrictStr, matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", "a tag of the image", "such as 3.11-slim")
 ]
-ReleaseVersion = Annotated[StrictStr, matching(r"\S+", "a release of what is downloaded", "such as 1.2.3")]
+ReleaseVersion = Annotated[
+    StrictStr, matching(r"[A-Za-z0-9][A-Za-z0-9._+-]*", "a release of what is downloaded", "such as 1.2.3")
+]
+Address = Annotated[
+    StrictStr,
+    matching(_PLAIN_HTTPS, "a download has a public https URL without quotes, dollar signs or spaces", "its URL"),
+]
+DownloadName = Annotated[
+    StrictStr,
+    matching(
+        r"[a-z]([a-z0-9.-]*[a-z0-9])?",
+        "a download's name starts a shell variable: a letter, then letters, digits, dots and hyphens",
+        "such as uv",
+    ),
+]
 
 
 class _Model(BaseModel):
@@ -76,7 +92,7 @@ class Download(_Model):
     """A file that a build fetches. `sha256` is its checksum (hexadecimal)."""
 
     version: ReleaseVersion
-    url: Source
+    url: Address
     sha256: Sha256
     source: Source
     read: Day
@@ -91,7 +107,7 @@ class Pins(_Model):
 
     version: Version
     bases: Annotated[Mapping[PinName, Base], BY_KEY] = {}
-    downloads: Annotated[Mapping[PinName, Download], BY_KEY] = {}
+    downloads: Annotated[Mapping[DownloadName, Download], BY_KEY] = {}
 
     def base(self, name: str) -> Base:
         """The base of that name; KeyError where there is none."""

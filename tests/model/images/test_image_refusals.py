@@ -290,6 +290,16 @@ def test_a_checkout_that_does_not_fit_is_refused(
     )
 
 
+@pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.dockerignore"])
+def test_a_recipe_that_is_no_text_is_refused(name: str, tmp_path: Path) -> None:
+    root = project(tmp_path, {})
+    (root / "images/runner" / name).write_bytes(b"ARG BASE_IMAGE\n\xff\n")
+    with refused() as problems:
+        loaded(root)
+    (problem,) = problems
+    assert (problem.subject, problem.rule) == (f"images/runner/{name}:2", "the file is UTF-8 text")
+
+
 def test_a_folder_of_steps_or_listings_is_no_image(tmp_path: Path) -> None:
     assert loaded(project(tmp_path, {"images/steps/lib.sh": ""}))
 
