@@ -102,7 +102,9 @@ def age(now: datetime, then: datetime) -> str:
 
 
 def volume(count: int) -> str:
-    """Bytes for people: `165 MB`, below a megabyte `10.5 kB`."""
+    """Bytes for people: `165 MB`, below a megabyte `10.5 kB`, of none `nothing`."""
+    if count == 0:
+        return "nothing"
     return f"{count / _MEGA:,.0f} MB" if count >= _MEGA else f"{count / _KILO:,.1f} kB"
 
 
