@@ -49,8 +49,8 @@ docker buildx build --builder "$builder" "$@" --platform "$PLATFORMS" \
 docker buildx build --builder "$builder" "$@" --load --tag "tidepool/$IMAGE:built" "$WORKSPACE/$CONTEXT"
 
 digest=$(tr -d ' \n' <"$result/oci.part/index.json" | grep -o '"digest":"sha256:[0-9a-f]\{64\}"' | cut -d '"' -f 4)
-case $digest in
-  *[!0-9a-f:sh]*) refuse "the build of $IMAGE has not exactly one manifest" ;;
+case ${digest#sha256:} in
+  '' | *[!0-9a-f]*) refuse "the build of $IMAGE has not exactly one manifest" ;;
 esac
 find "$result/oci.part/blobs" -type f -exec stat -c %s {} + | awk '{ sum += $1 } END { print sum }' | keep "$result/size"
 mv "$result/oci.part" "$result/oci"
