@@ -1,0 +1,308 @@
+"""`./tidepool workflows` as people use it: written, checked, explained, counted, here and in a consumer's checkout."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.cli.workflows import tests
+from tests.cli.conftest import ROOT, Checkout
+from tests.program.stacks import lend
+from tests.workflows.legacy_checkout import REPLACED, old_files
+from workflows.spec import load_spec
+from workflows.world import load_world
+
+TESTS = ".github/workflows/levanter-tests.yaml"
+COPY = f"workflows/generated/marin/{TESTS}"
+FILES = {
+    ".github/actionlint.yaml",
+    ".github/workflows/docker-images.yaml",
+    ".github/workflows/levanter-gpt2_small_itest.yaml",
+    ".github/workflows/levanter-launch_small_fast.yaml",
+    ".github/workflows/levanter-publish_dev.yaml",
+    TESTS,
+    ".github/workflows/marin-unit-tests.yaml",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Checkout:
+    """A checkout of this repository in which everything that is generated may be edited."""
+    root = tmp_path / "here"
+    root.mkdir()
+    for folder in ("workflows", ".github"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    checkout = Checkout(lend(root))
+    checkout.ok("workflows", "--write")
+    return checkout
+
+
+def findings(here: Checkout, *more: str) -> list[dict[str, Any]]:
+    """What --check says, each finding as data."""
+    result = here.run("workflows", "--check", *more, "--json")
+    body = json.loads(result.stdout)
+    assert result.exit_code == body["exit"], result.output
+    assert body["exit"] == int(any(each["stops"] for each in body["findings"]))
+    return body["findings"]
+
+
+def states(here: Checkout, *more: str) -> dict[str, str]:
+    return {each["subject"]: each["state"] for each in findings(here, *more)}
+
+
+def in_folder(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text, before
+    path.write_text(text.replace(before, after, 1))
+
+
+def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp_path: Path) -> None:
+    target = tmp_path / "marin"
+    body = here.json("workflows", "--write", "--target", str(target))
+    assert set(body["written"]) == in_folder(target) == FILES
+    said = here.ok("workflows", "--check", "--target", str(target)).stdout
+    assert said.endswith("7 generated files: nothing to mend\n")
+    again = here.json("workflows", "--write", "--target", str(target))
+    assert (again["written"], again["same"]) == ([], len(FILES))
+
+
+def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: Path) -> None:
+    target = tmp_path / "engine"
+    here.ok("workflows", "--write", "--spec", "serving", "--target", str(target))
+    copies = in_folder(here.root / "workflows" / "generated" / "serving")
+    assert in_folder(target) == copies
+    assert copies
+
+
+def test_what_is_committed_is_what_is_generated() -> None:
+    root = Checkout(ROOT)
+    assert root.run("workflows", "--check").exit_code == 0
+
+
+def test_a_clean_checkout_has_nothing_to_mend(here: Checkout) -> None:
+    assert not [each for each in findings(here) if each["stops"]]
+
+
+def test_an_edit_by_hand_is_told_from_a_stale_file_and_mended_by_one_command(here: Checkout) -> None:
+    edit(here.root / COPY, "timeout-minutes: 16", "timeout-minutes: 60")
+    (found,) = findings(here)
+    assert (found["subject"], found["state"]) == (COPY, "edited by hand")
+    assert found["why"] == ["jobs.tpu-tests.timeout-minutes 60 -> 16"]
+    assert found["mend"] == "./tidepool workflows --write"
+    here.ok("workflows", "--write")
+    assert findings(here) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stale", "why"),
+    [
+        ("us-west4-a: 2", "us-west4-a: 1", {COPY}, "jobs.tpu-tests.strategy.max-parallel 2 -> 1"),
+        ("us-central1-a: 1", "us-central1-a: 2", {COPY}, "a comment: "),
+    ],
+)
+def test_an_edit_of_a_count_names_the_files_it_leaves_behind(
+    here: Checkout, before: str, after: str, stale: set[str], why: str
+) -> None:
+    here.edit("ci", before, after)
+    found = [each for each in findings(here) if each["kind"] == "file"]
+    assert {each["state"] for each in found} == {"stale"}
+    assert stale <= {each["subject"] for each in found}
+    (told,) = (each for each in found if each["subject"] == COPY)
+    assert told["why"][0].startswith(why)
+
+
+def test_a_time_limit_of_a_suite_makes_its_file_and_the_demands_stale(here: Checkout) -> None:
+    edit(here.root / "workflows/spec/marin.yaml", "timeout_minutes: 16", "timeout_minutes: 20")
+    found = {each["subject"]: each for each in findings(here)}
+    assert set(found) == {COPY, "workflows/demand.yaml"}
+    assert "jobs.tpu-tests.timeout-minutes 16 -> 20" in found[COPY]["why"]
+
+
+def test_a_pool_that_is_gone_is_told_in_the_words_of_explain(here: Checkout) -> None:
+    here.edit("ci", "    - name: tpu-v4\n", "    - name: tpu-v9\n")
+    result = here.run("explain", "ci", "--base", str(ROOT / "stacks/Pulumi.ci.yaml"), "--json")
+    assert result.exit_code == 1, result.output
+    explained = {(each["subject"], each["reason"]) for each in json.loads(result.stdout)["findings"]}
+    checked = {(each["subject"], each["why"][0]) for each in findings(here) if each["state"] == "job-finds-runner"}
+    assert checked
+    assert checked <= explained
+
+
+def test_a_missing_file_is_named(here: Checkout) -> None:
+    (here.root / COPY).unlink()
+    assert states(here) == {COPY: "missing"}
+
+
+def test_a_file_whose_source_is_gone_is_named_and_removed(here: Checkout) -> None:
+    for ending in ("yaml", "tests"):
+        (here.root / "workflows" / "spec" / f"serving.{ending}").unlink(missing_ok=True)
+    orphans = {path for path, state in states(here).items() if state == "without a source"}
+    assert orphans
+    assert all(path.startswith("workflows/generated/serving/") for path in orphans)
+    assert orphans <= set(here.json("workflows", "--write")["removed"])
+    assert "without a source" not in states(here).values()
+
+
+def test_a_stray_file_is_named_and_never_removed(here: Checkout) -> None:
+    stray = here.root / ".github/workflows/mine.yaml"
+    stray.write_text("name: Mine\non: push\njobs: {}\n")
+    (found,) = findings(here)
+    assert (found["subject"], found["state"]) == (".github/workflows/mine.yaml", "stray")
+    assert found["mend"].startswith("git rm .github/workflows/mine.yaml")
+    here.ok("workflows", "--write")
+    assert stray.is_file()
+
+
+def test_a_file_by_hand_in_the_place_of_a_generated_one_is_told(here: Checkout) -> None:
+    (here.root / COPY).write_text("name: Mine\n")
+    (found,) = findings(here)
+    assert found["why"] == ["a file by hand stands in its place"]
+
+
+def test_a_mistake_in_a_specification_is_told_and_hides_nothing_else(here: Checkout) -> None:
+    (here.root / ".github/workflows/mine.yaml").write_text("name: Mine\n")
+    edit(here.root / "workflows/spec/marin.yaml", "timeout_minutes: 16", "timeout_minutes: 1")
+    found = states(here)
+    assert found["workflows/spec/marin.yaml"] == "cannot be generated"
+    assert found[".github/workflows/mine.yaml"] == "stray"
+    refused = here.run("workflows", "--write")
+    assert refused.exit_code == 2
+    assert "timeout_minutes: 1" in refused.stderr
+    assert "nothing was changed" in refused.stderr
+
+
+def test_a_test_that_no_job_runs_fails_the_check_by_name(here: Checkout) -> None:
+    edit(
+        here.root / "workflows/spec/marin.yaml",
+        "markers: entry and not tpu_ci",
+        "markers: entry and not tpu_ci and not ray and slow",
+    )
+    here.ok("workflows", "--write")
+    told = [each for each in findings(here) if each["kind"] == "tests"]
+    assert "lib/levanter/tests/test_viz_lm.py::test_viz_lm" in {each["subject"] for each in told}
+    result = here.run("workflows", "--coverage")
+    assert result.exit_code == 1
+    assert "no job runs it (marked entry)" in result.stdout
+
+
+def test_the_coverage_counts_each_job_and_says_which_is_empty(here: Checkout) -> None:
+    body = here.json("workflows", "--coverage")
+    jobs = {f"{each['file']} {each['job']}": each["tests"] for each in body["specs"]["marin"]["jobs"]}
+    assert jobs["levanter-tests.yaml cpu-entry-tests"] == 7
+    assert sum(jobs.values()) + 6 == body["specs"]["marin"]["tests"]
+    assert "runs no test of the list" in here.ok("workflows", "--coverage").stdout
+
+
+def test_explain_names_the_line_of_each_job(here: Checkout) -> None:
+    body = here.json("workflows", "--explain", "levanter-tests.yaml")
+    (file,) = body["files"]
+    job = next(each for each in file["jobs"] if each["id"] == "tpu-tests")
+    place, _, key = job["source"].partition(" ")
+    name, _, line = place.rpartition(":")
+    assert (here.root / name).read_text().splitlines()[int(line) - 1].strip() == job["says"] == "- job: tpu-tests"
+    assert key == "tests[0].suites[3]"
+    assert "max" in job["why"] or "third of the pool" in job["why"]
+
+
+def test_explain_knows_this_repositorys_own_files_and_refuses_others(here: Checkout) -> None:
+    said = here.ok("workflows", "--explain", ".github/workflows/checks.yaml").stdout
+    assert "workflows/own/checks.py:" in said
+    refused = here.run("workflows", "--explain", "nothing.yaml")
+    assert refused.exit_code == 2
+    assert "levanter-tests.yaml" in refused.stderr
+
+
+def test_the_inventory_meets_its_targets(here: Checkout) -> None:
+    body = here.json("workflows", "--inventory")
+    figures = {each["what"]: each for each in body["figures"]}
+    assert (figures["workflow files"]["before"], figures["workflow files"]["after"]) == ("19", "14")
+    assert [each["what"] for each in body["figures"] if each["met"] is False] == []
+    assert sum(each["met"] is not None for each in body["figures"]) == 6
+    assert all(each["sums"] for each in body["figures"])
+
+
+def test_newer_actions_are_told_from_a_file(here: Checkout, tmp_path: Path) -> None:
+    table = here.root / "workflows" / "actions.yaml"
+    other = tmp_path / "actions.yaml"
+    other.write_text(table.read_text())
+    assert here.json("workflows", "--newer", str(other)) == {"newer": [], "exit": 0}
+    edit(other, "version: v5", "version: v99")
+    result = here.run("workflows", "--newer", str(other), "--json")
+    assert result.exit_code == 1
+    (newer,) = json.loads(result.stdout)["newer"]
+    assert newer["offered"]["version"].startswith("v99")
+
+
+def test_the_list_of_tests_is_read_from_a_checkout(
+    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = tmp_path / "lab"
+    (lab / "lib/levanter/tests").mkdir(parents=True)
+    (lab / "lib/levanter/tests/test_a.py").write_text("import pytest\n\n@pytest.mark.ray\ndef test_a(): ...\n")
+    monkeypatch.setattr(tests, "_commit", lambda _: "c0ffee")
+    assert here.json("workflows", "--read-tests", str(lab))["tests"] == 1
+    text = (here.root / "workflows/spec/marin.tests").read_text()
+    assert "https://github.com/marin-community/marin/tree/c0ffee" in text
+    assert text.endswith("lib/levanter/tests/test_a.py\n  test_a ray\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--write", "--explain", "a.yaml"),
+        ("--check", "--legacy"),
+        ("--write", "--legacy"),
+        ("--coverage", "--target", "."),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(here: Checkout, arguments: tuple[str, ...]) -> None:
+    assert here.run("workflows", *arguments).exit_code == 2
+
+
+def test_kept_files_are_held_to_what_the_specification_says_of_them(here: Checkout, tmp_path: Path) -> None:
+    target = tmp_path / "marin"
+    here.ok("workflows", "--write", "--target", str(target))
+    for path, text in old_files().items():
+        if not (target / path).exists() and Path(path).name not in REPLACED:
+            (target / path).write_text(text)
+    edit(target / ".github/workflows/marin-docs.yaml", "name: ", "name: My ")
+    found = [each for each in findings(here, "--target", str(target)) if each["subject"].endswith("marin-docs.yaml")]
+    assert any("says name Marin - Docs" in each["why"][0] for each in found)
+
+
+def test_old_files_are_kept_beside_the_new_ones_and_come_back(here: Checkout, tmp_path: Path) -> None:
+    target = tmp_path / "marin"
+    (target / ".github/workflows").mkdir(parents=True)
+    legacy = load_spec(here.root, "marin", load_world(here.root)).declared.legacy
+    assert legacy is not None
+    before = {}
+    for old in legacy.workflows:
+        path = f".github/workflows/{old.file}"
+        before[path] = re.sub(r"(?m)^name: .*$", f"name: {old.name}", old_files()[path], count=1)
+        (target / path).write_text(before[path])
+    here.ok("workflows", "--write", "--target", str(target), "--legacy")
+    assert (target / ".github/workflows/levanter-run_tests-legacy.yaml").is_file()
+    assert (target / ".github/workflows/legacy-comparison.yaml").is_file()
+    assert not (target / ".github/workflows/levanter-run_tests.yaml").exists()
+    assert here.json("workflows", "--write", "--target", str(target))["written"] == []
+    assert not [each for each in findings(here, "--target", str(target)) if each["kind"] == "file"]
+    here.ok("workflows", "--write", "--target", str(target), "--back")
+    assert {path: (target / path).read_text() for path in before} == before
+    assert not (target / ".github/workflows/legacy-comparison.yaml").exists()
+
+
+def test_old_files_without_their_mode_are_stray(here: Checkout, tmp_path: Path) -> None:
+    target = tmp_path / "marin"
+    here.ok("workflows", "--write", "--target", str(target))
+    (target / ".github/workflows/levanter-run_tests.yaml").write_text("name: Levanter - Run tests\n")
+    assert states(here, "--target", str(target)) == {".github/workflows/levanter-run_tests.yaml": "stray"}
