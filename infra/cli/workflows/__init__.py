@@ -29,7 +29,7 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
 @click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
 @click.option("--spec", metavar="NAME", help=f"One of workflows/spec; for --target {DEFAULT_SPEC} where not given.")
-@click.option("--target", type=_FOLDER, metavar="CHECKOUT", help="The consumer's checkout, not the copies here.")
+@click.option("--target", type=_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
 @click.option("--legacy", is_flag=True, help="With --write --target: keep the old files beside the new for a while.")
 @click.option("--back", is_flag=True, help="With --write --target: the old files again, without the new ones.")
 @options.json_option
@@ -47,12 +47,13 @@ def command(
     back: bool,
     as_json: bool,
 ) -> None:
-    """Workflow files are generated from workflows/spec/*.yaml, the stacks and images/images.yaml.
+    """Workflow files are generated from workflows/spec/*.yaml, the stacks and images/images.yaml: those of
+    this repository, and those of each specification's, of which copies stand in workflows/generated.
 
     \b
-    ./tidepool workflows --write                    the copies in workflows/generated, and .github/workflows here
-    ./tidepool workflows --write --target CHECKOUT  the files of the specification marin, into its repository
-    ./tidepool workflows --check                    all of it: files, faults, the fleet, tests, old workflows
+    ./tidepool workflows --write                  the files here, and the copies
+    ./tidepool workflows --write --target FOLDER  marin's, into its repository
+    ./tidepool workflows --check                  files, faults, the fleet, tests
 
     Exit code 0 when all is well, 1 when --check, --coverage or --newer finds something, 2 for wrong usage or a mistake
     in what the files are made from.
@@ -63,7 +64,7 @@ def command(
             "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --read-tests"
         )
     if (legacy or back) and (action != "write" or target is None or (legacy and back)):
-        raise Refusal("--legacy and --back go with --write --target CHECKOUT, one of them")
+        raise Refusal("--legacy and --back go with --write --target FOLDER, one of them")
     if target is not None and action not in {"write", "check"}:
         raise Refusal("--target goes with --write and --check")
     ctx.exit(_code(action, explain, newer, read_tests, spec, target, legacy=legacy, back=back, as_json=as_json))

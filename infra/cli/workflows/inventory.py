@@ -36,8 +36,9 @@ def inventory(name: str, *, as_json: bool) -> int:
     show(console, table)
     say(console, "")
     for each in found:
+        say(console, Text(each.what, style="bold"))
         for line in each.sums:
-            say(console, Text.assemble((f"{each.what}: ", "bold"), line))
+            say(console, f"  {line}")
     say(console, Text(f"before: {before.source} (read {before.read}), and {FOLDER}/{name}.yaml", style="dim"))
     if as_json:
         body = {"repository": spec.declared.repository, "source": before.source}
