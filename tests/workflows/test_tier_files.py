@@ -1,0 +1,209 @@
+"""The serving engine's three tiers: which jobs each event starts, what a stranger's commit can reach, what it costs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.model.errors import ConfigError
+from workflows.events import dispatch, pull_request, table
+from workflows.generate import Generated, generate
+from workflows.generate.tiers_cost import cost, times_a_month
+from workflows.runs import Given, Result, run, told
+from workflows.spec import Spec, read_spec
+from workflows.world import World, load_world
+
+ROOT = Path(__file__).parents[2]
+SOURCE = "workflows/spec/serving.yaml"
+REPOSITORY = "sgl-project/sglang-jax"
+GOLDEN = Path(__file__).parent / "golden" / "serving"
+NAMES = ("tests.yaml", "tpu-label.yaml", "tpu-nightly.yaml", "tpu-pull-request.yaml")
+ON_VM = ("tpu-nightly.yaml", "tpu-pull-request.yaml")
+
+
+@cache
+def world() -> World:
+    return load_world(ROOT)
+
+
+def spec(*edits: tuple[str, str]) -> Spec:
+    text = (ROOT / SOURCE).read_text(encoding="utf-8")
+    for before, after in edits:
+        assert before in text, before
+        text = text.replace(before, after, 1)
+    return read_spec(text, "serving", SOURCE, world())
+
+
+@cache
+def files(*edits: tuple[str, str]) -> dict[str, Generated]:
+    return {Path(each.path).name: each for each in generate(spec(*edits), world())}
+
+
+def data(name: str, *edits: tuple[str, str]) -> dict[str, Any]:
+    return files(*edits)[name].workflow.plain()
+
+
+def target(activity: str, **more: Any) -> Any:
+    """A pull request of a fork, as the base branch's workflow hears of it."""
+    title = f"a fork's pull request, {activity}, {more.get('label') or ', '.join(more.get('labels', [])) or 'no label'}"
+    return pull_request(title=title, fork=True, target=True, activity=activity, repository=REPOSITORY, **more)
+
+
+EVENTS = (
+    *table(repository=REPOSITORY),
+    target("labeled", label="run-tpu-tests"),
+    target("labeled", label="bug", labels=["run-tpu-tests"]),
+    target("synchronize", labels=["run-tpu-tests"]),
+    target("synchronize"),
+    dispatch({"pull_request": 7, "sha": "a" * 40}, title="dispatch for a pull request", repository=REPOSITORY),
+)
+
+
+def starting(name: str, event: Any, given: Given | None = None) -> list[str]:
+    return [each.id for each in run(data(name), event, given or Given()).jobs if each.starts]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_event_starts_the_jobs_of_the_golden_table_of_tiers(name: str, update_goldens: bool) -> None:
+    found = told(tuple(run(data(name), event, Given()) for event in EVENTS))
+    golden = GOLDEN / f"{Path(name).stem}.txt"
+    if update_goldens:
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(found)
+    assert found == golden.read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_job_of_the_tiers_has_its_line(name: str) -> None:
+    assert files()[name].sources.keys() == data(name)["jobs"].keys()
+    assert all(source.line > 1 for source in files()[name].sources.values())
+
+
+def rights(name: str) -> dict[str, dict[str, str]]:
+    return {job: each["permissions"] for job, each in data(name)["jobs"].items()}
+
+
+def uses(job: dict[str, Any]) -> set[str]:
+    return {step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step}
+
+
+def test_what_hears_of_the_label_checks_nothing_out_and_acts_nowhere_else() -> None:
+    for job in data("tpu-label.yaml")["jobs"].values():
+        assert uses(job) == set()
+        assert "id-token" not in job["permissions"]
+
+
+def test_the_job_that_tests_has_no_right_at_github_and_no_checkout() -> None:
+    for name in ON_VM:
+        job = data(name)["jobs"]["tests"]
+        assert job["permissions"] == {"id-token": "write"}
+        assert "actions/checkout" not in uses(job)
+        assert "github.token" not in str(job)
+        assert "secrets." not in str(job)
+
+
+def test_jobs_that_write_at_github_cannot_act_at_google_and_run_no_tested_code() -> None:
+    for name in NAMES:
+        for job, each in rights(name).items():
+            if "write" in (value for scope, value in each.items() if scope != "id-token"):
+                assert "id-token" not in each
+                assert uses(data(name)["jobs"][job]) <= {"actions/download-artifact"}
+
+
+def test_the_container_of_a_strangers_commit_reaches_no_credential() -> None:
+    (step,) = (each for each in data("tpu-pull-request.yaml")["jobs"]["tests"]["steps"] if each.get("id") == "create")
+    boot = step["env"]["BOOT"]
+    assert boot.index("-d 169.254.169.254 -j DROP") < boot.index("git -C")
+    contained = boot[boot.index("docker run") :]
+    assert "--user 1000:1000" in contained
+    assert "--cap-drop=ALL" in contained
+    assert "--network host" not in boot
+    assert "--privileged" not in boot
+    assert step["env"]["VM_SECRETS"] == ""
+
+
+def test_the_commit_is_the_one_that_the_label_was_set_on() -> None:
+    (ask,) = data("tpu-label.yaml")["jobs"]["ask"]["steps"]
+    assert ask["env"]["SHA"] == "${{ github.event.pull_request.head.sha }}"
+    (step,) = (each for each in data("tpu-pull-request.yaml")["jobs"]["tests"]["steps"] if each.get("id") == "create")
+    assert "COMMIT=${{ inputs.sha }}\n" in step["env"]["VM_ENV"]
+
+
+@pytest.mark.parametrize("name", ON_VM)
+def test_a_vm_for_tests_is_made_as_the_pool_says_within_the_limit_and_goes_in_any_case(name: str) -> None:
+    jobs = data(name)["jobs"]
+    told_to, steps = jobs["tests"]["env"], jobs["tests"]["steps"]
+    assert (told_to["ACCELERATOR"], told_to["ZONES"]) == ("v6e-1", "us-central1-b")
+    assert (told_to["RUNTIME"], told_to["CAPACITY"]) == ("v2-alpha-tpuv6e", "--preemptible")
+    assert told_to["LIMIT"] == 300
+    assert jobs["tests"]["timeout-minutes"] == 20
+    (delete,) = (each for each in steps if each.get("name") == "Delete it")
+    assert delete["if"] == "always()"
+    assert jobs["clean-up"]["if"] == "always()"
+    assert sum(each.get("timeout-minutes", 0) for each in steps) <= 20
+
+
+@pytest.mark.parametrize("outcome", ["success", "failure"])
+def test_a_night_ends_with_its_results_kept_and_people_told(outcome: Result) -> None:
+    given = Given(results={"tests": outcome})
+    event = next(each for each in EVENTS if each.name == "schedule")
+    assert starting("tpu-nightly.yaml", event, given) == ["tests", "clean-up", "record", "report"]
+
+
+def test_a_night_that_is_cancelled_still_cleans_up_and_tells_nobody() -> None:
+    event = next(each for each in EVENTS if each.name == "schedule")
+    found = starting("tpu-nightly.yaml", event, Given(results={"tests": "cancelled"}, cancelled=True))
+    assert "clean-up" in found
+    assert not {"record", "report"} & set(found)
+
+
+def test_a_pull_request_that_moved_on_gets_no_vm() -> None:
+    found = starting("tpu-pull-request.yaml", EVENTS[-1], Given(results={"head": "failure"}))
+    assert not {"tests", "report", "record"} & set(found)
+
+
+def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -> None:
+    steps = data("tests.yaml")["jobs"]["unit"]["steps"]
+    (cache_step,) = (each for each in steps if each.get("id") == "cache")
+    assert cache_step["with"]["key"] == "unit-${{ runner.os }}-${{ steps.tree.outputs.tree }}"
+    skipped = [
+        each["name"] for each in steps if each.get("if") == "steps.cache.outputs.cache-hit != 'true'" and "name" in each
+    ]
+    assert skipped == ["Install", "Test"]
+
+
+def test_the_cost_is_computed_from_the_price_and_the_schedule() -> None:
+    found = spec()
+    assert found.declared.tiers
+    shape = world().pool("nightly-v6e")
+    assert shape
+    month = cost(found, found.declared.tiers, shape)
+    nights = Decimal(365) / 12
+    assert times_a_month(["0 2 * * *"]) == nights
+    assert month.usual == (nights + 5) * month.hour * 5 / 60
+    assert round(month.most, 6) == round(month.usual * 4, 6)
+    assert month.standing == month.hour * 730
+
+
+REFUSED = {
+    "a budget below what the runs cost": (("usd_per_month: 10", "usd_per_month: 1"), "within their budget"),
+    "a pool that is not there": (("vm: nightly-v6e", "vm: nightly-v7"), "nightly-v6e"),
+    "no time to make the VM": (("job_minutes: 20", "job_minutes: 15"), "job_minutes: 18"),
+    "a file that the stack does not let in": (("file: tpu-nightly.yaml", "file: other.yaml"), "run_makers"),
+    "two files of one name": (("file: tpu-label.yaml", "file: tests.yaml"), "made of one entry"),
+    "an image without its digest": (("@sha256:0f5b", "@sha256:0f5"), "by its digest"),
+    "a suite without tests": (("modules: [test.srt.test_score_api]", "modules: []"), "at least one"),
+    "a key that is not there": (("    times_a_month: 5", "    times: 5"), "times"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_specification_of_tiers_that_cannot_hold_is_refused(name: str) -> None:
+    edit, said = REFUSED[name]
+    with pytest.raises(ConfigError) as refused:
+        generate(spec(edit), world())
+    assert said in str(refused.value)
