@@ -159,7 +159,9 @@ def _arguments(arguments: Mapping[str, str]) -> tuple[str, ...]:
 
 def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener) -> float:
     started, last = time.perf_counter(), deque[str](maxlen=SHOWN)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as running:
         for line in running.stdout or ():
             last.append(line.rstrip())
             listen(last[-1])
@@ -169,14 +171,16 @@ def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener)
 
 
 def _smoke(command: Sequence[str], built: Built, script: Path) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, input=script.read_text())
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, errors="replace", input=script.read_text()
+    )
     if done.returncode != 0:
         raise BuildError(f"{built.image} did not pass its smoke test:\n{_last(done.stdout + done.stderr)}")
 
 
 def output(command: Sequence[str]) -> str:
     """What the command printed; BuildError where it fails."""
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         raise BuildError(f"{' '.join(command)} failed:\n{_last(done.stderr)}")
     return done.stdout

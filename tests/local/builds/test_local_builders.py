@@ -106,6 +106,13 @@ def test_a_failed_build_says_who_what_and_why(calls: Path, monkeypatch: pytest.M
     assert lines == ["the reason"]
 
 
+def test_what_a_failed_build_printed_need_not_be_text(calls: Path) -> None:
+    buildah = calls.parent / "bin/buildah"
+    buildah.write_text("#!/bin/sh\nprintf 'compiling \\377\\n'\nexit 1\n")
+    with pytest.raises(BuildError, match="compiling \N{REPLACEMENT CHARACTER}"):
+        Buildah().build(controller())
+
+
 @pytest.mark.parametrize("builder", [Docker(), Buildah()])
 def test_a_smoke_test_has_no_network(builder: Docker | Buildah, calls: Path, tmp_path: Path) -> None:
     script = tmp_path / "smoke.sh"
