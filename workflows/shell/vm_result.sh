@@ -3,7 +3,8 @@ mkdir -p "$RUNNER_TEMP/results"
 asked=$(gcloud compute tpus tpu-vm get-guest-attributes "$NAME" --zone="$ZONE" --query-path=tidepool/ --format=json || echo '[]')
 printf '%s' "$asked" | jq -r '[.. | objects | select(.key? == "result") | .value] | last // ""' |
   base64 --decode 2>/dev/null | gunzip 2>/dev/null | head -c 4000000 >"$RUNNER_TEMP/said.json" || true
-jq -e 'type == "object"' "$RUNNER_TEMP/said.json" >/dev/null 2>&1 || echo '{}' >"$RUNNER_TEMP/said.json"
+whole=$(jq -s 'length == 1 and (.[0] | type) == "object"' "$RUNNER_TEMP/said.json" 2>/dev/null || echo false)
+[ "$whole" = true ] || echo '{}' >"$RUNNER_TEMP/said.json"
 now=$(date +%s)
 jq -c --arg suite "$SUITE" --arg commit "$COMMIT" --arg run "$RUN" --arg outcome "$OUTCOME" \
   --argjson now "$now" --argjson made "$MADE" \
