@@ -1,0 +1,97 @@
+"""Figures of before and after: right sums, targets that can be missed, and the page that prints them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from infra.model.demand import Demands
+from infra.model.errors import ConfigError
+from tests.workflows.monorepo import ROOT, committed, world
+from workflows.generate import generate
+from workflows.inventory import Before, Figure, figures, load_before, read_before
+from workflows.outputs import outputs
+
+PAGE = ROOT / "docs" / "workflows.md"
+COMMAND_ONLY = {"lines in them", "lines that people write", "steps in them"}
+"""What every edit of a workflow changes is printed by the command, and stands in no page."""
+
+
+@cache
+def before() -> Before:
+    found = load_before(ROOT, "marin")
+    assert found is not None
+    return found
+
+
+@cache
+def demands() -> Demands:
+    found = outputs(ROOT, world()).demands
+    assert found is not None
+    return found
+
+
+def computed(of: Before | None = None, asking: Demands | None = None) -> dict[str, Figure]:
+    files = generate(committed(), world())
+    stacks = tuple(world().stacks.values())
+    found = figures(committed(), of or before(), files, asking or demands(), stacks)
+    return {each.what: each for each in found}
+
+
+def test_nineteen_files_become_fourteen() -> None:
+    found = computed()["workflow files"]
+    assert (found.before, found.after, found.met) == ("19", "14", True)
+
+
+def test_every_old_file_is_replaced_by_a_generated_one_or_kept() -> None:
+    made = {each.path.rpartition("/")[2] for each in generate(committed(), world())}
+    assert {old.becomes for old in before().files if old.becomes} == made
+    assert {old.file for old in before().files if not old.becomes} == {kept.file for kept in committed().declared.kept}
+
+
+def test_no_target_is_missed() -> None:
+    assert [each.what for each in computed().values() if each.met is False] == []
+
+
+def test_vms_for_runs_are_those_of_new_images_alone() -> None:
+    found = computed()["VMs made for runs, a week"]
+    assert (found.before, found.after) == ("290", "2")
+
+
+def test_a_slower_start_of_runners_misses_its_target() -> None:
+    value = before().assumed.runner_start_minutes.model_copy(update={"value": 1.5})
+    assumed = before().assumed.model_copy(update={"runner_start_minutes": value})
+    found = computed(before().model_copy(update={"assumed": assumed}))["a TPU test starts after"]
+    assert (found.after, found.met) == ("1.5 min", False)
+
+
+def test_as_many_legs_as_there_were_vms_would_be_less_time_but_fewer_at_once_a_longer_wait() -> None:
+    def slower(asking: Demands, most: int) -> Demands:
+        changed = [
+            each.model_copy(update={"max_parallel": most}) if each.job == "tpu-tests" else each
+            for each in asking.demands
+        ]
+        return asking.model_copy(update={"demands": tuple(changed)})
+
+    one, three = (computed(asking=slower(demands(), most))["waiting of a leg, a pull request"] for most in (1, 3))
+    assert (one.after, three.after) == ("8.5 min", "0.5 min")
+
+
+def test_every_figure_shows_its_sum() -> None:
+    assert [each.what for each in computed().values() if not each.sums] == []
+
+
+def test_the_page_has_the_figures() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for each in computed().values():
+        if each.what not in COMMAND_ONLY:
+            row = f"| {each.what} | {each.before} | {each.after} | {each.target} |".replace("|  |", "| |")
+            assert row in page, f"docs/workflows.md lacks {row}"
+
+
+def test_a_past_without_a_reason_for_an_assumption_is_refused() -> None:
+    text = (ROOT / "workflows/inventory/marin.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        read_before(text.replace(", why: the images are built on Sundays", ""), "marin.yaml")
+    assert "assumed.image_builds_a_week.why" in str(refused.value)
