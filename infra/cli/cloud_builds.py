@@ -6,6 +6,7 @@ Owns the words of the commands. How a build runs is `infra.local.builds`.
 from __future__ import annotations
 
 import re
+import signal
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +48,7 @@ def list_builds(*, as_json: bool) -> None:
     """Say which builds there are and how they ended, the newest last."""
     with running() as control:
         found = control.builds()
-    lines = [f"{each['status']:<10} {each['id']}  {' '.join(_images(each))}" for each in found]
+    lines = [f"{each['status']:<14} {each['id']}  {' '.join(_images(each))}" for each in found]
     answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
 
 
@@ -121,6 +122,8 @@ def _yard(control: BuildControl) -> Yard:
 
 @contextmanager
 def _at_work() -> Generator[None]:
+    # Ended politely, as by a service manager, is what Ctrl-C is: the step ends too.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except NoSuchStepError as error:
@@ -129,6 +132,8 @@ def _at_work() -> Generator[None]:
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _images(build: Mapping[str, Any]) -> list[str]:

@@ -18,3 +18,15 @@ def one_at_a_time(path: Path) -> Generator[None]:
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock at `path` at this moment."""
+    try:
+        with path.open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

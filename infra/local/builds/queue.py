@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
 from infra.local.registry import LOG, answers
 from infra.local.registry_keeper import start
-from infra.local.turns import one_at_a_time
+from infra.local.turns import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
 
@@ -50,19 +51,43 @@ class Yard:
 
     def run_next(self, fault: str | None) -> tuple[Mapping[str, Any], Outcome] | None:
         """Run the oldest build of the queue and report it; None where nothing waits. `fault`: see `fault_of`."""
+        self._end_abandoned()
         while waiting := self.control.builds("QUEUED"):
             # Before the build is taken: a mistake in the name of a step leaves it in the queue.
             chosen = fault_of(fault, [step["id"] for step in waiting[0]["steps"]])
             registry = self.registry()
-            try:
-                build = self.control.take(waiting[0]["name"])
-            except ControlError:
-                if waiting[0]["id"] in {each["id"] for each in self.control.builds("QUEUED")}:
-                    raise
-                continue  # another command took it first
-            if build is not None:
-                return build, self._run(build, registry, chosen)
+            with ExitStack() as held:
+                with one_at_a_time(self._taking):
+                    build = self._take(waiting[0])
+                    if build is not None:
+                        held.enter_context(one_at_a_time(self._at_work(build)))
+                if build is not None:
+                    return build, self._run(build, registry, chosen)
         return None
+
+    @property
+    def _taking(self) -> Path:
+        return self.home / "builds" / "taking.lock"
+
+    def _at_work(self, build: Mapping[str, Any]) -> Path:
+        """The lock that the command which runs this build holds meanwhile."""
+        return self.home / "builds" / build["id"] / "at-work.lock"
+
+    def _take(self, build: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The build, taken from the queue; None where another command was faster."""
+        try:
+            return self.control.take(build["name"])
+        except ControlError:
+            if build["id"] in {each["id"] for each in self.control.builds("QUEUED")}:
+                raise
+            return None
+
+    def _end_abandoned(self) -> None:
+        """Report builds as ended whose command was killed, so that none is at work for ever."""
+        with one_at_a_time(self._taking):
+            for build in self.control.builds("WORKING"):
+                if not is_held(self._at_work(build)):
+                    self.control.report(build["name"], status="INTERNAL_ERROR", statusDetail="its runner was killed")
 
     def _run(self, build: Mapping[str, Any], registry: str, fault: Fault | None) -> Outcome:
         """Run a build that was taken, and report what became of it."""
@@ -133,10 +158,12 @@ class _Pushed:
         return (found[0], found[1]) if found else None
 
     def keep(self, repository: str, revision: str, made: int) -> None:
-        last = self.last(repository)
-        if last is None or made >= last[1]:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_text(json.dumps({**self._all(), repository: [revision, made]}, indent=2) + "\n")
+        with one_at_a_time(self.file.with_suffix(".lock")):
+            last = self.last(repository)
+            if last is None or made >= last[1]:
+                whole = self.file.with_suffix(".part")
+                whole.write_text(json.dumps({**self._all(), repository: [revision, made]}, indent=2) + "\n")
+                whole.replace(self.file)
 
     def _all(self) -> dict[str, Any]:
         return json.loads(self.file.read_text()) if self.file.exists() else {}

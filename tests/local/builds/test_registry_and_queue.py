@@ -14,6 +14,7 @@ from infra.local.builds.machine import Machine, Outcome, Status
 from infra.local.builds.queue import Yard
 from infra.local.cloud.control import ControlError
 from infra.local.registry import Registry
+from infra.local.turns import one_at_a_time
 
 HOLDER = """
 import os, sys, pathlib
@@ -41,6 +42,7 @@ class Control:
 
     def __init__(self, *names: str, overtaken: int = 0) -> None:
         self.waiting = [{"id": name, "name": name, "steps": []} for name in names]
+        self.working: list[dict[str, Any]] = []
         self.overtaken = overtaken
         self.reports: list[tuple[str, str]] = []
 
@@ -48,8 +50,7 @@ class Control:
         return {"address": "127.0.0.1:1"}
 
     def builds(self, *status: str) -> list[dict[str, Any]]:
-        assert status == ("QUEUED",)
-        return list(self.waiting)
+        return list({"QUEUED": self.waiting, "WORKING": self.working}[" ".join(status)])
 
     def take(self, name: str) -> dict[str, Any]:
         taken = self.waiting.pop(0)
@@ -102,6 +103,33 @@ def test_an_interrupted_build_is_cancelled_and_not_at_work_for_ever(ran: list[st
         yard(control, tmp_path).run_next(None)
     assert ran == ["interrupted"]
     assert control.reports == [("interrupted", "CANCELLED")]
+
+
+def test_a_build_whose_command_was_killed_is_not_at_work_for_ever(ran: list[str], tmp_path: Path) -> None:
+    control = Control("next")
+    control.working = [{"id": name, "name": name} for name in ("killed", "running")]
+    with one_at_a_time(tmp_path / "builds" / "running" / "at-work.lock"):
+        yard(control, tmp_path).run_next(None)
+    assert ran == ["next"]
+    assert control.reports == [("killed", "INTERNAL_ERROR"), ("next", "SUCCESS")]
+
+
+def test_an_interrupt_at_the_end_of_a_step_stays_an_interrupt(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait, seen = subprocess.Popen.wait, []
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        code = wait(process, timeout)
+        if process not in seen:
+            seen.append(process)
+            raise KeyboardInterrupt
+        return code
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    machine = Machine(folder=tmp_path, registry=registry.address)
+    with pytest.raises(KeyboardInterrupt):
+        machine.run("step", ["true"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout=60)
 
 
 def test_an_interrupted_step_leaves_no_process_behind(
