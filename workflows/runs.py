@@ -117,7 +117,7 @@ class _Jobs:
         self._jobs: Mapping[str, Mapping[str, Any]] = workflow["jobs"]
         self._given = given
         self._asked: dict[str, JobRun] = {}
-        self._contexts = _contexts(workflow, event, subject, given)
+        self._contexts = contexts(workflow, event, subject, given)
 
     def run(self, job: str) -> JobRun:
         if job not in self._asked:
@@ -218,7 +218,8 @@ def _expanded(value: Any, scope: Scope) -> Any:
     return [_expanded(each, scope) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Given) -> dict[str, Any]:
+def contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Given) -> dict[str, Any]:
+    """What the expressions of every job can read at an event; `subject` as `workflows.triggering.started` found it."""
     payload = dict(event.payload)
     if event.name == "schedule":
         payload["schedule"] = subject
