@@ -1,23 +1,18 @@
 """The file that builds images: GitHub's own, each from the digest of its parent's job, and the start of Cloud Build's.
 
-Leaves what a build does to `infra.model.images`. When which image is built follows from its `when` and its parents.
+Leaves what a build does to `infra.model.images`, and its job to `workflows.image_builds`. When which image is built
+follows from its `when` and its parents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
-from infra.model import names
-from infra.model.federation import IMAGE_BUILDER
-from infra.model.images.github import build_jobs
-from infra.model.images.places import places
 from infra.model.images.spec import Builder, Image
-from infra.model.images.steps import MINUTE
 from workflows import steps
 from workflows.builders import (
     Access,
-    Concurrency,
     Expression,
     Grant,
     Hosted,
@@ -35,19 +30,17 @@ from workflows.builders import (
     WorkflowRun,
     context,
     not_cancelled,
-    template,
 )
 from workflows.generate.result import FOLDER, Generated, generated, made_of
+from workflows.image_builds import ALL, SET_UP_MINUTES, ImageBuilds, at_once, built_by_github, choice
 from workflows.spec import Spec, SpecLine
 from workflows.spec.model import ImageGroup, Images
 from workflows.world import World
 
-ALL: Final = "all"
 FOLLOWING: Final = "after-tests"
 STARTING: Final = "start-runs"
+_REVISION = context("inputs.revision")
 _WAIT_MINUTES: Final = 180
-_SET_UP_MINUTES: Final = 10
-_PACKAGES = Grant(Scope.PACKAGES, Access.WRITE, "pushes to this repository's own packages")
 _DISPATCH = Grant(Scope.ACTIONS, Access.WRITE, "starts a workflow of this repository, which then has its own identity")
 _WHY_FOLLOWING = "starts this workflow anew for a commit of the main branch, and does nothing else"
 
@@ -67,22 +60,18 @@ class _File:
     def __init__(self, spec: Spec, world: World, images: Images, index: int) -> None:
         self._spec, self._world, self._images, self._index = spec, world, images, index
         stack = world.stacks[spec.declared.stack]
-        self._account = names.account_email(names.role_account_id(stack.stack, IMAGE_BUILDER[0]), stack.project)
-        self._project = stack.project
-        self._severity = stack.builds.severity if stack.builds else "critical"
+        commit = _REVISION | context("github.sha")
+        self._builds = ImageBuilds(world, stack, {spec.declared.repository: commit})
         named = {name for group in images.groups for name in group.images}
-        self._built = [
-            image for image in world.images.order() if image.name in named and image.builder is Builder.GITHUB
-        ]
+        self._built = [image for image in built_by_github(world) if image.name in named]
 
     def workflow(self) -> Workflow:
-        jobs = [*self._following(), *self._starts_of_cloud_build(), *self._builds(), *self._starting()]
+        jobs = [*self._following(), *self._starts_of_cloud_build(), *map(self._build, self._built), *self._starting()]
         return Workflow(
             name=self._images.name,
             triggers=Triggers.of(*self._triggers()),
             jobs=jobs,
-            # Two builds of one image may run at once: the record tells which is older, and that one moves nothing.
-            concurrency=Concurrency(template(f"{self._stem}-", context("github.run_id")), Purpose.PUBLISH),
+            concurrency=at_once(self._images.file),
         )
 
     def sources(self) -> dict[str, SpecLine]:
@@ -93,10 +82,6 @@ class _File:
             cloud = self._by_cloud_build(group)
             lines |= {group.job: line} if cloud else dict.fromkeys(group.images, line)
         return lines
-
-    @property
-    def _stem(self) -> str:
-        return self._images.file.partition(".")[0]
 
     @property
     def _follows(self) -> tuple[str, ...]:
@@ -115,10 +100,9 @@ class _File:
         crons = dict.fromkeys(image.when.schedule.cron for image in self._built if image.when.schedule)
         if crons:
             yield Schedule(tuple(crons))
-        options = [ALL, *(name for group in self._images.groups for name in group.images)]
         yield WorkflowDispatch(
             inputs={
-                "image": Input(description="What to build", kind="choice", default=ALL, options=options),
+                "image": choice(name for group in self._images.groups for name in group.images),
                 "revision": Input(description="The commit to build from; the branch's newest where it is empty"),
             }
         )
@@ -175,14 +159,14 @@ class _File:
                 id=group.job,
                 name=f"Start {', '.join(group.images)}",
                 runs_on=Hosted(),
-                timeout_minutes=_WAIT_MINUTES + _SET_UP_MINUTES,
+                timeout_minutes=_WAIT_MINUTES + SET_UP_MINUTES,
                 permissions=Permissions.of(steps.READ_CONTENTS, steps.IDENTITY),
                 purpose=Purpose.PUBLISH,
                 condition=context("github.event_name").equals("workflow_dispatch") & self._asked(*group.images),
                 steps=[
                     steps.checkout(self._world, repository=self._world.images.recipes, path="tidepool"),
                     steps.uv(self._world, "3.11", cached=False),
-                    steps.google(self._world, self._account),
+                    steps.google(self._world, self._builds.account),
                     *(self._trigger(name) for name in group.images),
                 ],
                 why=(
@@ -200,53 +184,21 @@ class _File:
             timeout_minutes=_WAIT_MINUTES,
             env={
                 "IMAGE": name,
-                "REVISION": context("inputs.revision"),
+                "REVISION": _REVISION,
                 "REPOSITORY": context("github.repository"),
-                "WAIT_MINUTES": _WAIT_MINUTES - _SET_UP_MINUTES,
+                "WAIT_MINUTES": _WAIT_MINUTES - SET_UP_MINUTES,
             },
         )
 
-    def _builds(self) -> Iterator[Job]:
-        spec = self._world.images
-        revision = context("inputs.revision") | context("github.sha")
-        plain = build_jobs(
-            spec,
-            self._world.pins,
-            places={image.name: places(image, self._world.stacks) for image in spec.images},
-            severity=self._severity,
-            bootstrap=self._world.first_step,
-            revisions={self._spec.declared.repository: str(revision)},
-        )
-        for image in self._built:
-            yield self._build(image, plain[image.name])
-
-    def _build(self, image: Image, plain: Mapping[str, Any]) -> Job:
-        needs = [plain["needs"]] if isinstance(plain.get("needs"), str) else list(plain.get("needs", ()))
-        made = [steps.from_plain(step) for step in plain["steps"]]
+    def _build(self, image: Image) -> Job:
         group = next(group for group in self._images.groups if image.name in group.images)
-        return Job(
-            id=image.name,
-            name=f"{group.job}: {image.name}",
-            needs=needs,
-            condition=self._condition(image, needs),
-            runs_on=Hosted(plain["runs-on"]),
-            timeout_minutes=min(plain["timeout-minutes"] + _SET_UP_MINUTES, 6 * MINUTE),
-            permissions=Permissions.of(steps.READ_CONTENTS, _PACKAGES, steps.IDENTITY),
-            purpose=Purpose.PUBLISH,
-            outputs={key: self._expression(value) for key, value in plain["outputs"].items()},
-            env={key: steps.valued(value) for key, value in plain["env"].items()},
-            steps=[steps.google(self._world, self._account), *made],
-            why=self._why(image),
+        return self._builds.job(
+            image, name=f"{group.job}: {image.name}", condition=self._condition(image), why=self._why(image)
         )
 
-    def _expression(self, text: str) -> Expression:
-        value = steps.valued(text)
-        if not isinstance(value, Expression):
-            raise TypeError(f"an output is an expression, not {text!r}")
-        return value
-
-    def _condition(self, image: Image, needs: list[str]) -> Expression:
+    def _condition(self, image: Image) -> Expression:
         """A build starts where the image's own `when` says so, or where a parent was just built."""
+        needs = self._builds.parents(image)
         event = context("github.event_name")
         wanted = event.equals("workflow_dispatch") & self._asked(image.name)
         started = [name for name, when in (("push", image.when.push), ("schedule", image.when.schedule)) if when]

@@ -1,0 +1,124 @@
+"""The job that builds one image at GitHub, the same in every repository that builds images: from the jobs that
+`infra.model.images.github` spells, with the identity, the rights and the limits around them.
+
+Leaves which images are built when, and the file around the jobs, to `workflows.generate.images` and
+`workflows.own.docker_images`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from infra.model import names
+from infra.model.federation import IMAGE_BUILDER
+from infra.model.images.github import build_jobs
+from infra.model.images.places import places
+from infra.model.images.spec import Builder, Image
+from infra.model.images.steps import MINUTE
+from infra.model.schema import StackConfig
+from workflows import steps
+from workflows.builders import (
+    Access,
+    Concurrency,
+    Expression,
+    Grant,
+    Hosted,
+    Input,
+    Job,
+    Permissions,
+    Purpose,
+    Scope,
+    context,
+    template,
+)
+from workflows.world import World
+
+ALL: Final = "all"
+"""What a person chooses who wants every image."""
+SET_UP_MINUTES: Final = 10
+"""Of a job, beside the limits of its own steps."""
+
+_LONGEST_MINUTES: Final = 6 * MINUTE
+"""GitHub's limit of a job on a runner of its own."""
+_PACKAGES = Grant(Scope.PACKAGES, Access.WRITE, "pushes to packages that let this repository's jobs write")
+
+
+@dataclass(frozen=True)
+class ImageBuilds:
+    """What the jobs of one repository's file have in common.
+
+    stack: whose record and whose identity they use. revisions: expressions of commits, by repository; of one that is
+    not named the branch's newest is built.
+    """
+
+    world: World
+    stack: StackConfig
+    revisions: Mapping[str, Expression] = field(default_factory=dict)
+
+    @property
+    def account(self) -> str:
+        """The address of the account that these jobs act as."""
+        return names.account_email(names.role_account_id(self.stack.stack, IMAGE_BUILDER[0]), self.stack.project)
+
+    def job(self, image: Image, *, name: str, condition: Expression, after: tuple[str, ...] = (), why: str = "") -> Job:
+        """The job of an image that GitHub builds, after those of its parents. after: jobs that it needs besides."""
+        plain = self._plain[image.name]
+        return Job(
+            id=image.name,
+            name=name,
+            needs=[*after, *self.parents(image)],
+            condition=condition,
+            runs_on=Hosted(plain["runs-on"]),
+            timeout_minutes=min(plain["timeout-minutes"] + SET_UP_MINUTES, _LONGEST_MINUTES),
+            permissions=Permissions.of(steps.READ_CONTENTS, _PACKAGES, steps.IDENTITY),
+            purpose=Purpose.PUBLISH,
+            outputs={key: _expression(value) for key, value in plain["outputs"].items()},
+            env={key: steps.valued(value) for key, value in plain["env"].items()},
+            steps=[steps.google(self.world, self.account), *map(steps.from_plain, plain["steps"])],
+            why=why,
+        )
+
+    def parents(self, image: Image) -> tuple[str, ...]:
+        """The jobs of the same file whose digests the image is built from."""
+        return tuple(self._plain[image.name].get("needs", ()))
+
+    @cached_property
+    def _plain(self) -> dict[str, dict[str, Any]]:
+        spec = self.world.images
+        return build_jobs(
+            spec,
+            self.world.pins,
+            places={image.name: places(image, self.world.stacks) for image in spec.images},
+            severity=self.stack.builds.severity if self.stack.builds else "critical",
+            bootstrap=self.world.first_step,
+            revisions={repository: str(revision) for repository, revision in self.revisions.items()},
+        )
+
+
+def built_by_github(world: World) -> tuple[Image, ...]:
+    """The images that GitHub's jobs build, parents first."""
+    return tuple(image for image in world.images.order() if image.builder is Builder.GITHUB)
+
+
+def choice(images: Iterable[str]) -> Input:
+    """What a person who starts the file by hand says: one of these images, or all."""
+    return Input(description="What to build", kind="choice", default=ALL, options=[ALL, *images])
+
+
+def at_once(file: str) -> Concurrency:
+    """A group of each run: two builds of one image may run at once, also of two repositories.
+
+    The record tells which is of older sources, and that one becomes current nowhere and moves no tag.
+    """
+    return Concurrency(template(f"{PurePosixPath(file).stem}-", context("github.run_id")), Purpose.PUBLISH)
+
+
+def _expression(text: str) -> Expression:
+    value = steps.valued(text)
+    if not isinstance(value, Expression):
+        raise TypeError(f"an output is an expression, not {text!r}")
+    return value
