@@ -30,7 +30,10 @@ FILES = sorted((ROOT / ".github" / "workflows").glob("*.y*ml"))
 GOLDEN = Path(__file__).parent / "golden"
 GIVEN = Given(
     variables={"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/github"},
-    outputs={"plan": {"steps": "3", "environment": "apply"}},
+    outputs={
+        "plan": {"steps": "3", "environment": "apply"},
+        "choose": {"images": '["levanter-base", "levanter-incremental", "levanter-cluster"]'},
+    },
 )
 
 

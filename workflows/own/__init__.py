@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Final
 
 from infra.model.errors import ConfigError, Problem
+from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.schema import StackConfig
 from workflows.generate.result import FOLDER, MARK, Generated
-from workflows.own import apply, checks, drift, plan, preview, preview_comment
+from workflows.own import apply, checks, docker_images, drift, plan, preview, preview_comment
 from workflows.own.file import File, Surroundings, module_file
 from workflows.world import World
 
@@ -24,6 +26,7 @@ COMMAND: Final = "./tidepool workflows --write"
 _FILES: Final[Mapping[str, Callable[[Surroundings], File]]] = {
     "apply.yaml": apply.file,
     "checks.yaml": checks.file,
+    PurePosixPath(IMAGES_WORKFLOW).name: docker_images.file,
     "drift.yaml": drift.file,
     "plan.yaml": plan.file,
     "preview-comment.yaml": preview_comment.file,

@@ -33,7 +33,7 @@ Maker = Callable[[Surroundings], Job]
 def made(around: Surroundings, *makers: Maker) -> tuple[tuple[Job, ...], dict[str, SpecLine]]:
     """The jobs of a file, and where each is made."""
     jobs = tuple(maker(around) for maker in makers)
-    return jobs, {job.id: _line(maker) for job, maker in zip(jobs, makers, strict=True)}
+    return jobs, {job.id: line_of(maker) for job, maker in zip(jobs, makers, strict=True)}
 
 
 def module_file(module: str) -> str:
@@ -41,7 +41,8 @@ def module_file(module: str) -> str:
     return f"{module.replace('.', '/')}.py"
 
 
-def _line(maker: Maker) -> SpecLine:
+def line_of(maker: Callable[..., Job]) -> SpecLine:
+    """Where a function that makes a job stands."""
     if not isinstance(maker, FunctionType):
         raise TypeError(f"{maker} is no function of a module, so that it has no line")
     return SpecLine(module_file(maker.__module__), maker.__code__.co_firstlineno, maker.__name__)
