@@ -67,8 +67,8 @@ def choose(around: Surroundings) -> Job:
         runs_on=Hosted(),
         timeout_minutes=15,
         condition=is_set_up() & context("github.ref").equals(MAIN),
-        why="All that was pushed at once is compared with what was there before; after a forced push that is not known,\n"
-        "and this is started by hand. Every image that is built is on this list, descendants of another one too.",
+        why="All that was pushed at once is compared with what was there before. Every image that is built is on this\n"
+        "list, descendants of another one too. After a forced push nothing is known of before: start it by hand.",
         permissions=Permissions.of(READ_CONTENTS),
         outputs={"images": context("steps.plan.outputs.images")},
         steps=[
