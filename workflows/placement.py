@@ -14,11 +14,10 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.schema import Trust
 from workflows.builders import Hosted, Ours, context
 from workflows.spec.model import Priority, Run, RunKind, Suite
+from workflows.spec.values import POOL_EVENTS
 from workflows.world import StackPool, World
 
 SELF_HOSTED = "self-hosted"
-SHARE = 3
-"""A suite that is not first takes at most one VM of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +95,9 @@ def place_suite(suite: Suite, neighbours: Sequence[Suite], world: World) -> OnPo
     if suite.priority is Priority.FIRST:
         said.append("Priority first: all its legs at once.")
     else:
-        most = _share(neighbours, pools)
-        if most is not None:
-            said.append(_shared(most, suite, neighbours))
+        shared = _shared(suite, neighbours, pools)
+        most = min((each.most for each in shared if each.legs > each.most), default=None)
+        said += [each.said for each in shared]
     return OnPools(pools, most, "\n".join(("Unit tests go to runners that stand ready.", *said)))
 
 
@@ -144,22 +143,56 @@ def known(name: str, world: World) -> StackPool:
     return pool
 
 
-def _share(neighbours: Sequence[Suite], pools: Mapping[str, tuple[Wanted, ...]]) -> int | None:
-    """A third of the smallest pool that a suite with priority wants too; None where there is no such suite."""
-    first = {name for other in neighbours if other.priority is Priority.FIRST for name in other.where.every}
-    sizes = [each.slices for event in pools.values() for each in event if each.name in first]
-    return max(1, min(sizes) // SHARE) if sizes else None
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A pool that suites with priority want too.
+
+    legs: of one run of the suite in question, there. left: VMs that it leaves to those that are first.
+    """
+
+    wanted: Wanted
+    first: str
+    legs: int
+    left: int
+    declared: bool
+
+    @property
+    def most(self) -> int:
+        """Legs of one run that may be there at once: the pool without what is left, and never less than one."""
+        return max(1, self.wanted.slices - self.left)
+
+    @property
+    def said(self) -> str:
+        """GitHub counts legs that wait for a runner of any pool, so a limit that is not needed would only do harm."""
+        less = f"{self.left} by leave_free" if self.declared else f"the {self.left} that {self.first} starts at once"
+        least = ", and one in any case" if self.wanted.slices - self.left < 1 else ""
+        kept = "which max-parallel sees to" if self.legs > self.most else f"and it has {self.legs}: no limit is needed"
+        return (
+            f"{self.first} comes first on {self.wanted.name}. "
+            "GitHub knows no priorities: whoever asked first gets a free runner.\n"
+            f"So one run may have {self.most} legs there ({self.wanted.slices} VMs less {less}{least}), {kept}."
+        )
 
 
-def _shared(most: int, suite: Suite, neighbours: Sequence[Suite]) -> str:
-    others = sorted(
-        other.package
-        for other in neighbours
-        if other.priority is Priority.FIRST and set(other.where.every) & set(suite.where.every)
-    )
-    return (
-        f"{', '.join(dict.fromkeys(others))} comes first on the same pool. GitHub knows no priorities: whoever asked\n"
-        f"first gets a free runner. So this suite takes {most} at a time, a third of the pool, and leaves the rest."
+def _shared(suite: Suite, neighbours: Sequence[Suite], pools: Mapping[str, tuple[Wanted, ...]]) -> list[_Shared]:
+    """The pools of a suite that suites with priority want too, with what it leaves them there."""
+    first = [other for other in neighbours if other.priority is Priority.FIRST]
+    found: list[_Shared] = []
+    for wanted in dict.fromkeys(each for event in pools.values() for each in event):
+        asking = [other for other in first if wanted.name in other.where.every]
+        if asking:
+            packages = ", ".join(sorted({other.package for other in asking}))
+            said = suite.leave_free
+            left = _legs(asking, wanted.name) if said is None else said
+            found.append(_Shared(wanted, packages, _legs([suite], wanted.name), left, declared=said is not None))
+    return found
+
+
+def _legs(suites: Sequence[Suite], pool: str) -> int:
+    """Legs that one event starts on a pool, at the most."""
+    return max(
+        sum(max(1, len(suite.jax)) for suite in suites if pool in suite.where.pools.get(event, ()))
+        for event in POOL_EVENTS
     )
 
 

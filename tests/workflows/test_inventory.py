@@ -66,7 +66,7 @@ def test_a_slower_start_of_runners_misses_its_target() -> None:
     assert (found.after, found.met) == ("1.5 min", False)
 
 
-def test_as_many_legs_as_there_were_vms_would_be_less_time_but_fewer_at_once_a_longer_wait() -> None:
+def test_fewer_legs_at_once_are_a_longer_wait() -> None:
     def slower(asking: Demands, most: int) -> Demands:
         changed = [
             each.model_copy(update={"max_parallel": most}) if each.job == "tpu-tests" else each
@@ -76,6 +76,16 @@ def test_as_many_legs_as_there_were_vms_would_be_less_time_but_fewer_at_once_a_l
 
     one, three = (computed(asking=slower(demands(), most))["waiting of a leg, a pull request"] for most in (1, 3))
     assert (one.after, three.after) == ("8.5 min", "0.5 min")
+
+
+def test_a_pull_request_is_through_sooner_than_with_a_vm_for_each_leg() -> None:
+    found = computed()["until the last TPU leg ends"]
+    assert (found.before, found.after) == ("15.5 min", "8.5 min")
+
+
+def test_who_is_first_is_told_with_what_the_others_leave_them() -> None:
+    told = computed()["first where both wait"].sums[0]
+    assert told == "tpu-ci: 3 legs of levanter-tests.yaml tpu-tests at once leave 3 of 6 VMs free"
 
 
 def test_every_figure_shows_its_sum() -> None:

@@ -152,25 +152,58 @@ def test_a_command_of_tests_on_a_tpu_ends_ten_seconds_before_its_step_and_that_b
 # Marin first.
 
 
-def test_marins_tests_on_a_tpu_come_before_levanters_where_both_wait() -> None:
-    levanter = job(files()["levanter-tests.yaml"], "tpu-tests")["strategy"]
+TPU_SUITE_ENDS = "        timeout_minutes: 16\n"
+
+
+def tpu_tests(*edits: tuple[str, str]) -> tuple[dict[str, Any], str]:
+    """The strategy of Levanter's TPU job, and the text of its file."""
+    made = files(*edits)["levanter-tests.yaml"]
+    return job(made, "tpu-tests")["strategy"], made.text
+
+
+def test_all_legs_start_at_once_where_that_leaves_a_vm_for_marin() -> None:
+    levanter, text = tpu_tests()
     marin = job(files()["marin-unit-tests.yaml"], "tpu-tests")
-    assert levanter["max-parallel"] == 2, "a third of the six VMs of tpu-ci"
+    assert "max-parallel" not in levanter, "three legs on six VMs leave the one that Marin's job takes"
     assert "strategy" not in marin
     assert marin["timeout-minutes"] == 10
-    assert "marin comes first on the same pool" in files()["levanter-tests.yaml"].text
+    assert "marin comes first on tpu-ci" in text
+    assert "5 legs there (6 VMs less the 1 that marin starts at once), and it has 3" in text
 
 
-def test_without_a_suite_that_is_first_all_legs_run_at_once() -> None:
-    made = files(("        priority: first\n", ""))
-    assert "max-parallel" not in job(made["levanter-tests.yaml"], "tpu-tests")["strategy"]
+def test_more_jax_versions_than_the_pool_has_room_for_leave_a_vm_for_marin() -> None:
+    many = ", ".join(f'"0.8.{patch}"' for patch in range(6))
+    pools = "tpu-v6e]\n        jax: "
+    levanter, text = tpu_tests((f'{pools}["0.6.2", "0.7.2", "0.8.0"]', f"{pools}[{many}]"))
+    assert levanter["max-parallel"] == 5
+    assert "which max-parallel sees to" in text
 
 
-def test_a_larger_pool_lets_more_legs_run_at_once() -> None:
-    larger = monorepo.with_stack("ci", ("us-west4-a: 2", "us-west4-a: 8"))
-    made = files(among=larger)
-    assert job(made["levanter-tests.yaml"], "tpu-tests")["strategy"]["max-parallel"] == 4
-    assert "tpu-ci (12 x v5litepod-4)" in made["levanter-tests.yaml"].text
+@pytest.mark.parametrize(("leave", "most"), [(0, None), (3, None), (4, 2), (6, 1), (60, 1)])
+def test_a_suite_may_say_how_many_vms_it_leaves_and_takes_one_in_any_case(leave: int, most: int | None) -> None:
+    levanter, text = tpu_tests((TPU_SUITE_ENDS, f"        leave_free: {leave}\n{TPU_SUITE_ENDS}"))
+    assert levanter.get("max-parallel") == most
+    assert f"6 VMs less {leave} by leave_free" in text
+
+
+def test_more_legs_that_come_first_leave_the_others_fewer_vms() -> None:
+    more = ("        priority: first\n", '        priority: first\n        jax: ["0.6.2", "0.7.2", "0.8.0", "0.8.1"]\n')
+    assert tpu_tests(more)[0]["max-parallel"] == 2
+
+
+def test_without_a_suite_that_is_first_nobody_is_held_back() -> None:
+    levanter, text = tpu_tests(
+        ("        priority: first\n", ""), (TPU_SUITE_ENDS, f"        leave_free: 6\n{TPU_SUITE_ENDS}")
+    )
+    assert "max-parallel" not in levanter
+    assert "comes first" not in text
+
+
+def test_a_smaller_pool_lets_fewer_legs_run_at_once() -> None:
+    smaller = monorepo.with_stack("ci", ("us-west4-a: 2", "us-west4-a: 0"), ("us-east1-c: 2", "us-east1-c: 1"))
+    made = files(among=smaller)
+    assert job(made["levanter-tests.yaml"], "tpu-tests")["strategy"]["max-parallel"] == 2
+    assert "tpu-ci (3 x v5litepod-4)" in made["levanter-tests.yaml"].text
 
 
 # Where suites run.

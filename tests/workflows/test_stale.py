@@ -56,8 +56,8 @@ def test_an_edit_that_workflows_do_not_see_leaves_nothing_behind() -> None:
 
 
 def test_a_count_that_decides_a_share_is_told_with_the_share() -> None:
-    found = left_behind("us-west4-a: 2", "us-west4-a: 1")
-    assert found[TESTS].why == ("jobs.tpu-tests.strategy.max-parallel 2 -> 1",)
+    found = left_behind("us-west4-a: 2\n        us-east1-c: 2\n", "us-west4-a: 0\n        us-east1-c: 1\n")
+    assert found[TESTS].why == ("jobs.tpu-tests.strategy.max-parallel nothing -> 2",)
 
 
 def test_a_count_that_is_only_said_is_told_as_a_comment() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from infra.model.demand import Code, Demand, Demands
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
-from infra.model.waits import waits
+from infra.model.waits import Wait, waits
 from workflows.generate import Generated
 from workflows.inventory.before import Before
 from workflows.spec import Spec
@@ -52,7 +52,7 @@ def figures(
         _machines(before, mine, stacks),
         *_times(before, mine, demands, stacks),
         _jax(spec, before),
-        _first(spec),
+        _first(spec, demands, stacks),
     )
 
 
@@ -145,7 +145,7 @@ def _times(before: Before, mine: Sequence[Demand], demands: Demands, stacks: Seq
     yield Figure("TPU job time, a pull request", f"{was:g} min", f"{now:g} min ({less:.0%} less)", target, met, sums)
     sums = (
         f"before = {made:g} + {test:g} min, all VMs at once",
-        f"after = {start:g} + {waves} waves x {test:g} min",
+        f"after = {start:g} + {waves} x {test:g} min, {at_once} legs at once",
     )
     yield Figure("until the last TPU leg ends", f"{made + test:g} min", f"{last + test:g} min", sums=sums)
 
@@ -162,7 +162,7 @@ def _legs(mine: Iterable[Demand], files: set[str]) -> tuple[int, int]:
 
 def _longest(demands: Demands, stacks: Sequence[StackConfig], mine: Sequence[Demand], files: set[str]) -> Iterator[str]:
     for wait in waits(demands, Offers.of(stacks)):
-        if wait.demand in mine and wait.demand.file.rpartition("/")[2] in files and _pulled(wait.event):
+        if wait.demand in mine and wait.demand.file.rpartition("/")[2] in files:
             yield str(wait)
 
 
@@ -174,15 +174,33 @@ def _jax(spec: Spec, before: Before) -> Figure:
     return Figure("jax versions tested", was, str(least), str(JAX_VERSIONS), least >= JAX_VERSIONS, sums)
 
 
-def _first(spec: Spec) -> Figure:
-    """Whether the first on a pool takes all it wants, and whoever shares it takes less."""
-    on_pools = [suite for suite in _suites(spec) if not suite.where.hosted]
-    first = [suite for suite in on_pools if suite.priority is Priority.FIRST]
-    shared = [each for each in on_pools if each.priority is not Priority.FIRST]
+def _first(spec: Spec, demands: Demands, stacks: Sequence[StackConfig]) -> Figure:
+    """Whether the first on a pool takes all it wants, and one run of whoever shares it leaves it that."""
+    on_pools = {
+        (tests.file, suite.job): suite
+        for tests in spec.declared.tests
+        for suite in tests.suites
+        if not suite.where.hosted
+    }
+    first = [suite for suite in on_pools.values() if suite.priority is Priority.FIRST]
+    shared = {key for key, suite in on_pools.items() if suite.priority is not Priority.FIRST}
+    pools = {pool for suite in first for pool in suite.where.every}
     met = bool(first) and all(suite.package == "marin" for suite in first) and bool(shared)
-    sums = ("GitHub knows no priorities; who is not first takes a third of the pool at once (max-parallel)",)
+    sums = (
+        *_left(shared, pools, waits(demands, Offers.of(stacks))),
+        "that holds of one run; several at once can fill a pool, and then the first leg to end makes room",
+    )
     said = ", ".join(dict.fromkeys(suite.package for suite in first)) or "nobody"
     return Figure("first where both wait", "who asked first", said, "marin", met, sums)
+
+
+def _left(jobs: Collection[tuple[str, str]], pools: Collection[str], found: Iterable[Wait]) -> Iterator[str]:
+    """What a pull request's run of each job that is not first leaves free of the pools that it shares."""
+    for wait in found:
+        file, job = wait.demand.file.rpartition("/")[2], wait.demand.job
+        if (file, job) in jobs and _pulled(wait.event) and set(pools) & set(wait.pools):
+            left = f"{wait.vms - wait.at_once} of {wait.vms} VMs"
+            yield f"{', '.join(wait.pools)}: {wait.at_once} legs of {file} {job} at once leave {left} free"
 
 
 def _suites(spec: Spec) -> tuple[Suite, ...]:

@@ -33,6 +33,7 @@ from workflows.spec.values import (
     PythonVersion,
     SecretKey,
     VariableName,
+    Vms,
     WhereValue,
     Word,
 )
@@ -44,7 +45,7 @@ class Priority(StrEnum):
     FIRST = "first"
     """As many legs at once as it has."""
     NORMAL = "normal"
-    """At most a third of the pool's VMs at once, so that what is first finds one."""
+    """So few legs at once that what is first finds a VM of a pool that both want (`leave_free`)."""
 
 
 class RunKind(StrEnum):
@@ -101,7 +102,9 @@ class Gap(Model):
 class Suite(Model):
     """Tests of one package, as one job: every Python with every jax.
 
-    folder: where the command runs. tests: paths from there. timeout_minutes: of each leg, set-up included.
+    folder: where the command runs. tests: paths from there. timeout_minutes: of each leg, set-up included. leave_free:
+    how many VMs of a pool one run leaves to suites that are first there; as many as these start legs at once where
+    nothing is said.
     """
 
     job: JobId
@@ -119,6 +122,7 @@ class Suite(Model):
     env: Mapping[VariableName, EnvValue] = {}
     secrets: tuple[SecretKey, ...] = ()
     priority: Priority = Priority.NORMAL
+    leave_free: Annotated[Vms | None, WRITTEN] = None
     timeout_minutes: Minutes
 
 

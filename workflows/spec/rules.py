@@ -15,7 +15,7 @@ from infra.model.errors import Problem
 from infra.model.images.spec import Builder
 from infra.model.refusals import Subject
 from infra.model.yamlfile import YamlPath
-from workflows.spec.model import Declared, LegacyRuns
+from workflows.spec.model import Declared, LegacyRuns, Priority
 from workflows.world import World
 
 
@@ -93,6 +93,9 @@ def suites_say_what_their_runners_do_not(judged: Judged) -> Iterator[Problem]:
     for index, tests in enumerate(judged.declared.tests):
         for place, suite in enumerate(tests.suites):
             path = ("tests", index, "suites", place)
+            if suite.leave_free is not None and (suite.where.hosted or suite.priority is Priority.FIRST):
+                rule = "a suite leaves VMs free that wants them, and is not first itself"
+                yield Problem(judged.subject((*path, "leave_free")), str(suite.leave_free), rule, "remove the line")
             if not suite.where.hosted and suite.python:
                 rule = "a pool's Python is the one of its runner image"
                 yield Problem(judged.subject((*path, "python")), ", ".join(suite.python), rule, "remove the line")

@@ -21,6 +21,7 @@ from workflows.markers import MarkersError
 GITHUB_HOSTED = "github-hosted"
 POOL_EVENTS = ("pull_request", "push")
 LONGEST_MINUTES = 24 * 60
+MOST_VMS = 1000
 
 _WHERE = f"{GITHUB_HOSTED}, a list of pools, or pools by event: {{pull_request: [...], push: [...]}}"
 
@@ -79,6 +80,12 @@ def _attempts(value: object) -> int:
     return value
 
 
+def _vms(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_VMS:
+        refuse(f"a number of VMs from 0 to {MOST_VMS}", "such as 1")
+    return value
+
+
 def _folder(text: str) -> str:
     parts = text.split("/")
     if text != "." and (not re.fullmatch(r"[A-Za-z0-9._/-]+", text) or "" in parts or ".." in parts or "." in parts):
@@ -99,6 +106,7 @@ def _markers(text: str) -> str:
 
 Minutes = Annotated[int, PlainValidator(_minutes)]
 Attempts = Annotated[int, PlainValidator(_attempts)]
+Vms = Annotated[int, PlainValidator(_vms)]
 WhereValue = Annotated[Where, PlainValidator(_where)]
 Folder = Annotated[StrictStr, AfterValidator(_folder)]
 Markers = Annotated[StrictStr, AfterValidator(_markers)]
