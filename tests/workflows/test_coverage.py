@@ -129,6 +129,6 @@ def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says
     spec = load_spec(ROOT, "marin", world)
     files = [read(each.text, each.path) for each in generate(spec, world)]
     scene = Scene(tuple(Workflow(file) for file in files), Known())
-    written_in_shell = {(found.paths, found.markers) for found in commands(scene)}
+    written_in_shell = {(found.paths, found.markers) for _, found in commands(scene)}
     assert written_in_shell == {(each.paths, each.markers.text) for each in selections(spec)}
     assert not [each for each in check(files, Known()) if each.rule == "test-runs-somewhere"]

@@ -5,32 +5,39 @@ Owns the reading of `-m` in scripts that are there. Leaves the coverage of a spe
 
 from __future__ import annotations
 
+import posixpath
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from workflows.checks.known import TestCase
+from workflows.checks.programs import test_words
 from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.shell import Command
 from workflows.checks.views import Step
 from workflows.markers import MarkersError, parse
 
 _VALUED = frozenset(
-    ("-m", "-k", "-n", "--dist", "--durations", "--tb", "-o", "-p", "-c", "--junitxml", "--timeout", "--cov")
-)
+    ("-m", "-k", "-n", "--dist", "--durations", "--tb", "-o", "-p", "-c", "--junitxml", "--timeout", "--cov",
+     "--ignore", "--deselect", "--rootdir", "--confcutdir", "-W")
+)  # fmt: skip
+
+
+_ONLY_LISTS = frozenset(("--collect-only", "--co", "--markers", "--fixtures", "--version", "--help", "-h"))
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What one command collects: below which paths, with which markers."""
+    """What one command collects: below which paths and not below which others, with which markers."""
 
     paths: tuple[str, ...]
+    ignored: tuple[str, ...]
     markers: str
 
     def takes(self, test: TestCase) -> bool:
-        below = any(path == test.path or test.path.startswith(f"{path}/") for path in self.paths)
-        return below and marked(self.markers, test.markers)
+        return self.below(test) and marked(self.markers, test.markers)
+
+    def below(self, test: TestCase) -> bool:
+        return any(_holds(path, test) for path in self.paths) and not any(_holds(path, test) for path in self.ignored)
 
 
 def marked(expression: str, markers: frozenset[str]) -> bool:
@@ -41,28 +48,47 @@ def marked(expression: str, markers: frozenset[str]) -> bool:
         return True
 
 
-def selections(scene: Scene) -> Iterator[Selection]:
+def _holds(folder: str, test: TestCase) -> bool:
+    return folder in {".", test.path} or test.path.startswith(f"{folder}/")
+
+
+def selections(scene: Scene) -> Iterator[tuple[Step, Selection]]:
     """What every `pytest` of every script collects."""
     for job in scene.jobs():
         for step in job.steps:
+            folder = step.directory
             for command in step.commands:
-                if "pytest" in command.texts:
-                    yield _selection(step, command)
+                # A script within a script may run elsewhere: in a container, or on another machine.
+                if command.program == "cd" and len(command.texts) > 1 and not command.substituted:
+                    folder = posixpath.join(folder, command.texts[1])
+                words = test_words(command.texts)
+                if words is not None and not _ONLY_LISTS & set(words):
+                    yield step, _selection(folder, words)
 
 
-def _selection(step: Step, command: Command) -> Selection:
-    words = command.texts[command.texts.index("pytest") + 1 :]
+def _selection(folder: str, words: tuple[str, ...]) -> Selection:
     paths: list[str] = []
-    for index, word in enumerate(words):
-        if not word.startswith("-") and not (index and words[index - 1] in _VALUED):
-            paths.append(str(PurePosixPath(step.directory, word.partition("::")[0])))
-    return Selection(tuple(paths) or (step.directory or ".",), next(iter(command.option("-m")), ""))
+    ignored: list[str] = []
+    markers = ""
+    for before, word in zip(("", *words), words, strict=False):
+        option, given, value = word.partition("=") if word.startswith("--") else (before, True, word)
+        if option == "--ignore" and given:
+            ignored.append(_at(folder, value))
+        elif before == "-m":
+            markers = word
+        elif not word.startswith("-") and before not in _VALUED:
+            paths.append(_at(folder, word.partition("::")[0]))
+    return Selection(tuple(paths) or (_at(folder, ""),), tuple(ignored), markers)
+
+
+def _at(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
 
 
 def _unrun(scene: Scene) -> Iterator[Broken]:
     if not scene.known.tests or not scene.workflows:
         return
-    taken = tuple(selections(scene))
+    taken = tuple(selection for _, selection in selections(scene))
     missing: dict[frozenset[str], list[TestCase]] = defaultdict(list)
     for test in scene.known.tests:
         if not test.markers & scene.known.accepted_gaps and not any(each.takes(test) for each in taken):
@@ -80,12 +106,7 @@ def _unrun(scene: Scene) -> Iterator[Broken]:
 
 def _nearest(scene: Scene, test: TestCase) -> Step | None:
     """The step that collects the test's folder and leaves the test out, where a person would look."""
-    for job in scene.jobs():
-        for step in job.steps:
-            for command in step.commands:
-                if "pytest" in command.texts and Selection(_selection(step, command).paths, "").takes(test):
-                    return step
-    return None
+    return next((step for step, selection in selections(scene) if selection.below(test)), None)
 
 
 RULES = (

@@ -10,11 +10,12 @@ from workflows.checks.conditions import situations_of
 from workflows.checks.machines import cleans_up, makes_machines
 from workflows.checks.plain import mapping, parsed, text
 from workflows.checks.possible import can_hold, job_starts
+from workflows.checks.programs import TALK, filled, test_words
 from workflows.checks.publishing import finishes
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.runners import on_ours
 from workflows.checks.situations import Situation
-from workflows.checks.views import Job
+from workflows.checks.views import Job, Step
 from workflows.document import Path
 from workflows.expressions import ExpressionError, parts, references
 from workflows.expressions.syntax import Literal, Node
@@ -30,7 +31,7 @@ _TELLING = (
 
 def _timeouts(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
-        if not job.reusable and "timeout-minutes" not in job.data:
+        if not job.reusable and job.data.get("timeout-minutes") is None:
             reason = (
                 "the job has no time limit of its own, so that it may hang for six hours, on a runner of ours for days"
             )
@@ -49,13 +50,22 @@ def _inner(scene: Scene) -> Iterator[Broken]:
             if whole is not None and isinstance(own, int | float) and own >= whole:
                 reason = f"the step {step.said} has {own:g} minutes, and its job {whole:g}"
                 yield Broken(workflow=job.workflow, path=(*step.path, "timeout-minutes"), job=job.id, reason=reason)
-            for number, line in enumerate(step.run.splitlines()):
-                for seconds in inner_limits(line):
-                    if seconds >= limit:
-                        reason = f"what runs within has {seconds:g} s, and GitHub stops everything after {limit:g} s"
-                        yield Broken(
-                            workflow=job.workflow, path=(*step.path, "run"), job=job.id, reason=reason, lines=number
-                        )
+            for number, seconds in sorted(set(_within(step))):
+                if seconds >= limit:
+                    reason = f"what runs within has {seconds:g} s, and GitHub stops everything after {limit:g} s"
+                    path = (*step.path, "run")
+                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=number)
+
+
+def _within(step: Step) -> Iterator[tuple[int, float]]:
+    """The line of each `timeout` of a script, and its seconds."""
+    values = {name: text(value) for name, value in {**step.job.env, **step.env}.items()}
+    for command in step.commands:
+        if not command.arguments:
+            values |= dict(word.text.split("=", 1) for word in command.words if "=" in word.text)
+        elif command.program not in TALK:
+            words = " ".join(filled(each, values) for each in command.texts)
+            yield from ((command.line, seconds) for seconds in inner_limits(words))
 
 
 def _ends_itself(scene: Scene) -> Iterator[Broken]:
@@ -63,16 +73,12 @@ def _ends_itself(scene: Scene) -> Iterator[Broken]:
         if not on_ours(job, scene.known, situations_of(job.workflow, scene)):
             continue
         for step in job.steps:
-            tests = [each for each in step.commands if _tests(each.texts)]
-            if tests and not any(inner_limits(step.run)):
+            tests = [each for each in step.commands if test_words(each.texts) is not None]
+            if tests and not any(_within(step)):
                 reason = "GitHub kills the job when its time is over, and what runs within stays on the accelerator"
                 yield Broken(
                     workflow=job.workflow, path=(*step.path, "run"), job=job.id, reason=reason, lines=tests[0].line
                 )
-
-
-def _tests(words: tuple[str, ...]) -> bool:
-    return "pytest" in words or ("unittest" in words and "-m" in words)
 
 
 def _concurrency(scene: Scene) -> Iterator[Broken]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workflows.checks.conditions import situations_of
+from workflows.checks.possible import ENDS, STATUS, can_hold, job_starts, step_runs
+from workflows.checks.programs import TALK
 from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.shell import Command
+from workflows.checks.shell import Command, commands
+from workflows.checks.situations import Situation
 from workflows.checks.views import Job, Step
-from workflows.expressions import functions
+from workflows.expressions.syntax import Node
 
 _GCLOUD = re.compile(
     r"gcloud (alpha |beta )?compute (?P<kind>tpus tpu-vm|tpus queued-resources|instances|tpus)"
     r" (?P<verb>create(-with-container)?|delete)\b"
 )
 _LAUNCHERS = re.compile(r"(\S*/)?(launch\.py|spin-up-vm\.sh|babysit-tpu-vm\.sh|launch_on_ray\.py)$")
-_DELETE = re.compile(r"gcloud (?:alpha |beta )?compute (tpus tpu-vm|tpus queued-resources|instances|tpus) delete\b")
 _ENDS = ("tidepool-expires", "--max-run-duration", "--termination-time", "--valid-until-duration")
 
 
@@ -24,14 +27,16 @@ def _made(command: Command) -> str:
     found = _GCLOUD.match(command.said)
     if found and found["verb"] != "delete":
         return found["kind"]
-    if any(_LAUNCHERS.search(each) for each in command.texts[:8]):
+    if command.program not in TALK and any(_LAUNCHERS.search(each) for each in command.texts[:8]):
         return "any"
     return ""
 
 
 def _deleted(step: Step) -> frozenset[str]:
     """The kinds that a step deletes, in a function or a trap of its script too."""
-    return frozenset(_DELETE.findall(step.run.replace("\\\n", " ")))
+    trapped = (inner for each in step.commands if each.program == "trap" for inner in commands(each.texts[1]))
+    found = (_GCLOUD.match(each.said) for each in (*step.commands, *trapped))
+    return frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
 
 def makes_machines(job: Job) -> bool:
@@ -43,24 +48,31 @@ def cleans_up(job: Job) -> bool:
     return any(_deleted(step) for step in job.steps)
 
 
-def _always(job: Job) -> Iterator[Step]:
-    """Steps that run also when the run is cancelled, of the job and of those that wait for it in any case."""
-    for step in job.steps:
-        if step.condition is not None and "always" in functions(step.condition):
-            yield step
-    for other in job.workflow.jobs:
-        if job.id in other.needs and other.condition is not None and "always" in functions(other.condition):
+def _always(step: Step, around: tuple[Situation, ...]) -> Iterator[Step]:
+    """Steps behind it that run however it ended: of its job, and of those that wait for that in any case."""
+    here = [each for each in around if job_starts(step.job, each) and step_runs(step, each)]
+    for later in step.job.steps[step.index + 1 :]:
+        if later.condition is not None and all(_in_any_case(later.condition, each) for each in here):
+            yield later
+    for other in step.job.workflow.jobs:
+        waits = step.job.id in other.needs and other.condition is not None
+        if waits and all(_in_any_case(other.condition, each) for each in here):
             yield from other.steps
+
+
+def _in_any_case(condition: Node, situation: Situation) -> bool:
+    return all(can_hold(condition, situation, {STATUS: (status,)}) for status in ENDS)
 
 
 def _leaks(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
+        around = situations_of(job.workflow, scene)
         for step in job.steps:
             for command in step.commands:
                 kind = _made(command)
                 if not kind or _trapped(step, kind):
                     continue
-                gone = frozenset(each for other in _always(job) for each in _deleted(other))
+                gone = frozenset(each for other in _always(step, around) for each in _deleted(other))
                 if not gone:
                     reason = "a run that is cancelled or fails leaves the VM: no step under `always()` deletes it"
                 elif kind != "any" and kind not in gone:

@@ -22,7 +22,9 @@ RESULTS = ("success", "failure", "cancelled", "skipped")
 STATUS = "the status"
 _RESULT = re.compile(r"needs\.[^.]+\.result")
 _NOT_OWN = (None, "", FOREIGN)
-_STATUSES = ("success", "failure", "cancelled", "none of them")
+ENDS = ("success", "failure", "cancelled")
+"""How what came before can have ended, for those who ask by a function."""
+_STATUSES = (*ENDS, "none of them")
 
 
 class _Other(Unknown):
@@ -211,7 +213,7 @@ def step_runs(step: Step, situation: Situation) -> bool:
     if node is None:
         return True
     choices: dict[str, tuple[Any, ...]] = dict(_matrix(step.job))
-    choices[STATUS] = ("success", "cancelled") if step.index == 0 else _STATUSES[:3]
+    choices[STATUS] = ("success", "cancelled") if step.index == 0 else ENDS
     return can_hold(node, situation, choices)
 
 

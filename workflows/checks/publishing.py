@@ -20,16 +20,18 @@ _ACTIONS = frozenset(
 )
 _COMMANDS = re.compile(
     r"(\S*/)?(twine upload|docker push|docker image push|npm publish|uv publish|poetry publish|cargo publish"
-    r"|crane (copy|cp|push|tag)"
+    r"|crane (copy|cp|push|tag)|skopeo copy|docker buildx imagetools create"
     r"|gh release (create|upload|edit)"
     r"|terraform (apply|destroy)|pulumi (up|destroy)|tidepool (up|destroy)|gcloud (run|app) deploy"
-    r"|gcloud run jobs (deploy|update)"
+    r"|gcloud run jobs (deploy|update)|gcloud builds submit"
     r"|git push)\b"
 )
 _CLUSTER = re.compile(r"(\S*/)?(kubectl (apply|create|delete|rollout)|helm (install|upgrade))\b")
 _OWN_CLUSTER = r"minikube|kind create cluster|helm/kind-action|k3d|k3s"
 """What makes a cluster that goes with the job."""
-_HAS_PUSH = ("docker buildx build", "docker build", "docker buildx bake")
+_HAS_PUSH = re.compile(r"docker (buildx )?(build|bake)\b")
+_EDITOR = re.compile(r"(\S*/)?(g?sed|perl)")
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 _VERSIONED = re.compile(r"\.(toml|cfg|py|json)\b")
 _SUBSTITUTION = re.compile(r"^s(?P<sign>[/|#,@])(?P<pattern>.*?)(?<!\\)(?P=sign)")
 _VERSION = re.compile(r"(?<!\w)version\W{0,3}\s*(=|:)")
@@ -55,7 +57,7 @@ def pushes(step: Step) -> bool:
 
 
 def _applies(command: Command) -> bool:
-    if command.said.startswith(_HAS_PUSH):
+    if _HAS_PUSH.match(command.said):
         return any(each == "--push" or "push=true" in each for each in command.texts)
     return bool(_COMMANDS.match(command.said)) and "--dry-run" not in command.texts and "--help" not in command.texts
 
@@ -64,19 +66,22 @@ def _versions(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
         for step in job.steps:
             for command in step.commands:
-                if command.program == "sed" and (script := _bumped(command)):
-                    reason = f"sed changes every line that matches, those of dependencies and tools too: {script}"
+                if script := _bumped(command):
+                    reason = f"this changes every line that matches, those of dependencies and tools too: {script}"
                     path = (*step.path, "run")
                     yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
 
 
 def _bumped(command: Command) -> str:
     """The substitution of every version in a file of settings, without an address that limits it."""
-    words = command.texts[1:]
-    in_place = any(each.startswith("-") and "i" in each and not each.startswith("--") for each in words)
-    if not (in_place or "--in-place" in words) or not any(_VERSIONED.search(each) for each in words):
+    words = command.texts
+    editor = next((index for index, each in enumerate(words) if _EDITOR.fullmatch(each)), None)
+    if editor is None or not any(map(_IN_PLACE.match, words[editor:])):
         return ""
-    for each in words:
+    # Behind xargs the files come from what stands before it.
+    if "xargs" not in words[:editor] and not any(map(_VERSIONED.search, words)):
+        return ""
+    for each in words[editor:]:
         found = _SUBSTITUTION.match(each)
         if found and _VERSION.search(found["pattern"]):
             return each

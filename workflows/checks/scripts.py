@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workflows.checks.programs import test_words
 from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.shell import Command
 from workflows.checks.views import Step
 
 _PIPEFAIL = re.compile(r"set -\w*o\w* pipefail|set -o pipefail|set -euo pipefail|set -eo pipefail")
 _BLANK_AFTER = re.compile(r"\\[ \t]+$")
-_TESTS = ("pytest", "unittest")
 
 
 def _continued(scene: Scene) -> Iterator[Broken]:
@@ -50,17 +49,13 @@ def _swallowed(scene: Scene) -> Iterator[Broken]:
         for step in job.steps:
             commands = step.commands
             for index, command in enumerate(commands):
-                if not _is_test(command):
+                if test_words(command.texts) is None:
                     continue
                 following = commands[index + 1] if index + 1 < len(commands) else None
                 if command.ends == "||" and following is not None and following.program in {"true", ":", "echo"}:
                     yield _broken(step, command.line, "the tests may fail, and the step passes")
                 elif step.data.get("continue-on-error") is True and not _asked_later(step):
                     yield _broken(step, command.line, "the tests may fail, and the job passes")
-
-
-def _is_test(command: Command) -> bool:
-    return any(each in _TESTS for each in command.texts[:8])
 
 
 def _asked_later(step: Step) -> bool:

@@ -11,15 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from workflows.checks.programs import verbs
 from workflows.checks.words import ASSIGNMENT, Word, Words
 
 _RESERVED = frozenset(
     ("if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time", "esac")
 )
-_WRAPPERS = frozenset(("timeout", "sudo", "env", "nohup", "exec", "command", "nice", "stdbuf", "setsid"))
-"""Programs that run another with what they are given."""
-_VALUED = frozenset(("-k", "-s", "-u", "-n"))
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _SHELL = re.compile(r"(^|/)(ba|da)?sh$")
 _RUNS = re.compile(r"-[a-z]*c")
 _REDIRECT = re.compile(r"\d*(&>>|&>|>>|>\||>&|<&|<<<|<<-|<<|<>|>|<)")
@@ -57,8 +54,8 @@ class Command:
 
     @property
     def said(self) -> str:
-        """The command that is run in the end: `timeout 5 sudo a b` is `a b`."""
-        return " ".join(_unwrapped(self.texts))
+        """What is run in the end, with its verbs first: `sudo gcloud --quiet a b` is `gcloud a b`."""
+        return verbs(self.texts)
 
     def option(self, *names: str) -> tuple[str, ...]:
         """Values of an option, `--name value` and `--name=value`."""
@@ -91,16 +88,6 @@ def _within(command: Command) -> Iterator[Command]:
         if shell or (each == "--command" and command.program == "gcloud"):
             for inner in commands(texts[index + 1]):
                 yield replace(inner, line=command.line, substituted=True)
-
-
-def _unwrapped(texts: tuple[str, ...]) -> tuple[str, ...]:
-    while texts and texts[0] in _WRAPPERS:
-        wrapper, texts = texts[0], texts[1:]
-        while texts and (texts[0].startswith("-") or _ASSIGNED.match(texts[0])):
-            texts = texts[2 if texts[0] in _VALUED else 1 :]
-        if wrapper == "timeout":
-            texts = texts[1:]
-    return texts
 
 
 class _Reader(Words):

@@ -56,6 +56,11 @@ OUTCOMES: Mapping[str, Example] = {
             machine(run(QUEUED), {"if": "always()", "run": DELETE}),
             machine(run(f"python infra/launch.py --tpu_name vm {LABELS}")),
             machine(run(f"trap '{DELETE}' EXIT\n{CREATE}")),
+            machine(run(CREATE.replace("gcloud", "gcloud --project=p")), run("echo made")),
+            machine({"if": "always()", "run": DELETE}, run(CREATE)),
+            machine(run(CREATE), {"if": "always()", "run": f"# {DELETE}\necho {DELETE}"}),
+            machine(run(CREATE), {"if": "always() && github.event_name == 'push'", "run": DELETE}),
+            machine(run(CREATE), {"if": "success() || failure()", "run": DELETE}),
         ),
         good=alone(
             machine(run(CREATE), {"if": "always()", "run": DELETE}),
@@ -63,6 +68,8 @@ OUTCOMES: Mapping[str, Example] = {
                 run(CREATE), {"if": "${{ always() && vars.KEEP == '' }}", "run": f"for z in a b; do\n  {DELETE}\ndone"}
             ),
             machine(run(TRAPPED)),
+            machine(run(CREATE), {"if": "success() || failure() || cancelled()", "run": DELETE}),
+            machine(run(f"echo '{CREATE}'")),
             workflow(
                 jobs={
                     "train": {"steps": [run(CREATE)]},
@@ -195,10 +202,12 @@ OUTCOMES: Mapping[str, Example] = {
         bad=alone(
             workflow(run("pytest tests || true")),
             workflow(run("uv run python -m unittest", **{"continue-on-error": True})),
+            workflow(run("timeout 9 uv run --package a --extra cpu --with b --frozen pytest tests || true")),
         ),
         good=alone(
             workflow(run("pytest tests")),
             workflow(run("grep -q a b || true")),
+            workflow(run("pip install pytest || true")),
             workflow(
                 run("pytest tests", id="tests", **{"continue-on-error": True}),
                 {"if": "steps.tests.outcome == 'failure'", "run": "exit 1"},
@@ -209,6 +218,8 @@ OUTCOMES: Mapping[str, Example] = {
         bad=alone(
             workflow(run('sed -i "s/version = \\".*\\"/version = \\"$V\\"/g" pyproject.toml')),
             workflow(run("sed -i -E 's/^version = .*/version = \"1\"/' pyproject.toml")),
+            workflow(run("perl -pi -e 's/version = .*/version = 1/' pyproject.toml")),
+            workflow(run("find . -name pyproject.toml | xargs sed -i 's/version = .*/version = 1/'")),
         ),
         good=alone(
             workflow(run('uv version "$V"')),
@@ -220,10 +231,15 @@ OUTCOMES: Mapping[str, Example] = {
         bad=alone(
             workflow(run("pytest -m 'not slow' tests")),
             workflow(run("pytest tests/unit -m slow or not slow")),
+            workflow(run("pip install pytest\npytest -m 'not slow' tests")),
+            workflow(run("pytest tests --ignore tests/other --ignore=tests/test_b.py")),
+            workflow(run("pytest tests --collect-only")),
         ),
         good=(
             *alone(
                 workflow(run("pytest tests")),
+                workflow(run("pytest")),
+                workflow(run("cd tests && python -m pytest ./")),
                 workflow(run("pytest -q -n 2 -m 'slow or not slow'", **{"working-directory": "tests"})),
             ),
             (workflow(run("pytest -m 'not slow' tests")), workflow(run("pytest -m slow tests"), name="Nightly")),
