@@ -29,7 +29,7 @@ def run(script: str, folder: Path, told: Mapping[str, Any], *arguments: str) -> 
         **{name: str(value) for name, value in told.items()},
     }
     return subprocess.run(
-        [sys.executable, "-", *arguments],
+        [sys.executable, "-I", "-S", "-", *arguments],
         input=shipped(script),
         cwd=folder,
         env=environ,

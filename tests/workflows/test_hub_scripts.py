@@ -80,7 +80,7 @@ def test_a_green_run_closes_it_and_says_where(hub: Hub) -> None:
     hub.well("issue", **ISSUE, OUTCOME="success")
     assert hub.issues() == []
     (issue,) = hub.issues("closed")
-    assert "Green again" in next(iter(issue.get_comments())).body
+    assert "All is well again" in next(iter(issue.get_comments())).body
 
 
 def test_a_failure_after_that_opens_another(hub: Hub) -> None:
@@ -97,6 +97,29 @@ def test_an_outcome_that_says_nothing_changes_nothing(hub: Hub, outcome: str) ->
     hub.well("issue", **ISSUE, OUTCOME=outcome)
     assert hub.writes() == before == 1
     assert len(hub.issues()) == 1
+
+
+def test_an_issue_that_somebody_closed_or_whose_label_somebody_took_off_stays_one(hub: Hub) -> None:
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    (issue,) = hub.issues()
+    issue.remove_from_labels("ci-failure")
+    issue.add_to_labels("mine")
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    assert hub.labels(issue.number) == ["tpu-tests", "mine", "ci-failure"]
+    issue.edit(state="closed")
+    for _ in range(2):
+        hub.well("issue", **ISSUE, OUTCOME="failure")
+    (another,) = hub.issues()
+    assert another.number != issue.number
+
+
+def test_an_issue_whose_answer_was_lost_is_found_by_the_next_run(hub: Hub) -> None:
+    hub.control.fail("lost", method="github.create_issue", count=1)
+    lost = hub.ask("issue", **ISSUE, OUTCOME="failure")
+    assert lost.returncode == 1
+    assert lost.stderr.startswith("::error::POST /issues: ")
+    hub.well("issue", **ISSUE, OUTCOME="failure")
+    assert len(hub.issues("all")) == 1
 
 
 def test_issues_of_other_keys_and_other_people_are_left_alone(hub: Hub) -> None:
@@ -127,15 +150,36 @@ def test_a_comment_is_made_once_and_changed_in_place(hub: Hub) -> None:
     assert own == ["<!-- tidepool-comment: tpu-tests -->\nThey passed.\n\n20 % slower"]
 
 
+@pytest.mark.parametrize("between_two_questions", [False, True])
+def test_a_comment_that_somebody_deleted_is_made_anew(hub: Hub, between_two_questions: bool) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
+    hub.well("comment", KEY="k", NUMBER=pull, TEXT="They run.")
+    if between_two_questions:
+        hub.control.fail("error", method="github.edit_comment", code=404, count=1)
+        hub.well("comment", KEY="k", NUMBER=pull, TEXT="They passed.")
+    (issue,) = hub.issues()
+    next(iter(issue.get_comments())).delete()
+    hub.well("comment", KEY="k", NUMBER=pull, TEXT="They passed.")
+    assert [each.body for each in issue.get_comments()] == ["<!-- tidepool-comment: k -->\nThey passed."]
+
+
+def test_comments_that_two_runs_made_become_one(hub: Hub) -> None:
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
+    hub.control.add_comments(REPO, pull, BOT, ["<!-- tidepool-comment: k -->\nThey run."] * 2)
+    hub.well("comment", KEY="k", NUMBER=pull, TEXT="They passed.")
+    (issue,) = hub.issues()
+    assert [each.body for each in issue.get_comments()] == ["<!-- tidepool-comment: k -->\nThey passed."]
+
+
 def test_a_comment_is_never_longer_than_github_takes(hub: Hub) -> None:
     pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
     (hub.folder / "report.md").write_text("x" * 100_000)
     hub.well("comment", KEY="k", NUMBER=pull, TEXT="Long", REPORT=hub.folder / "report.md")
 
 
-def asked(hub: Hub, pull: int, sender: str) -> Any:
+def asked(hub: Hub, pull: int, sender: str, sha: str = SHA) -> Any:
     return hub.ask(
-        "ask_tests", NUMBER=pull, SHA=SHA, LABEL="run-tpu-tests", SENDER=sender, FILE="tpu.yaml", BRANCH="main"
+        "ask_tests", NUMBER=pull, SHA=sha, LABEL="run-tpu-tests", SENDER=sender, FILE="tpu.yaml", BRANCH="main"
     )
 
 
@@ -160,6 +204,25 @@ def test_who_may_not_write_starts_nothing_and_the_label_goes(hub: Hub, sender: s
     assert hub.labels(pull) == ["bug"]
 
 
+def test_tests_that_could_not_be_started_leave_no_label_that_says_otherwise(hub: Hub) -> None:
+    hub.control.add_collaborator(REPO, "ann", "write")
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests"])
+    hub.control.fail("error", method="github.dispatch_workflow", code=502, count=1)
+    assert asked(hub, pull, "ann").returncode == 1
+    assert (hub.control.dispatched(REPO), hub.labels(pull)) == ([], [])
+
+
+def test_a_label_that_is_set_again_starts_tests_of_the_newer_commit(hub: Hub) -> None:
+    hub.control.add_collaborator(REPO, "ann", "write")
+    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests"])
+    asked(hub, pull, "ann")
+    hub.control.push(REPO, pull, "b" * 40)
+    asked(hub, pull, "ann", sha="b" * 40)
+    assert [each["inputs"]["sha"] for each in hub.control.dispatched(REPO)] == [SHA, "b" * 40]
+    assert hub.ask("same_head", NUMBER=pull, SHA=SHA).returncode == 1
+    hub.well("same_head", NUMBER=pull, SHA="b" * 40)
+
+
 def test_a_new_commit_takes_the_label_off_and_it_may_be_gone_already(hub: Hub) -> None:
     pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests", "bug"])
     for _ in range(2):
@@ -176,7 +239,9 @@ def test_a_pull_request_that_moved_on_is_not_tested(hub: Hub) -> None:
 
 def test_a_read_is_tried_again_and_a_refusal_says_no_token(hub: Hub) -> None:
     pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
-    hub.control.fail("error", method="github.get_pull", code=502, count=2)
+    hub.control.fail("error", method="github.get_pull", code=502, count=1)
+    hub.control.fail("error", method="github.get_pull", code=429, count=1)
+    hub.control.fail("lost", method="github.get_pull", count=1)
     hub.well("same_head", NUMBER=pull, SHA=SHA)
     hub.control.add_token(TOKEN, BOT, app=True, permissions={})
     refused = hub.ask("unlabel", NUMBER=pull, LABEL="x")

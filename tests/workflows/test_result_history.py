@@ -81,8 +81,13 @@ def test_flaky_and_failed_tests_are_named_and_coverage_is_compared(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "nothing", ["", "[]", '{"suite": "tpu"}', json.dumps(result(commit="../x")), json.dumps(result(tests=[]))]
-)
+    "nothing",
+    [
+        "", "[]", '{"suite": "tpu"}', "[" * 5000, json.dumps(result(commit="../x")), json.dumps(result(tests=[])),
+        json.dumps(result(seconds=float("nan"))), json.dumps(result(seconds=-1)), json.dumps(result(coverage=1e300)),
+        json.dumps(result(at=float("inf"))),
+    ],
+)  # fmt: skip
 def test_what_is_no_result_is_said_and_ends_nothing(tmp_path: Path, nothing: str) -> None:
     log, report = judged(tmp_path, nothing, kept(tmp_path))
     assert "No result came back" in log + report
@@ -167,6 +172,20 @@ def test_a_branch_that_takes_nothing_fails_the_job_without_the_token(tmp_path: P
     assert "very-secret" not in refused.stderr + refused.stdout
 
 
+def test_a_hub_that_gives_no_history_fails_a_comparison_never_and_keeping_at_last(tmp_path: Path) -> None:
+    told = {
+        "GITHUB_SERVER_URL": tmp_path / "nowhere", "GITHUB_REPOSITORY": "lab/engine", "GITHUB_TOKEN": "very-secret",
+        "BRANCH": "test-history", "HISTORY": tmp_path / "there",
+    }  # fmt: skip
+    brought = run("fetch_history", tmp_path, told)
+    assert brought.returncode == 0
+    assert "::warning::the history was not to be had: git ls-remote" in brought.stdout
+    refused = record(tmp_path, "only", result(1))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("::error::the branch test-history took no results, 5 times: git ls-remote")
+    assert "very-secret" not in brought.stdout + brought.stderr + refused.stdout + refused.stderr
+
+
 def test_nothing_but_results_reaches_the_branch(tmp_path: Path, origin: Path) -> None:
     record(tmp_path, "only", result(1), result(2, suite="../../.github/workflows"), result(3, run="x"))
     assert git(origin, "ls-tree", "-r", "--name-only", "test-history").split()[1:] == [f"results/tpu/{1:040x}-1-1.json"]
@@ -195,6 +214,19 @@ def test_the_page_shows_each_suite_what_is_flaky_and_the_cost(tmp_path: Path, or
     assert "- `t.a`: 5 times" in page
     assert "2.5 hours of TPU VMs at $0.544 an hour: $1.36 of $10.00." in page
     assert (tmp_path / "only" / "output").read_text() == "budget=success\n"
+
+
+def test_a_test_that_ends_both_ways_at_one_commit_is_flaky_and_one_that_was_mended_is_not(
+    tmp_path: Path, origin: Path
+) -> None:
+    def ended(number: int, commit: int, **outcomes: str) -> dict[str, Any]:
+        tests = {name: {"seconds": 1, "outcome": outcome} for name, outcome in outcomes.items()}
+        return result(number, commit=f"{commit:040x}", tests=tests)
+
+    record(tmp_path, "only", ended(1, 1, a="passed", b="failed"), ended(2, 1, a="failed"), ended(3, 2, b="passed"))
+    page = git(origin, "show", "test-history:README.md")
+    assert "- `a`: 1 times" in page
+    assert "`b`" not in page
 
 
 def test_a_month_over_the_budget_is_said(tmp_path: Path, origin: Path) -> None:

@@ -7,16 +7,18 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.workflows.shipped_scripts import SHA, run
 
 TOLD = {"SUITE": "unit", "COMMIT": SHA, "RUN": "77-1", "COVER": ""}
 
 
-def suite(folder: Path, body: str, *modules: str) -> tuple[int, dict[str, Any]]:
+def suite(folder: Path, body: str, *modules: str, **told: str) -> tuple[int, dict[str, Any]]:
     """The exit code and the result of a module with these tests."""
     text = "import unittest\nfrom pathlib import Path\n\n" + textwrap.dedent(body)
     (folder / "some_tests.py").write_text(text)
-    done = run("run_suite", folder, TOLD, "result.json", *(modules or ("some_tests",)))
+    done = run("run_suite", folder, TOLD | told, "result.json", *(modules or ("some_tests",)))
     return done.returncode, json.loads((folder / "result.json").read_text())
 
 
@@ -98,6 +100,48 @@ def test_a_class_that_cannot_be_set_up_fails(tmp_path: Path) -> None:
         """,
     )
     assert (code, result["ok"]) == (1, False)
+
+
+def test_a_suite_that_is_asked_to_end_names_the_test_that_ran(tmp_path: Path) -> None:
+    code, result = suite(
+        tmp_path,
+        """
+        import os, signal
+
+        class T(unittest.TestCase):
+            def test_a(self): pass
+            def test_b(self): os.kill(os.getpid(), signal.SIGTERM)
+            def test_c(self): pass
+        """,
+    )
+    assert (code, result["ok"]) == (1, False)
+    assert outcomes(result) == {"test_a": "passed", "test_b": "failed"}
+
+
+def test_a_suite_of_which_everything_is_skipped_is_no_success(tmp_path: Path) -> None:
+    code, result = suite(tmp_path, 'class T(unittest.TestCase):\n    def test_a(self): self.skipTest("no TPU here")\n')
+    assert (code, result["ok"], outcomes(result)) == (1, False, {"test_a": "skipped"})
+
+
+COVERAGE = """
+class exceptions:
+    class NoDataError(Exception): pass
+
+class Coverage:
+    def __init__(self, source, data_file): self.said = [*source, data_file]
+    def start(self): self.said.append("start")
+    def stop(self): self.said.append("stop")
+    def report(self, file):
+        if self.said != ["engine", None, "start", "stop"]: raise exceptions.NoDataError
+        return 81.256
+"""
+
+
+@pytest.mark.parametrize(("package", "percent"), [("engine", 81.26), ("another", None), ("", None)])
+def test_the_coverage_of_the_package_is_told(tmp_path: Path, package: str, percent: float | None) -> None:
+    (tmp_path / "coverage.py").write_text(COVERAGE)
+    body = "class T(unittest.TestCase):\n    def test_a(self): pass\n"
+    assert suite(tmp_path, body, COVER=package)[1]["coverage"] == percent
 
 
 def test_a_suite_without_tests_is_no_success(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ That commit reaches only the container on the VM, which has no credential.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workflows.builders import (
     Access,
     Concurrency,
@@ -20,9 +22,11 @@ from workflows.builders import (
     Purpose,
     Scope,
     Step,
+    Template,
     Triggers,
     Workflow,
     WorkflowDispatch,
+    always,
     call,
     context,
     not_cancelled,
@@ -150,20 +154,23 @@ def _head(number: Expression, commit: Expression) -> Job:
         purpose=Purpose.WATCH,
         steps=[
             python("Compare with the pull request", "same_head", {**TOKEN, "NUMBER": number, "SHA": commit}),
-            _comment("Say that they run", number, template("TPU tests of ", commit, " run: ", *_run_page())),
+            # A comment that is not taken, as in a locked conversation, keeps no test from running.
+            replace(_comment("Say that they run", number, _said(commit, "run")), continue_on_error=True),
+            _comment(
+                "Say that they do not", number, _said(commit, "did not start, set the label again"), call("failure")
+            ),
         ],
     )
 
 
 def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expression) -> Job:
     outcome = context("needs.tests.result")
-    text = template("TPU tests of ", commit, ": **", outcome, "**, ", *_run_page())
     history = parts.tiers.on_tpu.suite
     return Job(
         id="report",
         name="Say how they ended",
         needs=["head", "tests"],
-        condition=not_cancelled() & context("needs.head.result").equals("success"),
+        condition=always() & context("needs.head.result").equals("success"),
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
         permissions=Permissions.of(READ_CONTENTS, COMMENT),
@@ -171,8 +178,9 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
         steps=[
             downloaded(parts),
             *judged(parts, history, result_of(suite), not_cancelled()),
-            _comment("Say how they ended", number, text, not_cancelled(), report=REPORT),
+            _comment("Say how they ended", number, _said(commit, "ended with ", outcome), always(), report=REPORT),
         ],
+        why="After a cancelled run too, of which the comment would say for ever that it runs.",
     )
 
 
@@ -183,6 +191,6 @@ def _comment(
     return python(name, "comment", told | ({"REPORT": report} if report else {}), condition)
 
 
-def _run_page() -> tuple[str | Expression, ...]:
+def _said(commit: Expression, *what: str | Expression) -> Template:
     run = (context("github.server_url"), "/", context("github.repository"), "/actions/runs/", context("github.run_id"))
-    return ("[run](", *run, ")")
+    return template("TPU tests of ", commit, " ", *what, ": [run](", *run, ")")

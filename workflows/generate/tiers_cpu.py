@@ -30,7 +30,6 @@ from workflows.generate.tiers_parts import RUN, Parts, judged, recording, run_su
 from workflows.spec.tiers import Check, CpuSuite
 
 RESULTS = "results"
-TREE = "git rev-parse 'HEAD^{tree}' | sed 's/^/tree=/' >>\"$GITHUB_OUTPUT\"\n"
 
 
 def file(parts: Parts) -> Generated:
@@ -59,6 +58,7 @@ def _check(parts: Parts, check: Check) -> Job:
     first = parts.tiers.every_pull_request
     return Job(
         id=check.job,
+        name=check.job.capitalize(),
         runs_on=Hosted(),
         timeout_minutes=first.timeout_minutes,
         permissions=Permissions.of(steps.READ_CONTENTS),
@@ -80,6 +80,7 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
     test = f'mkdir -p {RESULTS}\n{run_suite()}run_suite >"$RUNNER_TEMP/run_suite.py"\n{timed(seconds, command)}\n'
     return Job(
         id=suite.job,
+        name=f"Tests: {suite.job}",
         runs_on=Hosted(),
         timeout_minutes=first.timeout_minutes,
         permissions=Permissions.of(steps.READ_CONTENTS),
@@ -87,7 +88,7 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
         env=dict(first.env),
         steps=[
             steps.checkout(parts.world),
-            Step(name="Name the tree", id="tree", run=TREE),
+            steps.tree(),
             Step(
                 id="cache",
                 uses=parts.world.actions.uses("actions/cache"),

@@ -20,12 +20,18 @@ def main() -> None:
     number, sha = int(told["NUMBER"]), told["SHA"]
     if not re.fullmatch(r"[0-9a-f]{40}", sha):
         raise SystemExit("::error::the event names no commit")
+    label = f"/issues/{number}/labels/{urllib.parse.quote(told['LABEL'], safe='')}"
     held = ask("GET", f"/collaborators/{urllib.parse.quote(told['SENDER'], safe='')}/permission", absent=True) or {}
     if held.get("permission") not in MAY:
-        ask("DELETE", f"/issues/{number}/labels/{urllib.parse.quote(told['LABEL'], safe='')}", absent=True)
+        ask("DELETE", label, absent=True)
         raise SystemExit("::error::whoever set the label may not write here: it is taken off, and nothing starts")
     inputs = {"pull_request": str(number), "sha": sha}
-    ask("POST", f"/actions/workflows/{told['FILE']}/dispatches", {"ref": told["BRANCH"], "inputs": inputs})
+    try:
+        ask("POST", f"/actions/workflows/{told['FILE']}/dispatches", {"ref": told["BRANCH"], "inputs": inputs})
+    except SystemExit:
+        # A label that stays would say that tests are on their way.
+        ask("DELETE", label, absent=True)
+        raise
     print(f"asked for tests of {sha}")
 
 

@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from workflows.scripts.results import baseline, history, with_outcome
+from workflows.scripts.results import baseline, flaky, history
 
 DAY = 86_400
 MONTH_DAYS = 30
@@ -36,12 +36,11 @@ def page(folder: Path) -> tuple[str, bool]:
             f"| {max(each['seconds'] for each in own):.0f} s "
             f"| {'-' if own[-1]['coverage'] is None else format(own[-1]['coverage'], '.1f') + ' %'} |"
         )
-    flaky = with_outcome(recent, "flaky")
     lines += [
         "",
         "## Flaky",
         "",
-        *([f"- `{name}`: {count} times" for name, count in flaky.items()][:SHOWN] or ["None."]),
+        *([f"- `{name}`: {count} times" for name, count in flaky(recent).items()][:SHOWN] or ["None."]),
     ]
     over = cost > budget
     lines += [

@@ -8,10 +8,13 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 AUTHOR = ("github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com")
+
+
+class GitError(Exception):
+    """What git says of a command that it did not do."""
 
 
 def made() -> Path:
@@ -54,5 +57,5 @@ def git(folder: Path, *arguments: str, check: bool = True) -> subprocess.Complet
         ["git", "-C", str(folder), *arguments], env=environ, capture_output=True, text=True, check=False
     )
     if check and done.returncode:
-        sys.exit(f"::error::git {arguments[0]}: {' '.join(done.stderr.split())}")
+        raise GitError(f"git {arguments[0]}: {' '.join(done.stderr.split())}")
     return done

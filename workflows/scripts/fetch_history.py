@@ -1,12 +1,19 @@
-"""Brings the history of results into a folder, which stays empty while there is none. Told by HISTORY and BRANCH."""
+"""Brings the history of results into a folder, which stays empty where there is none or GitHub gives none.
+
+Told by HISTORY and BRANCH. What cannot be compared is said, and fails nothing.
+"""
 
 from __future__ import annotations
 
-from workflows.scripts.branch import fetched, made
+from workflows.scripts.branch import GitError, fetched, made
 
 
 def main() -> None:
-    fetched(made())
+    folder = made()
+    try:
+        fetched(folder)
+    except GitError as refusal:
+        print(f"::warning::the history was not to be had: {refusal}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ token is in no message.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import time
@@ -16,12 +17,16 @@ from collections.abc import Iterator
 from typing import Any
 
 TRIES = 4
+TOO_MANY = 429
 PER_PAGE = 100
 OWN_LOGIN = "github-actions[bot]"
 
 
 def ask(verb: str, path: str, body: object = None, *, absent: bool = False) -> Any:
-    """The answer's JSON, None of an empty one. absent: None for a 404 too. A read is tried again."""
+    """The answer's JSON, None of an empty one. absent: None for a 404 too.
+
+    A read is tried again; a write is not, since it may have been heard all the same.
+    """
     url = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}{path}"
     request = urllib.request.Request(url, method=verb, data=None if body is None else json.dumps(body).encode())
     request.add_header("Authorization", f"Bearer {os.environ['GITHUB_TOKEN']}")
@@ -35,14 +40,14 @@ def ask(verb: str, path: str, body: object = None, *, absent: bool = False) -> A
         except urllib.error.HTTPError as refusal:
             if absent and refusal.code == 404:
                 return None
-            if left and verb == "GET" and refusal.code >= 500:
+            if left and verb == "GET" and (refusal.code >= 500 or refusal.code == TOO_MANY):
                 time.sleep(float(os.environ.get("PAUSE_SECONDS", "5")))
                 continue
             said = refusal.read()[:300].decode(errors="replace")
             raise SystemExit(f"::error::{verb} {path}: GitHub says {refusal.code}: {' '.join(said.split())}") from None
-        except urllib.error.URLError as silence:
+        except (OSError, http.client.HTTPException) as silence:
             if not left or verb != "GET":
-                raise SystemExit(f"::error::{verb} {path}: {silence.reason}") from None
+                raise SystemExit(f"::error::{verb} {path}: {' '.join(str(silence).split())}") from None
             time.sleep(float(os.environ.get("PAUSE_SECONDS", "5")))
     return None
 

@@ -13,7 +13,7 @@ from typing import Any
 from workflows.scripts.hub import OWN_LOGIN, ask, each, run_url
 
 KEPT = 20
-"""How many failed runs the issue lists."""
+"""How many runs the issue lists."""
 
 
 def main() -> None:
@@ -23,15 +23,17 @@ def main() -> None:
         keep_open(marker, open_ones)
     elif os.environ["OUTCOME"] == "success":
         for found in open_ones:
-            close(found, f"Green again in {run_url()}.")
+            close(found, f"All is well again in {run_url()}.")
     else:
         print(f"{os.environ['OUTCOME']}: nothing is known, the issue stays as it is")
 
 
 def opened(marker: str) -> list[Any]:
-    """Its open issues, the oldest first; of this script's own alone, since anybody can write a marker."""
-    labels = os.environ["LABELS"]
-    found = each("/issues", state="open", labels=labels, creator=OWN_LOGIN, sort="created", direction="asc")
+    """Its open issues, the oldest first; of this script's own alone, since anybody can write a marker.
+
+    Not asked for by its labels: somebody may have taken one off.
+    """
+    found = each("/issues", state="open", creator=OWN_LOGIN, sort="created", direction="asc")
     return [one for one in found if "pull_request" not in one and marker in (one["body"] or "")]
 
 
@@ -39,14 +41,15 @@ def keep_open(marker: str, open_ones: list[Any]) -> None:
     line = f"- {run_url()} at {os.environ['GITHUB_SHA'][:12]}"
     before = re.findall(r"^- https?://\S+ at [0-9a-f]+$", open_ones[0]["body"], re.MULTILINE) if open_ones else []
     lines = [line, *(each_one for each_one in before if each_one != line)][:KEPT]
-    body = "\n".join((marker, os.environ["TEXT"], "", "Failed runs, the latest first:", "", *lines))
+    body = "\n".join((marker, os.environ["TEXT"], "", "Runs that found it so, the latest first:", "", *lines))
+    labels = os.environ["LABELS"].split(",")
     if not open_ones:
-        labels = os.environ["LABELS"].split(",")
         made = ask("POST", "/issues", {"title": os.environ["TITLE"], "body": body, "labels": labels})
         print(f"opened #{made['number']}")
         return
     first, *others = open_ones
     ask("PATCH", f"/issues/{first['number']}", {"title": os.environ["TITLE"], "body": body})
+    ask("POST", f"/issues/{first['number']}/labels", {"labels": labels})
     print(f"updated #{first['number']}")
     for found in others:
         close(found, f"The same as #{first['number']}.")

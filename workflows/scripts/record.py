@@ -11,9 +11,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from workflows.scripts.board import page
-from workflows.scripts.branch import fetched, git, made, remote
+from workflows.scripts.branch import GitError, fetched, git, made, remote
 from workflows.scripts.results import history, name_of, read
 
 TRIES = 5
@@ -33,28 +34,36 @@ def main() -> None:
 
 def recorded(folder: Path) -> tuple[str, bool]:
     """The page and whether the budget is over, once the branch has both the results and the page."""
-    told = os.environ
+    told, said = os.environ, ""
     found = [each for each in map(read, sorted(Path(told["RESULTS"]).rglob("*.json"))) if each]
     for left in reversed(range(TRIES)):
-        fetched(folder)
-        for result in found:
-            path = folder / name_of(result)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        for result in history(folder):
-            if result["at"] < time.time() - int(told["DAYS"]) * SECONDS_OF_DAY:
-                (folder / name_of(result)).unlink(missing_ok=True)
-        text, over = page(folder)
-        (folder / "README.md").write_text(text, encoding="utf-8")
-        git(folder, "add", "--all")
-        if not git(folder, "status", "--porcelain").stdout:
-            return text, over
+        try:
+            return added(folder, found)
+        except GitError as refusal:
+            # Somebody else's results may have come first: then theirs are fetched, and these are added to them.
+            said = str(refusal)
+            time.sleep(left and float(told.get("PAUSE_SECONDS", "3")))
+    sys.exit(f"::error::the branch {told['BRANCH']} took no results, {TRIES} times: {said}")
+
+
+def added(folder: Path, found: list[dict[str, Any]]) -> tuple[str, bool]:
+    """The page and whether the budget is over, with these results on the branch; GitError where git is."""
+    told = os.environ
+    fetched(folder)
+    for result in found:
+        path = folder / name_of(result)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    for result in history(folder):
+        if result["at"] < time.time() - int(told["DAYS"]) * SECONDS_OF_DAY:
+            (folder / name_of(result)).unlink(missing_ok=True)
+    text, over = page(folder)
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    git(folder, "add", "--all")
+    if git(folder, "status", "--porcelain").stdout:
         git(folder, "commit", "--quiet", "-m", f"Results of {told['GITHUB_SHA'][:12]}")
-        # Somebody else's results may have come first: then theirs are fetched, and these are added to them.
-        if git(folder, "push", "--quiet", remote(), f"HEAD:refs/heads/{told['BRANCH']}", check=False).returncode == 0:
-            return text, over
-        time.sleep(left and float(told.get("PAUSE_SECONDS", "3")))
-    sys.exit(f"::error::the branch {told['BRANCH']} took no results, {TRIES} times")
+        git(folder, "push", "--quiet", remote(), f"HEAD:refs/heads/{told['BRANCH']}")
+    return text, over
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ A stranger's code may have written one, and what is read here is printed and kep
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 LONGEST = 4_000_000
+MOST = 1e9
+"""More seconds, and less than none, are no time that anything took."""
 OUTCOMES = ("passed", "failed", "flaky", "skipped")
 _TEST = re.compile(r"[^A-Za-z0-9_.()\[\]= -]")
 
@@ -22,7 +25,7 @@ def read(path: Path) -> dict[str, Any] | None:
     try:
         data = json.loads(path.read_text(encoding="utf-8")[:LONGEST])
         tests = {
-            _TEST.sub("?", str(name))[:200]: {"seconds": float(one["seconds"]), "outcome": one["outcome"]}
+            _TEST.sub("?", str(name))[:200]: {"seconds": _number(one["seconds"]), "outcome": one["outcome"]}
             for name, one in data["tests"].items()
             if one["outcome"] in OUTCOMES
         }
@@ -31,14 +34,14 @@ def read(path: Path) -> dict[str, Any] | None:
             "suite": _fitting(r"[a-z0-9-]{1,60}", data["suite"]),
             "commit": _fitting(r"[0-9a-f]{40}", data["commit"]),
             "run": _fitting(r"[0-9]+-[0-9]+", data["run"]),
-            "at": int(data["at"]),
+            "at": int(_number(data["at"], 1e12)),
             "ok": data["ok"] is True,
-            "seconds": float(data["seconds"]),
-            "vm_seconds": int(data.get("vm_seconds") or 0),
-            "coverage": None if data.get("coverage") is None else float(data["coverage"]),
+            "seconds": _number(data["seconds"]),
+            "vm_seconds": int(_number(data.get("vm_seconds") or 0)),
+            "coverage": None if data.get("coverage") is None else _number(data["coverage"], 100),
             "tests": tests,
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -46,6 +49,13 @@ def _fitting(pattern: str, text: object) -> str:
     if not isinstance(text, str) or not re.fullmatch(pattern, text):
         raise ValueError(pattern)
     return text
+
+
+def _number(value: object, most: float = MOST) -> float:
+    number = float(value) if isinstance(value, int | float) else math.nan
+    if not 0 <= number <= most:
+        raise ValueError(value)
+    return number
 
 
 def history(folder: Path, suite: str = "*") -> list[dict[str, Any]]:
@@ -65,6 +75,19 @@ def baseline(past: Sequence[dict[str, Any]], runs: int, least: int) -> float | N
     return statistics.median(green) if len(green) >= least else None
 
 
+def flaky(results: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """How often each test ended both ways at one commit: within a run, or in one run and another."""
+    commits: dict[tuple[str, str, str], set[str]] = {}
+    for result in results:
+        for name, one in result["tests"].items():
+            commits.setdefault((name, result["suite"], result["commit"]), set()).add(one["outcome"])
+    within = with_outcome(results, "flaky")
+    for (name, _, _), ended in commits.items():
+        if {"passed", "failed"} <= ended:
+            within[name] = within.get(name, 0) + 1
+    return _most_first(within)
+
+
 def with_outcome(results: Iterable[dict[str, Any]], outcome: str) -> dict[str, int]:
     """How often each test ended so."""
     counted: dict[str, int] = {}
@@ -72,4 +95,8 @@ def with_outcome(results: Iterable[dict[str, Any]], outcome: str) -> dict[str, i
         for name, one in result["tests"].items():
             if one["outcome"] == outcome:
                 counted[name] = counted.get(name, 0) + 1
+    return _most_first(counted)
+
+
+def _most_first(counted: dict[str, int]) -> dict[str, int]:
     return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))

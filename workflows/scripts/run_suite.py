@@ -2,19 +2,20 @@
 
 Told by the command line: the file to write, then modules. SUITE, COMMIT and RUN go into it; COVER names the package
 whose coverage is measured, where `coverage` is installed. A test that passes the second time is flaky, and no failure.
+Asked to end, it writes what is known, and the test that ran then has failed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import json
 import os
+import signal
 import sys
 import time
 import unittest
-from collections.abc import Generator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ class Timed(unittest.TextTestResult):
         super().__init__(*arguments, **options)
         self.seconds: dict[str, float] = {}
         self.outcomes: dict[str, str] = {}
-        self.failed: dict[str, unittest.TestCase] = {}
+        self.failed: set[str] = set()
+        self.interrupted = False
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's name
         self.outcomes[test.id()] = "passed"
@@ -37,6 +39,9 @@ class Timed(unittest.TextTestResult):
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's name
         self.seconds[test.id()] += time.monotonic()
+        # unittest ends a test also while an interruption passes through it.
+        if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            self._went_wrong(test)
         super().stopTest(test)
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802 - unittest's name
@@ -62,20 +67,20 @@ class Timed(unittest.TextTestResult):
 
     def _went_wrong(self, test: unittest.TestCase) -> None:
         self.outcomes[test.id()] = "failed"
-        self.failed[test.id()] = test
+        self.failed.add(test.id())
 
 
 def main() -> int:
     target, *modules = sys.argv[1:]
     sys.path.insert(0, str(Path.cwd()))
+    signal.signal(signal.SIGTERM, interrupt)
     began = time.monotonic()
-    with covered() as measured:
-        first = run(unittest.TestLoader().loadTestsFromNames(modules))
-        again = run(unittest.TestLoader().loadTestsFromNames(repeatable(first))) if first.failed else None
-    for name, outcome in (again.outcomes if again else {}).items():
-        if outcome == "passed" and first.outcomes.get(name) == "failed":
-            first.outcomes[name] = "flaky"
-    ok = "failed" not in first.outcomes.values() and bool(first.outcomes)
+    tracer = tracing(os.environ.get("COVER", ""))
+    first = run(modules)
+    for name in repaired(first):
+        first.outcomes[name] = "flaky"
+    ended = set(first.outcomes.values())
+    ok = not first.interrupted and "failed" not in ended and bool(ended & {"passed", "flaky"})
     result = {
         "version": 1,
         "suite": os.environ["SUITE"],
@@ -84,7 +89,7 @@ def main() -> int:
         "at": int(time.time()),
         "ok": ok,
         "seconds": round(time.monotonic() - began, 3),
-        "coverage": measured.get("percent"),
+        "coverage": None if first.interrupted else percent(tracer),
         "tests": {
             name[:LONGEST_ID]: {"seconds": round(max(first.seconds.get(name, 0), 0), 3), "outcome": outcome}
             for name, outcome in sorted(first.outcomes.items())
@@ -94,32 +99,58 @@ def main() -> int:
     return 0 if ok else 1
 
 
-def run(tests: unittest.TestSuite) -> Timed:
-    result = unittest.TextTestRunner(resultclass=Timed, verbosity=2).run(tests)
-    assert isinstance(result, Timed)
-    return result
+def interrupt(*_: object) -> None:
+    """Ends the tests, once: `timeout` asks a command and then its whole group."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
-def repeatable(first: Timed) -> list[str]:
-    """Names that load again; a class or a module that could not be set up has none, and stays failed."""
-    return [name for name in first.failed if not name.startswith(("setUp", "unittest.loader."))]
+def run(names: Iterable[str]) -> Timed:
+    """The tests of these names, run; of an interruption, what is known by then."""
+    tests = unittest.TestLoader().loadTestsFromNames(list(names))
+    made: list[Timed] = []
+
+    def kept(*arguments: Any, **options: Any) -> Timed:
+        made.append(Timed(*arguments, **options))
+        return made[0]
+
+    try:
+        unittest.TextTestRunner(resultclass=kept, verbosity=2).run(tests)
+    except KeyboardInterrupt:
+        made[0].interrupted = True
+    return made[0]
 
 
-@contextlib.contextmanager
-def covered() -> Generator[dict[str, float]]:
-    """Measures the package of COVER, if there is one; `percent` is there when the block has ended."""
-    measured: dict[str, float] = {}
-    package = os.environ.get("COVER", "")
+def repaired(first: Timed) -> list[str]:
+    """What failed and passes when it is run once more.
+
+    A class or a module that could not be set up has no name that loads again, and stays failed.
+    """
+    names = [name for name in first.failed if not name.startswith(("setUp", "unittest.loader."))]
+    if first.interrupted or not names:
+        return []
+    outcomes = run(names).outcomes
+    return [name for name in names if outcomes.get(name) == "passed"]
+
+
+def tracing(package: str) -> Any:
+    """What measures the coverage of a package from here on; None where there is neither."""
     if not package or importlib.util.find_spec("coverage") is None:
-        yield measured
-        return
-    coverage = importlib.import_module("coverage")
-    tracer = coverage.Coverage(source=[package], data_file=None)
+        return None
+    tracer = importlib.import_module("coverage").Coverage(source=[package], data_file=None)
     tracer.start()
-    yield measured
+    return tracer
+
+
+def percent(tracer: Any) -> float | None:
+    if tracer is None:
+        return None
     tracer.stop()
-    with Path(os.devnull).open("w") as nowhere, contextlib.suppress(coverage.exceptions.NoDataError):
-        measured["percent"] = round(tracer.report(file=nowhere), 2)
+    try:
+        with Path(os.devnull).open("w") as nowhere:
+            return round(tracer.report(file=nowhere), 2)
+    except importlib.import_module("coverage").exceptions.NoDataError:
+        return None
 
 
 if __name__ == "__main__":
