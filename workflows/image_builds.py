@@ -42,7 +42,7 @@ ALL: Final = "all"
 SET_UP_MINUTES: Final = 10
 """Of a job, beside the limits of its own steps."""
 
-_LONGEST_MINUTES: Final = 6 * MINUTE
+LONGEST_MINUTES: Final = 6 * MINUTE
 """GitHub's limit of a job on a runner of its own."""
 _PACKAGES = Grant(Scope.PACKAGES, Access.WRITE, "pushes to packages that let this repository's jobs write")
 
@@ -73,7 +73,7 @@ class ImageBuilds:
             needs=[*after, *self.parents(image)],
             condition=condition,
             runs_on=Hosted(plain["runs-on"]),
-            timeout_minutes=min(plain["timeout-minutes"] + SET_UP_MINUTES, _LONGEST_MINUTES),
+            timeout_minutes=min(plain["timeout-minutes"] + SET_UP_MINUTES, LONGEST_MINUTES),
             permissions=Permissions.of(steps.READ_CONTENTS, _PACKAGES, steps.IDENTITY),
             purpose=Purpose.PUBLISH,
             outputs={key: _expression(value) for key, value in plain["outputs"].items()},

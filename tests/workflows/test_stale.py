@@ -55,6 +55,13 @@ def test_an_edit_that_workflows_do_not_see_leaves_nothing_behind() -> None:
     assert left_behind("keep_logs_days: 90", "keep_logs_days: 30") == {}
 
 
+def test_a_limit_of_builds_is_told_where_a_job_waits_for_one() -> None:
+    found = left_behind("    timeout: 4h", "    timeout: 2h")
+    docker = "workflows/generated/marin/.github/workflows/docker-images.yaml"
+    assert list(found) == [docker]
+    assert "jobs.marin-cluster-images.timeout-minutes 270 -> 150" in found[docker].why
+
+
 def test_a_count_that_decides_a_share_is_told_with_the_share() -> None:
     found = left_behind("us-west4-a: 2\n        us-east1-c: 2\n", "us-west4-a: 0\n        us-east1-c: 1\n")
     assert found[TESTS].why == ("jobs.tpu-tests.strategy.max-parallel nothing -> 2",)

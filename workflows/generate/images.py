@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from infra.model.images.spec import Builder, Image
+from infra.model.images.steps import MINUTE
 from workflows import steps
 from workflows.builders import (
     Access,
@@ -32,7 +33,7 @@ from workflows.builders import (
     not_cancelled,
 )
 from workflows.generate.result import FOLDER, Generated, generated, made_of
-from workflows.image_builds import ALL, SET_UP_MINUTES, ImageBuilds, at_once, built_by_github, choice
+from workflows.image_builds import ALL, LONGEST_MINUTES, SET_UP_MINUTES, ImageBuilds, at_once, built_by_github, choice
 from workflows.spec import Spec, SpecLine
 from workflows.spec.model import ImageGroup, Images
 from workflows.world import World
@@ -40,7 +41,8 @@ from workflows.world import World
 FOLLOWING: Final = "after-tests"
 STARTING: Final = "start-runs"
 _REVISION = context("inputs.revision")
-_WAIT_MINUTES: Final = 180
+_QUEUE_MINUTES: Final = 10
+"""What a build of Cloud Build waits for a machine, beside its own limit."""
 _DISPATCH = Grant(Scope.ACTIONS, Access.WRITE, "starts a workflow of this repository, which then has its own identity")
 _WHY_FOLLOWING = "starts this workflow anew for a commit of the main branch, and does nothing else"
 
@@ -159,7 +161,7 @@ class _File:
                 id=group.job,
                 name=f"Start {', '.join(group.images)}",
                 runs_on=Hosted(),
-                timeout_minutes=_WAIT_MINUTES + SET_UP_MINUTES,
+                timeout_minutes=self._wait_minutes + 2 * SET_UP_MINUTES,
                 permissions=Permissions.of(steps.READ_CONTENTS, steps.IDENTITY),
                 purpose=Purpose.PUBLISH,
                 condition=context("github.event_name").equals("workflow_dispatch") & self._asked(*group.images),
@@ -175,18 +177,25 @@ class _File:
                 ),
             )
 
+    @property
+    def _wait_minutes(self) -> int:
+        """As long as the stack lets a build take, and no longer than a job may wait for it."""
+        longest = LONGEST_MINUTES - 2 * SET_UP_MINUTES
+        builds = self._builds.stack.builds
+        return min(builds.timeout // MINUTE + _QUEUE_MINUTES, longest) if builds else longest
+
     def _trigger(self, name: str) -> Step:
         return steps.script(
             self._world,
             "trigger_build.sh",
             name=f"Build {name}",
             folder="tidepool",
-            timeout_minutes=_WAIT_MINUTES,
+            timeout_minutes=self._wait_minutes + SET_UP_MINUTES,
             env={
                 "IMAGE": name,
                 "REVISION": _REVISION,
                 "REPOSITORY": context("github.repository"),
-                "WAIT_MINUTES": _WAIT_MINUTES - SET_UP_MINUTES,
+                "WAIT_MINUTES": self._wait_minutes,
             },
         )
 
