@@ -49,6 +49,18 @@ def checkout(world: World, *, repository: str = "", path: str = "", ref: Value =
     return Step(uses=world.actions.uses("actions/checkout"), inputs=said)
 
 
+def tree() -> Step:
+    """The tree that is checked out, as the output `tree` of a step of that name.
+
+    On a line of its own: the shell goes on after a command that fails in an argument or in front of a pipe.
+    """
+    return Step(
+        name="Name the tree",
+        id="tree",
+        run='tree=$(git rev-parse \'HEAD^{tree}\')\necho "tree=$tree" >>"$GITHUB_OUTPUT"\n',
+    )
+
+
 def uv(world: World, python: Value, *, cached: bool = True) -> Step:
     """uv at the release that images have, with a Python."""
     return Step(

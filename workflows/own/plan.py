@@ -31,7 +31,7 @@ from workflows.own.steps import (
     script,
     with_parents,
 )
-from workflows.steps import IDENTITY, READ_CONTENTS, google
+from workflows.steps import IDENTITY, READ_CONTENTS, google, tree
 
 NAME: Final = "Plan"
 DIGEST: Final = "reviewed-plan-"
@@ -79,11 +79,7 @@ def plan(around: Surroundings) -> Job:
                 days=7,
                 also_after="Also when a plan failed or a finding holds the edit; preview-comment.yaml posts it.",
             ),
-            Step(
-                name="Name the tree",
-                id="tree",
-                run=script("""echo "tree=$(git rev-parse 'HEAD^{tree}')" >>"$GITHUB_OUTPUT\""""),
-            ),
+            tree(),
             kept(world, template(DIGEST, context("steps.tree.outputs.tree")), f"reviewed/{DIGEST_FILE}", days=30),
         ],
     )
