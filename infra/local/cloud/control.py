@@ -78,6 +78,22 @@ class Control:
         """Gone at once."""
         self._ask("DELETE", f"nodes/{quote(name)}")
 
+    # Identity
+
+    def identity_token(
+        self, node: str, audience: str, *, worker: int = 0, full: bool = True, claims: JsonObject | None = None
+    ) -> str:
+        """What the metadata server of a READY node's host answers to `identity?audience=...&format=full`.
+
+        full: with the instance in it. claims: take the place of others of the token; None leaves one out.
+        """
+        asked = {"node": node, "audience": audience, "worker": worker, "format": "full" if full else "standard"}
+        return self._ask("POST", "identity/token", {**asked, "claims": claims or {}})["token"]
+
+    def rotate_identity_keys(self, *, retire: bool = False) -> str:
+        """Let Google sign with a new key, whose id is the answer. retire: it stops publishing the others."""
+        return self._ask("POST", "identity/rotate", {"retire": retire})["kid"]
+
     # Faults
 
     def faults(self) -> list[JsonObject]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from infra.local.cloud import services
+from infra.local.cloud import identity, services
 from infra.local.cloud.builds import surface as build_surface
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.github import hub, seed
+from infra.local.cloud.identity import Identity
 from infra.local.cloud.surface import Surface
 from infra.local.cloud.wire import Reply, Request
 
@@ -30,6 +31,7 @@ class Application:
         self._surface = Surface(self.gateway)
         self._hub = hub.Hub(cloud, self.gateway.log)
         self._seeds = seed.Seeds(cloud)
+        self._identity = Identity(cloud, self.gateway.log)
         self._builds = build_surface.BuildSurface(cloud)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -48,6 +50,10 @@ class Application:
             return self._seeds.reply(request)
         if request.path.startswith(build_surface.CONTROL):
             return self._builds.reply(request)
+        if request.path == identity.CERTS:
+            return self._identity.certs(request)
+        if request.path.startswith(identity.CONTROL):
+            return self._identity.control(request)
         if request.path.startswith(CONTROL):
             return self._surface.reply(request)
         return self.gateway.reply(request)

@@ -14,13 +14,13 @@ from urllib.parse import parse_qsl, unquote
 
 from infra.local.cloud import media
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import ApiError, invalid, not_found
+from infra.local.cloud.errors import ApiError, invalid
 from infra.local.cloud.faults import Rule
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_edit, tpu_fate
-from infra.local.cloud.services.tpu_node import KIND, Node, each
+from infra.local.cloud.services.tpu_node import KIND, each, named
 from infra.local.cloud.wire import Reply, Request, refused, sent
 
 _SERVICE = "_tidepool"
@@ -164,12 +164,12 @@ class Surface:
         return {}
 
     def _preempt(self, ask: _Ask) -> JsonObject:
-        node = self._named(ask.body.get("node", ""))
+        node = named(self._cloud, ask.body.get("node", ""))
         tpu_fate.preempt(self._cloud, node)
         return node.public
 
     def _maintain(self, ask: _Ask) -> JsonObject:
-        node = self._named(ask.body.get("node", ""))
+        node = named(self._cloud, ask.body.get("node", ""))
         seconds = _number({"seconds": tpu_fate.MAINTENANCE_SECONDS, **ask.body}, "seconds", at_most=_LONGEST_SECONDS)
         tpu_fate.maintain(self._cloud, node, seconds)
         return node.public
@@ -178,10 +178,10 @@ class Surface:
         return tpu_edit.add(self._cloud, str(ask.body.get("name", "")), ask.body.get("node", {})).public
 
     def _edit_node(self, ask: _Ask) -> JsonObject:
-        return tpu_edit.edit(self._cloud, self._named(ask.rest), ask.body).public
+        return tpu_edit.edit(self._cloud, named(self._cloud, ask.rest), ask.body).public
 
     def _remove_node(self, ask: _Ask) -> JsonObject:
-        tpu_edit.remove(self._cloud, self._named(ask.rest))
+        tpu_edit.remove(self._cloud, named(self._cloud, ask.rest))
         return {}
 
     def _tell_registry(self, ask: _Ask) -> JsonObject:
@@ -198,16 +198,6 @@ class Surface:
     def _reset(self, _: _Ask) -> JsonObject:
         self._cloud.store.clear()
         return {}
-
-    def _named(self, name: str) -> Node:
-        """By full name, or by a node id that only one node has. Raises 404, or 400 with the full names."""
-        found = [node for node in each(self._cloud) if name in (node.name, node.id)]
-        if not found:
-            raise not_found(f"node {name}")
-        if len(found) > 1:
-            names = ", ".join(node.name for node in found)
-            raise invalid(f"'{name}' is the name of several nodes; say which: {names}.", field="node")
-        return found[0]
 
 
 def _whole(values: dict[str, str], key: str, default: int) -> int:

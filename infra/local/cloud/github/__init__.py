@@ -3,6 +3,6 @@
 GitHub publishes no discovery document, so what is served is the explicit table that the modules here fill in.
 """
 
-from infra.local.cloud.github import actions, issues, repositories
+from infra.local.cloud.github import actions, apps, issues, repositories, runners
 
-__all__ = ["actions", "issues", "repositories"]
+__all__ = ["actions", "apps", "issues", "repositories", "runners"]

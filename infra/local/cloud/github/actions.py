@@ -1,9 +1,9 @@
-"""Workflow runs, their artifacts, and self-hosted runners: what is read of them, and workflows that are started."""
+"""Workflow runs, their jobs and their artifacts: what is read of them, and workflows that are started."""
 
 from __future__ import annotations
 
 from infra.local.cloud.github import records
-from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Moved, missing, serves, unprocessable
+from infra.local.cloud.github.routes import Answer, Ask, Listing, Moved, missing, serves, unprocessable
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Resource
 
@@ -12,11 +12,13 @@ _ACTIONS = "/repos/{owner}/{name}/actions"
 
 @serves("GET", _ACTIONS + "/runs")
 def list_runs(ask: Ask) -> Answer:
-    head, event = ask.query.get("head_sha"), ask.query.get("event")
+    head, event, status = ask.query.get("head_sha"), ask.query.get("event"), ask.query.get("status")
     runs = [
         _run_json(ask, found)
         for found in records.each(ask.cloud, records.RUN, ask.repo)
-        if head in (None, found.body["head_sha"]) and event in (None, found.body["event"])
+        if head in (None, found.body["head_sha"])
+        and event in (None, found.body["event"])
+        and status in (None, found.body["status"], found.body["conclusion"])
     ]
     return Listing(runs[::-1], key="workflow_runs")
 
@@ -24,6 +26,18 @@ def list_runs(ask: Ask) -> Answer:
 @serves("GET", _ACTIONS + "/runs/{id}")
 def get_run(ask: Ask) -> Answer:
     return _run_json(ask, _found(ask, records.RUN))
+
+
+@serves("GET", _ACTIONS + "/runs/{id}/jobs")
+def list_run_jobs(ask: Ask) -> Answer:
+    run = _found(ask, records.RUN).body["id"]
+    jobs = records.each(ask.cloud, records.JOB, ask.repo)
+    return Listing([job.body for job in jobs if job.body["run_id"] == run], key="jobs")
+
+
+@serves("GET", _ACTIONS + "/jobs/{id}")
+def get_job(ask: Ask) -> Answer:
+    return _found(ask, records.JOB).body
 
 
 @serves("GET", _ACTIONS + "/runs/{id}/artifacts")
@@ -66,16 +80,6 @@ def dispatch_workflow(ask: Ask) -> Answer:
     name = records.key(ask.repo, records.next_id(ask.cloud))
     ask.cloud.store.insert(records.DISPATCH, name, content, now=ask.cloud.now)
     return None
-
-
-@serves("GET", _ACTIONS + "/runners")
-def list_runners(ask: Ask) -> Answer:
-    """Needs administration, which no token of a workflow run has."""
-    if ask.user.permissions is not None and "administration" not in ask.user.permissions:
-        raise GitHubError(403, "Resource not accessible by integration")
-    name = ask.query.get("name")
-    runners = [found.body for found in records.each(ask.cloud, records.RUNNER, ask.repo)]
-    return Listing([runner for runner in runners if name in (None, runner["name"])], key="runners")
 
 
 def _found(ask: Ask, kind: str) -> Resource:

@@ -27,10 +27,11 @@ class GitHubControl(Control):
         held = {"permissions": dict(permissions)} if permissions is not None else {}
         self._ask("POST", "github/tokens", {"token": token, "login": login, "app": app, **held})
 
-    def add_repository(self, repository: str, *, fork: bool = False, default_branch: str = "main") -> None:
-        self._ask(
-            "POST", "github/repositories", {"repository": repository, "fork": fork, "default_branch": default_branch}
-        )
+    def add_repository(
+        self, repository: str, *, fork: bool = False, private: bool = False, default_branch: str = "main"
+    ) -> None:
+        said = {"fork": fork, "private": private, "default_branch": default_branch}
+        self._ask("POST", "github/repositories", {"repository": repository, **said})
 
     def open_pull(
         self, repository: str, *, branch: str, sha: str, head_repository: str | None = None, **more: Any
@@ -73,9 +74,55 @@ class GitHubControl(Control):
         body = {"repository": repository, "head_sha": head_sha, "artifacts": packed, **more}
         return self._ask("POST", "github/runs", body)
 
+    def add_organization(self, login: str, *, groups: Sequence[str] = ()) -> dict[str, int]:
+        """An organisation with runner groups beside its own `Default`; the answer is their ids by name."""
+        return self._ask("POST", "github/organizations", {"login": login, "groups": list(groups)})["groups"]
+
+    def add_app(
+        self, slug: str, *, account: str, permissions: Mapping[str, str], repositories: Sequence[str] | None = None
+    ) -> JsonObject:
+        """An app installed on an account: id, installation and key (private, PEM), which GitHub tells once.
+
+        A second call gives the same app another key, and the first goes on until `forget_app_keys`.
+        repositories: names within the account that it is installed for; all where left out.
+        """
+        body = {"slug": slug, "account": account, "permissions": dict(permissions)}
+        more = {} if repositories is None else {"repositories": list(repositories)}
+        return self._ask("POST", "github/apps", {**body, **more})
+
+    def forget_app_keys(self, app: int) -> None:
+        """An app's newest key alone is good."""
+        self._ask("POST", "github/app-keys", {"id": app})
+
     def add_runner(self, repository: str, name: str, **more: Any) -> JsonObject:
-        """A self-hosted runner. more: status (`online`, `offline`), busy, labels."""
+        """A runner of a repository, or of an organisation. more: status (`online`, `offline`), busy, labels."""
         return self._ask("POST", "github/runners", {"repository": repository, "name": name, **more})
+
+    def lose_runner(self, repository: str, name: str) -> None:
+        """The registration of that name is gone, and its VM knows nothing of it."""
+        self._ask("POST", "github/lost-runners", {"repository": repository, "name": name})
+
+    # What a runner's program says: jit is the configuration as generate-jitconfig gave it
+
+    def connect(self, jit: str) -> JsonObject:
+        """Come online; the answer is the runner."""
+        return self._ask("POST", "github/work/connect", {"jit": jit})
+
+    def disconnect(self, jit: str) -> JsonObject:
+        """Go offline, as when the VM is taken away."""
+        return self._ask("POST", "github/work/disconnect", {"jit": jit})
+
+    def take_job(self, jit: str) -> JsonObject | None:
+        """The oldest job that waits for this runner's labels, which it has then begun."""
+        return self._ask("POST", "github/work/take", {"jit": jit})["job"]
+
+    def end_job(self, jit: str, conclusion: str = "success") -> JsonObject:
+        """End the job, and with it the runner, which served for one."""
+        return self._ask("POST", "github/work/end", {"jit": jit, "conclusion": conclusion})["job"]
+
+    def queue_job(self, repository: str, labels: Sequence[str], **more: Any) -> JsonObject:
+        """A run with one job that waits for a runner with these labels. more: name, event, head_sha, head_branch."""
+        return self._ask("POST", "github/jobs", {"repository": repository, "labels": list(labels), **more})
 
     def add_collaborator(self, repository: str, login: str, permission: str) -> None:
         """permission: admin, write, read or none, as GitHub says it of anybody."""
@@ -89,3 +136,7 @@ class GitHubControl(Control):
     def leave(self, token: str, remaining: int, *, reset_in: float = 3600.0) -> None:
         """Leave a token this many requests until, in so many seconds of cloud time, the hour is over."""
         self._ask("POST", "github/rates", {"token": token, "remaining": remaining, "reset_in": reset_in})
+
+    def leave_installation(self, installation: int, remaining: int, *, reset_in: float = 3600.0) -> None:
+        """As `leave`, for all tokens of an installation together, which is how GitHub counts them."""
+        self._ask("POST", "github/rates", {"installation": installation, "remaining": remaining, "reset_in": reset_in})

@@ -1,13 +1,13 @@
 """From a request to the local GitHub to its reply: who asks, what is left of the rate, faults, the handler, the page.
 
 Owns the order of these steps, pagination with Link headers, rate limits and the words of their refusals. The faults
-are those of the local cloud: their `method` is `github.` and a handler's name, `project` the repository, `name` the
-last variable of the path. An `error` of 403 or 429 is a secondary rate limit that asks to come again after `seconds`.
+are those of the local cloud: their `method` is `github.` and a handler's name, `project` the repository or the
+organisation, `name` the last variable of the path. An `error` of 403 or 429 is a secondary rate limit that asks to come
+again after `seconds`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ from infra.local.cloud import media
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.faults import Target
-from infra.local.cloud.github import records
-from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Made, Moved, Route, User, find
+from infra.local.cloud.github import credentials, records
+from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Made, Moved, Route, User, find, missing
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.requestlog import LOGGER, RequestLog
 from infra.local.cloud.wire import Reply, Request
@@ -73,8 +73,8 @@ class Hub:
     def _handled(self, request: Request, route: Route, ids: Mapping[str, str]) -> Reply:
         with self._cloud.store.transaction():
             self._cloud.settle()
-            user, token = self._user(request)
-            refusal, rate = self._counted(token)
+            user, account = credentials.holder(self._cloud, request.headers.get("authorization", ""))
+            refusal, rate = self._counted(account)
         if refusal:
             raise refusal
         with self._cloud.store.transaction():
@@ -86,26 +86,17 @@ class Hub:
             reply = _sent(ask, request, route.handler(ask))
         return replace(reply, headers={**reply.headers, **rate}, delay=slow, broken=lost)
 
-    def _user(self, request: Request) -> tuple[User, str]:
-        """Who holds the token, and its digest. Raises 401."""
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        digest = token_digest(token)
-        found = self._cloud.store.find(records.TOKEN, digest)
-        if scheme.lower() not in ("token", "bearer") or found is None:
-            raise GitHubError(401, "Bad credentials")
-        return User(**found.body), digest
-
-    def _counted(self, token: str) -> tuple[GitHubError | None, dict[str, str]]:
-        """Takes one request off what the token has left in this hour; the headers that say so."""
+    def _counted(self, account: str) -> tuple[GitHubError | None, dict[str, str]]:
+        """Takes one request off what the account has left in this hour; the headers that say so."""
         now = self._cloud.now
-        found = self._cloud.store.find(records.RATE, token)
+        found = self._cloud.store.find(records.RATE, account)
         rate = found.body if found and found.body["reset"] > now else {"used": 0, "reset": now + HOUR}
         spent = rate["used"] >= REQUESTS_AN_HOUR
         rate["used"] = min(rate["used"] + 1, REQUESTS_AN_HOUR)
         if found:
             self._cloud.store.replace(found, rate, now=now)
         else:
-            self._cloud.store.insert(records.RATE, token, rate, now=now)
+            self._cloud.store.insert(records.RATE, account, rate, now=now)
         headers = {
             "x-ratelimit-limit": str(REQUESTS_AN_HOUR),
             "x-ratelimit-remaining": str(REQUESTS_AN_HOUR - rate["used"]),
@@ -121,7 +112,7 @@ class Hub:
     ) -> tuple[GitHubError | None, float, bool]:
         """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
         faults, now = self._cloud.faults, self._cloud.now
-        repo = f"{ids.get('owner', '')}/{ids.get('name', '')}"
+        repo = ids["org"] if "org" in ids else f"{ids.get('owner', '')}/{ids.get('name', '')}"
         target = Target(method=route.name, project=repo, name=next(reversed(list(ids.values())), ""))
         if rule := faults.strike("error", target, now):
             if rule.code in (403, 429):
@@ -143,6 +134,8 @@ class Hub:
         repo = f"{ids['owner']}/{ids['name']}" if "owner" in ids else ""
         if repo:
             repo = records.repository(self._cloud, repo)["full_name"]
+        if not user.reaches(repo or ids.get("org", "")):
+            raise missing()
         return Ask(
             cloud=self._cloud,
             user=user,
@@ -152,11 +145,6 @@ class Hub:
             base=f"{request.root}{BASE}",
             repo=repo,
         )
-
-
-def token_digest(token: str) -> str:
-    """What stands for a token in the store, which never holds one in clear."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _sent(ask: Ask, request: Request, answer: Answer) -> Reply:

@@ -17,12 +17,18 @@ from infra.local.cloud.store import Resource
 REPOSITORY, ISSUE, COMMENT, LABEL = "github.repository", "github.issue", "github.comment", "github.label"
 RUN, ARTIFACT, RUNNER, TOKEN, RATE = "github.run", "github.artifact", "github.runner", "github.token", "github.rate"
 COLLABORATOR, DISPATCH = "github.collaborator", "github.dispatch"
+APP, ORGANIZATION, GROUP, JOB = "github.app", "github.organization", "github.group", "github.job"
 NO_COLOR = "ededed"
 
 
 def key(repo: str, part: str | int = "") -> str:
     """A store name below a repository; numbers sort as numbers."""
     return f"{repo.lower()}/{part:012d}" if isinstance(part, int) else f"{repo.lower()}/{part.lower()}"
+
+
+def scope(organization: str) -> str:
+    """What stands for an organisation where a repository would: no repository's name begins like it."""
+    return f"@{organization}"
 
 
 def stamp(seconds: float) -> str:

@@ -50,20 +50,37 @@ def unprocessable(resource: str, where: str, code: str, **more: str) -> GitHubEr
     return GitHubError(422, "Validation Failed", errors=[error])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     """Who asks. app: a token of a workflow run or an app, which may not ask who it is.
 
     permissions: GitHub's names to `read` or `write`; None for a token that may do everything.
+    app_id: set where an app speaks for itself, which it may do only to get a token of an installation.
+    account: the organisation or person that an installation's token is for, None for every other token.
+    repositories: those of the account, in lower case, that such a token reaches; None for all.
     """
 
     login: str
     app: bool = False
     permissions: Mapping[str, str] | None = None
+    app_id: int | None = None
+    account: str | None = None
+    repositories: Sequence[str] | None = None
 
     def may_write(self, *names: str) -> bool:
         """Whether any of these permissions is there to write with."""
         return self.permissions is None or any(self.permissions.get(name) == "write" for name in names)
+
+    def may_read(self, *names: str) -> bool:
+        """Whether any of these permissions is there at all."""
+        return self.permissions is None or any(name in self.permissions for name in names)
+
+    def reaches(self, where: str) -> bool:
+        """Whether a repository (`owner/name`) or an organisation is within what the token was given for."""
+        if self.account is None or not where:
+            return True
+        owner, _, name = where.lower().partition("/")
+        return owner == self.account.lower() and (not name or self.repositories is None or name in self.repositories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +116,11 @@ class Ask:
     def demand(self, *names: str) -> None:
         """Raises 403 unless the token may write with one of these permissions."""
         if not self.user.may_write(*names):
+            raise GitHubError(403, "Resource not accessible by integration")
+
+    def demand_reading(self, *names: str) -> None:
+        """Raises 403 unless the token has one of these permissions."""
+        if not self.user.may_read(*names):
             raise GitHubError(403, "Resource not accessible by integration")
 
 

@@ -11,11 +11,12 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from infra.local.cloud import media
+from infra.local.cloud import media, tokens
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.github import records
-from infra.local.cloud.github.hub import HOUR, REQUESTS_AN_HOUR, token_digest
+from infra.local.cloud.github import records, runners, work
+from infra.local.cloud.github.credentials import token_digest
+from infra.local.cloud.github.hub import HOUR, REQUESTS_AN_HOUR
 from infra.local.cloud.github.routes import GitHubError
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.wire import Reply, Request, refused, sent
@@ -34,7 +35,16 @@ class Seeds:
             "comments": self._comments,
             "labels": self._labels,
             "runs": self._run,
+            "organizations": self._organization,
+            "apps": self._app,
+            "app-keys": self._forget_keys,
             "runners": self._runner,
+            "lost-runners": self._lose_runner,
+            "jobs": lambda body: work.queue(cloud, body),
+            "work/connect": lambda body: work.connect(cloud, body),
+            "work/disconnect": lambda body: work.disconnect(cloud, body),
+            "work/take": lambda body: work.take(cloud, body),
+            "work/end": lambda body: work.end(cloud, body),
             "rates": self._rate,
             "collaborators": self._collaborator,
             "dispatches": self._dispatches,
@@ -143,8 +153,42 @@ class Seeds:
         self._put(records.ARTIFACT, records.key(repo, number), content, data)
         return number
 
+    def _organization(self, body: JsonObject) -> JsonObject:
+        """An organisation with its default group and those named; one that is there gets more groups."""
+        login = body["login"]
+        where = records.scope(login)
+        self._put(records.ORGANIZATION, login.lower(), {"login": login})
+        known = {found.body["name"]: found.body for found in records.each(self._cloud, records.GROUP, where)}
+        for name in ["Default", *body.get("groups", [])]:
+            if name not in known:
+                number = records.next_id(self._cloud) if known else runners.DEFAULT_GROUP
+                known[name] = {"id": number, "name": name, "visibility": "all", "default": not known}
+                self._put(records.GROUP, records.key(where, number), known[name])
+        return {"login": login, "groups": {name: group["id"] for name, group in known.items()}}
+
+    def _app(self, body: JsonObject) -> JsonObject:
+        """A new key for the app of that name, which is made where it is not there."""
+        private = tokens.new_key()
+        same = [found for found in self._cloud.store.each(records.APP) if found.body["slug"] == body["slug"]]
+        content = same[0].body if same else {"id": records.next_id(self._cloud), "slug": body["slug"], "keys": []}
+        content.setdefault("installation", records.next_id(self._cloud))
+        repositories = body.get("repositories")
+        content |= {
+            "account": body["account"],
+            "permissions": body["permissions"],
+            "repositories": repositories and [name.lower() for name in repositories],
+            "keys": [*content["keys"], tokens.public_pem(private)],
+        }
+        self._put(records.APP, str(content["id"]), content)
+        return {"id": content["id"], "installation": content["installation"], "key": private}
+
+    def _forget_keys(self, body: JsonObject) -> JsonObject:
+        found = self._cloud.store.get(records.APP, str(body["id"]))
+        records.save(self._cloud, found, keys=found.body["keys"][-1:])
+        return {}
+
     def _runner(self, body: JsonObject) -> JsonObject:
-        repo = records.repository(self._cloud, body["repository"])["full_name"]
+        where = self._where(body["repository"])
         number = records.next_id(self._cloud)
         content = {
             "id": number,
@@ -152,19 +196,30 @@ class Seeds:
             "os": "linux",
             "status": body.get("status", "online"),
             "busy": body.get("busy", False),
-            "labels": [
-                {"id": place, "name": label, "type": "read-only" if label == "self-hosted" else "custom"}
-                for place, label in enumerate(body.get("labels", ["self-hosted"]), 1)
-            ],
+            "labels": runners.labels_json(body.get("labels", ["self-hosted"])),
         }
-        self._put(records.RUNNER, records.key(repo, number), content)
+        self._put(records.RUNNER, records.key(where, number), content)
         return content
+
+    def _lose_runner(self, body: JsonObject) -> JsonObject:
+        for found in list(records.each(self._cloud, records.RUNNER, self._where(body["repository"]))):
+            if found.body["name"] == body["name"]:
+                self._cloud.store.delete(records.RUNNER, found.name)
+                return {}
+        raise GitHubError(404, f"{body['repository']} has no runner {body['name']!r}")
+
+    def _where(self, place: str) -> str:
+        """A repository, or an organisation as it stands where one would."""
+        if "/" in place:
+            return records.repository(self._cloud, place)["full_name"]
+        return records.scope(self._cloud.store.get(records.ORGANIZATION, place.lower()).body["login"])
 
     def _rate(self, body: JsonObject) -> JsonObject:
         now = self._cloud.now
         used = REQUESTS_AN_HOUR - int(body["remaining"])
         content = {"used": used, "reset": now + float(body.get("reset_in", HOUR))}
-        self._put(records.RATE, token_digest(body["token"]), content)
+        account = f"installation/{body['installation']}" if "installation" in body else token_digest(body["token"])
+        self._put(records.RATE, account, content)
         return content
 
     def _collaborator(self, body: JsonObject) -> JsonObject:

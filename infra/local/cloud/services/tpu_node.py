@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import invalid, not_found
 from infra.local.cloud.faults import Target
 from infra.local.cloud.limits import Pot
 from infra.local.cloud.registry import JsonObject
@@ -70,6 +71,17 @@ def node_of(resource: Resource) -> Node:
     accelerator = AcceleratorType.parse(body["public"]["acceleratorType"])
     pot = pot_of(project, zone, accelerator, body["public"])
     return Node(body["public"], pot, accelerator, body["operation"], body["life"], resource)
+
+
+def named(cloud: Cloud, name: str) -> Node:
+    """By full name, or by a node id that only one node has. Raises 404, or 400 with the full names."""
+    found = [node for node in each(cloud) if name in (node.name, node.id)]
+    if not found:
+        raise not_found(f"node {name}")
+    if len(found) > 1:
+        names = ", ".join(node.name for node in found)
+        raise invalid(f"'{name}' is the name of several nodes; say which: {names}.", field="node")
+    return found[0]
 
 
 def save(cloud: Cloud, node: Node) -> None:

@@ -1,0 +1,194 @@
+"""Self-hosted runners of repositories and organisations: the list, registrations for one job, groups, removal.
+
+https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11. A runner with a just-in-time configuration is
+offline until it connects (`work`), takes one job and is gone. That `runner_group_id` must be given, and that a group
+that is not there is a 404, was seen at GitHub: https://docs.rs/runner-manager-github/0.4.5/runner_manager_github/jit/.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.github import records
+from infra.local.cloud.github.credentials import token_digest
+from infra.local.cloud.github.routes import (
+    Answer,
+    Ask,
+    GitHubError,
+    Listing,
+    Made,
+    missing,
+    serves,
+    unprocessable,
+)
+from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.store import Resource
+
+JIT_LIFE = 3600.0
+"""Seconds within which a just-in-time configuration must be used."""
+DEFAULT_GROUP = 1
+MOST_LABELS = 100
+LONGEST_NAME = 64
+"""https://github.com/myoung34/docker-github-actions-runner/pull/465 (2025-07)."""
+_REPO, _ORG = "/repos/{owner}/{name}/actions", "/orgs/{org}/actions"
+_SHOWN = ("id", "name", "os", "status", "busy", "labels", "runner_group_id")
+_OF_REPO, _OF_ORG = "administration", "organization_self_hosted_runners"
+
+
+@serves("GET", _REPO + "/runners")
+def list_runners(ask: Ask) -> Answer:
+    """Needs administration, which no token of a workflow run has."""
+    ask.demand_reading(_OF_REPO)
+    return _listed(ask, ask.repo)
+
+
+@serves("GET", _ORG + "/runners")
+def list_org_runners(ask: Ask) -> Answer:
+    ask.demand_reading(_OF_ORG)
+    return _listed(ask, _organization(ask))
+
+
+@serves("GET", _REPO + "/runners/{id}")
+def get_runner(ask: Ask) -> Answer:
+    ask.demand_reading(_OF_REPO)
+    return shown(_runner(ask, ask.repo).body)
+
+
+@serves("GET", _ORG + "/runners/{id}")
+def get_org_runner(ask: Ask) -> Answer:
+    ask.demand_reading(_OF_ORG)
+    return shown(_runner(ask, _organization(ask)).body)
+
+
+@serves("DELETE", _REPO + "/runners/{id}")
+def delete_runner(ask: Ask) -> Answer:
+    ask.demand(_OF_REPO)
+    return _removed(ask, ask.repo)
+
+
+@serves("DELETE", _ORG + "/runners/{id}")
+def delete_org_runner(ask: Ask) -> Answer:
+    ask.demand(_OF_ORG)
+    return _removed(ask, _organization(ask))
+
+
+@serves("POST", _REPO + "/runners/generate-jitconfig")
+def generate_jitconfig(ask: Ask) -> Answer:
+    ask.demand(_OF_REPO)
+    return _registered(ask, ask.repo)
+
+
+@serves("POST", _ORG + "/runners/generate-jitconfig")
+def generate_org_jitconfig(ask: Ask) -> Answer:
+    ask.demand(_OF_ORG)
+    return _registered(ask, _organization(ask))
+
+
+@serves("GET", _ORG + "/runner-groups")
+def list_runner_groups(ask: Ask) -> Answer:
+    ask.demand_reading(_OF_ORG)
+    groups = records.each(ask.cloud, records.GROUP, _organization(ask))
+    return Listing([group.body for group in groups], key="runner_groups")
+
+
+def shown(body: JsonObject) -> JsonObject:
+    """A runner as the API shows it."""
+    return {name: body[name] for name in _SHOWN if name in body}
+
+
+def labels_json(labels: list[str]) -> list[JsonObject]:
+    return [
+        {"id": place, "name": label, "type": "read-only" if label == "self-hosted" else "custom"}
+        for place, label in enumerate(labels, 1)
+    ]
+
+
+def _organization(ask: Ask) -> str:
+    """The organisation of the path, as it stands where a repository would. Raises 404."""
+    found = ask.cloud.store.find(records.ORGANIZATION, ask.ids["org"].lower())
+    if found is None:
+        raise missing()
+    return records.scope(found.body["login"])
+
+
+def _listed(ask: Ask, where: str) -> Listing:
+    name = ask.query.get("name")
+    runners = [shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where)]
+    return Listing([runner for runner in runners if name in (None, runner["name"])], key="runners")
+
+
+def _runner(ask: Ask, where: str) -> Resource:
+    found = ask.cloud.store.find(records.RUNNER, records.key(where, ask.number("id")))
+    if found is None:
+        raise missing()
+    return found
+
+
+def _removed(ask: Ask, where: str) -> None:
+    found = _runner(ask, where)
+    if found.body["busy"]:
+        said = f'Runner "{found.body["name"]}" is currently running a job and cannot be deleted.'
+        raise GitHubError(422, said)
+    ask.cloud.store.delete(records.RUNNER, found.name)
+
+
+def _registered(ask: Ask, where: str) -> Made:
+    name, group, labels = _wanted(ask, where)
+    if any(found.body["name"] == name for found in records.each(ask.cloud, records.RUNNER, where)):
+        raise GitHubError(409, f"Already exists - A runner with the name {name} already exists.")
+    number, secret = records.next_id(ask.cloud), secrets.token_urlsafe(30)
+    content = {
+        "id": number,
+        "name": name,
+        "os": "unknown",
+        "status": "offline",
+        "busy": False,
+        "labels": labels_json(labels),
+        "runner_group_id": group,
+        "secret": token_digest(secret),
+        "connect_by": ask.cloud.now + JIT_LIFE,
+        "connected": False,
+    }
+    ask.cloud.store.insert(records.RUNNER, records.key(where, number), content, now=ask.cloud.now)
+    return Made({"runner": shown(content), "encoded_jit_config": _encoded(ask, where, content, secret)})
+
+
+def _wanted(ask: Ask, where: str) -> tuple[str, int, list[str]]:
+    for key in ("name", "runner_group_id", "labels"):
+        if key not in ask.body:
+            raise GitHubError(422, f"Invalid request.\n\nInvalid input: object is missing required key: {key}.")
+    name, group, labels = ask.text("Runner", "name"), ask.body["runner_group_id"], ask.body["labels"]
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise unprocessable("Runner", "name", "invalid")
+    if not isinstance(labels, list) or not all(isinstance(label, str) and label for label in labels):
+        raise unprocessable("Runner", "labels", "invalid")
+    if not 0 < len(labels) <= MOST_LABELS:
+        raise GitHubError(422, f"Invalid request.\n\nlabels has 1 to {MOST_LABELS} items.")
+    if not _is_group(ask.cloud, where, group):
+        raise missing()
+    return name, group, labels
+
+
+def _is_group(cloud: Cloud, where: str, group: object) -> bool:
+    if not where.startswith("@"):
+        return group == DEFAULT_GROUP
+    return any(found.body["id"] == group for found in records.each(cloud, records.GROUP, where))
+
+
+def _encoded(ask: Ask, where: str, runner: JsonObject, secret: str) -> str:
+    """Files by name, each in base64, all of it in base64: the form that the runner unpacks."""
+    home = ask.base.removesuffix("/api/v3")
+    files = {
+        ".runner": {
+            "agentId": str(runner["id"]),
+            "agentName": runner["name"],
+            "ephemeral": "true",
+            "gitHubUrl": f"{home}/{where.removeprefix('@')}",
+        },
+        ".credentials": {"scheme": "OAuth", "data": {"clientId": str(runner["id"]), "secret": secret}},
+    }
+    packed = {name: base64.b64encode(json.dumps(content).encode()).decode() for name, content in files.items()}
+    return base64.b64encode(json.dumps(packed).encode()).decode()
