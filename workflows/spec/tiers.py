@@ -9,22 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, PlainValidator, StrictStr
+from pydantic import AfterValidator, StrictStr
 
 from infra.model.fields import Dollars, ResourceName
 from infra.model.images.spec import Cron, PathFilter, WorkflowName, matching
 from infra.model.refusals import refuse
 from workflows.spec.base import Model
-from workflows.spec.values import EnvValue, FileName, JobId, Minutes, PythonVersion, VariableName
-
-
-def _whole(least: int, most: int, what: str) -> PlainValidator:
-    def checked(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            refuse(f"{what}, {least} to {most}", f"such as {least}")
-        return value
-
-    return PlainValidator(checked)
+from workflows.spec.values import EnvValue, FileName, JobId, Minutes, PythonVersion, VariableName, whole
 
 
 def _some(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,12 +48,12 @@ PinnedImage = Annotated[
 BranchName = Annotated[
     StrictStr, matching(r"[a-z][a-z0-9-]{1,59}", "a branch that holds nothing else", "such as test-history")
 ]
-Days = Annotated[int, _whole(1, 3650, "a count of days")]
-ArchiveDays = Annotated[int, _whole(1, 90, "GitHub keeps an artifact of a public repository")]
-Percent = Annotated[int, _whole(1, 500, "a whole number of percent")]
-Runs = Annotated[int, _whole(2, 200, "a count of runs")]
-TargetMinutes = Annotated[int, _whole(1, 60, "a whole number of minutes")]
-Times = Annotated[int, _whole(0, 1000, "how often in a month")]
+Days = Annotated[int, whole(1, 3650, "a count of days")]
+ArchiveDays = Annotated[int, whole(1, 90, "GitHub keeps an artifact of a public repository")]
+Percent = Annotated[int, whole(1, 500, "a whole number of percent")]
+Runs = Annotated[int, whole(2, 200, "a count of runs")]
+TargetMinutes = Annotated[int, whole(1, 60, "a whole number of minutes")]
+Times = Annotated[int, whole(0, 1000, "how often in a month")]
 
 
 class Check(Model):

@@ -67,23 +67,15 @@ def _where(value: object) -> Where:
     return refuse("a suite runs on GitHub's runners or on pools of the fleet", _WHERE)
 
 
-def _minutes(value: object) -> int:
-    rule = f"a limit is a whole number of minutes from 5 to {LONGEST_MINUTES}"
-    if isinstance(value, bool) or not isinstance(value, int) or not 5 <= value <= LONGEST_MINUTES:
-        refuse(rule, "such as 15")
-    return value
+def whole(least: int, most: int, what: str, such: int | None = None) -> PlainValidator:
+    """A whole number within bounds. what: how it is said; such: an example, the least where none is named."""
 
+    def checked(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            refuse(f"{what}, {least} to {most}", f"such as {least if such is None else such}")
+        return value
 
-def _attempts(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 20:
-        refuse("how often all zones are tried, 1 to 20 times", "such as 3")
-    return value
-
-
-def _vms(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_VMS:
-        refuse(f"a number of VMs from 0 to {MOST_VMS}", "such as 1")
-    return value
+    return PlainValidator(checked)
 
 
 def _folder(text: str) -> str:
@@ -104,9 +96,9 @@ def _markers(text: str) -> str:
     return refuse("markers are names joined by and, or, not and parentheses", "such as not slow and not tpu_ci")
 
 
-Minutes = Annotated[int, PlainValidator(_minutes)]
-Attempts = Annotated[int, PlainValidator(_attempts)]
-Vms = Annotated[int, PlainValidator(_vms)]
+Minutes = Annotated[int, whole(5, LONGEST_MINUTES, "a limit is a whole number of minutes", 15)]
+Attempts = Annotated[int, whole(1, 20, "how often all zones are tried", 3)]
+Vms = Annotated[int, whole(0, MOST_VMS, "a number of VMs", 1)]
 WhereValue = Annotated[Where, PlainValidator(_where)]
 Folder = Annotated[StrictStr, AfterValidator(_folder)]
 Markers = Annotated[StrictStr, AfterValidator(_markers)]
