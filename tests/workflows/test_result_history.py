@@ -137,6 +137,11 @@ def test_results_are_kept_a_file_of_each_commit_and_run(tmp_path: Path, origin: 
     assert json.loads(git(origin, "show", f"test-history:{listed[1]}")) == result(1)
 
 
+def test_a_run_without_a_result_still_brings_the_page_up_to_date(tmp_path: Path, origin: Path) -> None:
+    assert record(tmp_path, "only", RESULTS=tmp_path / "nowhere").returncode == 0
+    assert "0.0 hours of TPU VMs" in git(origin, "show", "test-history:README.md")
+
+
 def test_a_result_that_is_there_already_makes_no_commit(tmp_path: Path, origin: Path) -> None:
     one = result(1)
     record(tmp_path, "first", one)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -166,6 +170,37 @@ def test_a_pull_request_that_moved_on_gets_no_vm() -> None:
     assert not {"tests", "report", "record"} & set(found)
 
 
+def test_tests_that_were_asked_for_and_cancelled_are_no_longer_said_to_run() -> None:
+    given = Given(results={"head": "success", "tests": "cancelled"}, cancelled=True)
+    found = starting("tpu-pull-request.yaml", EVENTS[-1], given)
+    assert {"report", "clean-up"} <= set(found)
+    assert "record" not in found
+    last = data("tpu-pull-request.yaml")["jobs"]["report"]["steps"][-1]
+    assert (last["name"], last["if"]) == ("Say how they ended", "always()")
+
+
+def test_tests_of_one_pull_request_wait_for_each_other_and_for_no_other_ones() -> None:
+    groups = {data(name)["concurrency"]["group"] for name in ON_VM}
+    assert groups == {"tpu-nightly", "tpu-pull-request-${{ inputs.pull_request }}"}
+    assert not any(data(name)["concurrency"]["cancel-in-progress"] for name in ON_VM)
+    assert data("tpu-label.yaml")["concurrency"]["group"] == "tpu-label-${{ github.run_id }}"
+
+
+def test_a_required_check_of_the_first_tier_never_waits_for_a_change_elsewhere() -> None:
+    assert not any("paths" in (each or {}) for each in data("tests.yaml")["on"].values())
+
+
+def test_nobody_finds_a_weakness_in_the_tiers(tmp_path: Path) -> None:
+    for name, file in files().items():
+        (tmp_path / name).write_text(file.text)
+    program = Path(sys.executable).parent / "zizmor"
+    options = ("--offline", "--no-progress", "--quiet", "--persona", "auditor")
+    found = sorted(tmp_path.iterdir())
+    done = subprocess.run([program, *options, *found], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "(1 ignored)" in done.stdout + done.stderr, "the label's event, which the file explains"
+
+
 def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -> None:
     steps = data("tests.yaml")["jobs"]["unit"]["steps"]
     (cache_step,) = (each for each in steps if each.get("id") == "cache")
@@ -174,6 +209,23 @@ def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -
         each["name"] for each in steps if each.get("if") == "steps.cache.outputs.cache-hit != 'true'" and "name" in each
     ]
     assert skipped == ["Install", "Test"]
+
+
+def test_commits_of_one_tree_share_a_result_and_those_of_another_do_not(tmp_path: Path) -> None:
+    (step,) = (each for each in data("tests.yaml")["jobs"]["unit"]["steps"] if each.get("id") == "tree")
+    around = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GITHUB_OUTPUT": "../output"}
+    (tmp_path / "work").mkdir()
+
+    def run_shell(text: str) -> None:
+        subprocess.run(["bash", "-eo", "pipefail", "-c", text], cwd=tmp_path / "work", env=around, check=True)
+
+    commit = "git -c user.name=a -c user.email=a commit --quiet --allow-empty -m x"
+    run_shell("git init --quiet && echo 1 >file && git add file")
+    for change in ("", "", "echo 2 >file && git add file", "echo 1 >file && git add file"):
+        run_shell(f"{change or ':'} && {commit}\n{step['run']}")
+    first, same, other, again = (tmp_path / "output").read_text().splitlines()
+    assert re.fullmatch("tree=[0-9a-f]{40}", first)
+    assert first == same == again != other
 
 
 def test_the_cost_is_computed_from_the_price_and_the_schedule() -> None:
