@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,40 @@ if TYPE_CHECKING:
 # The same examples in every run and on every machine: what passed here passes there.
 settings.register_profile("tidepool", deadline=None, derandomize=True)
 settings.load_profile("tidepool")
+
+TESTS = Path(__file__).parent
+END_TO_END = (
+    "cli",
+    "engines",
+    "fleet/test_runner_boot.py",
+    "images/test_smoke_scripts.py",
+    "launcher",
+    "local/builds",
+    "local/cloud/test_daemon.py",
+    "local/cloud/test_gcloud.py",
+    "local/end_to_end",
+    "local/engine/test_engine_crashes.py",
+    "local/services/test_gcloud_services.py",
+    "program/test_edits.py",
+    "program/test_never.py",
+    "workflows/test_collecting.py",
+    "workflows/test_hub_scripts.py",
+    "workflows/test_job_shell.py",
+    "workflows/test_vm_shell.py",
+    "workflows/test_vm_tests_shell.py",
+)
+"""Folders and modules whose tests start processes or carry a whole stack: all that is not here is a unit test."""
+
+
+def pytest_configure() -> None:
+    if gone := [part for part in END_TO_END if not (TESTS / part).exists()]:
+        raise pytest.UsageError(f"END_TO_END of {__file__} names what is not there: {', '.join(gone)}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(TESTS / part) for part in END_TO_END):
+            item.add_marker(pytest.mark.end_to_end)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

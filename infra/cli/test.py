@@ -54,13 +54,16 @@ class Outcome:
 
 
 @click.command(name="test", short_help="Run every check of this repository.")
-@click.option("--fast", is_flag=True, help="Only the unit tests.")
+@click.option("--fast", is_flag=True, help="Only the tests.")
+@click.option("--unit", is_flag=True, help="Only the unit tests: no process, no whole stack.")
 @click.option("--strict", is_flag=True, help="A tool that this machine lacks is a failure.")
 @click.option("--heavy", is_flag=True, help="Also the long tiers: wall-clock kills, more seeds, larger fleets.")
 @click.option("--live", is_flag=True, help="Also the tier that drives the official pulumi CLI.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def command(*, fast: bool, strict: bool, heavy: bool, live: bool, as_json: bool, pytest_args: tuple[str, ...]) -> None:
+def command(
+    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, as_json: bool, pytest_args: tuple[str, ...]
+) -> None:
     """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
     workflows, tests.
 
@@ -68,8 +71,10 @@ def command(*, fast: bool, strict: bool, heavy: bool, live: bool, as_json: bool,
     """
     for failure in install.build(GO_TOOLS):
         click.echo(failure, err=True)
-    checks = [pytest_check(heavy=heavy, live=live, extra=pytest_args)]
-    if not fast:
+    if unit and (heavy or live):
+        raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
+    checks = [pytest_check(unit=unit, heavy=heavy, live=live, extra=pytest_args)]
+    if not (fast or unit):
         checks = [*static_checks(), *checks]
     outcomes = [run(check, strict=strict, quiet=as_json) for check in checks]
     failed = any(outcome.status == "failed" for outcome in outcomes)
@@ -115,8 +120,9 @@ def actionlint_checks(workflows: Sequence[Path]) -> Iterator[Check]:
         yield Check(name, ("actionlint", *config, *shell, *files), optional=True)
 
 
-def pytest_check(*, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
-    excluded = [f"not {tier}" for tier, wanted in (("heavy", heavy), ("live", live)) if not wanted]
+def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
+    tiers = (("heavy", heavy), ("live", live), ("end_to_end", not unit))
+    excluded = [f"not {tier}" for tier, wanted in tiers if not wanted]
     workers = () if extra else ("-n", "2", "--dist", "loadscope")
     return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra))
 
@@ -134,7 +140,7 @@ def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
     except (OSError, subprocess.CalledProcessError) as error:
         reason = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
         raise click.ClickException(
-            f"git does not say which files to check ({reason}). Run `./tidepool test --fast` for the unit tests alone; "
+            f"git does not say which files to check ({reason}). Run `./tidepool test --fast` for the tests alone; "
             "in a source archive, `git init && ./tidepool test` runs every check."
         ) from None
     paths = (Path(line) for line in listed.stdout.splitlines())

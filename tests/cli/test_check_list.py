@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from infra.cli import test as checks
 
@@ -37,3 +38,16 @@ def test_a_machine_without_git_is_told_the_way_on(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", "")
     with pytest.raises(click.ClickException, match=r"git.*--fast"):
         checks.tracked(checks.is_shell)
+
+
+def test_the_unit_tests_alone_leave_out_what_goes_end_to_end_and_the_long_tiers() -> None:
+    alone = checks.pytest_check(unit=True, heavy=False, live=False, extra=())
+    assert alone.command[2] == "not heavy and not live and not end_to_end"
+    every = checks.pytest_check(unit=False, heavy=True, live=True, extra=())
+    assert every.command[2] == ""
+
+
+def test_unit_tests_alone_and_a_long_tier_are_refused_together() -> None:
+    refused = CliRunner().invoke(checks.command, ["--unit", "--heavy"])
+    assert refused.exit_code == 2
+    assert "--unit leaves out what --heavy and --live add" in refused.output
