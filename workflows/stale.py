@@ -61,8 +61,9 @@ def differences(was: str, becomes: str) -> Iterator[str]:
     """What differs between two texts of a file, the first few one by one."""
     found = list(_differences(_data(was), _data(becomes), ()))
     if not found:
-        told = set(_comments(was))
-        found = [f"a comment: {line}" for line in _comments(becomes) if line not in told] or ["its layout"]
+        told, tells = list(_comments(was)), list(_comments(becomes))
+        found = [f"a comment: {line}" for line in tells if line not in told]
+        found = found or [f"without a comment: {line}" for line in told if line not in tells] or ["its layout"]
     yield from found[:_MOST]
     if len(found) > _MOST:
         yield f"and {len(found) - _MOST} more"

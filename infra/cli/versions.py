@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,14 @@ class Version:
             return _read(file) if file.is_file() else None
         blob = _git(self.root, "cat-file", "blob", f"{self.commit}:./{path}")
         return blob.stdout if blob.returncode == 0 else None
+
+    def edited(self, *paths: str) -> bool:
+        """Whether these differ from the last commit, of the working tree alone; not where git cannot say it."""
+        if self.commit is not None:
+            return False
+        with suppress(Refusal):
+            return _git(self.root, "diff", "--quiet", "HEAD", "--", *(f"./{each}" for each in paths)).returncode == 1
+        return False
 
     def blobs(self, *folders: str) -> Mapping[str, str]:
         """The files below some folders with the names that git gives to their contents, of a commit alone."""

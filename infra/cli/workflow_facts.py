@@ -1,9 +1,9 @@
 """What workflows say of an edit of a stack file: what they ask of the fleet, and which of their files it leaves behind.
 
 Owns where both come from: the list of demands of the version that is judged, and the generator, asked with the stacks
-of both versions. The generator is imported where a checkout has specifications and the edit changes a stack, for its
-start takes longer than all else that `explain` does. It reads specifications of the working tree, and never code of a
-version that is judged.
+of both versions. The generator is imported where a checkout has specifications and the edit changes a stack or one of
+them, for its start takes longer than all else that `explain` does. It reads specifications of the working tree, and
+never code of a version that is judged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.cli.versions import Version
-from infra.model.demand import FILE, read_demands
+from infra.model.demand import FILE, Demands, read_demands
 from infra.model.errors import ConfigError
 from infra.preview.meaning import Facts
 
@@ -24,19 +24,31 @@ if TYPE_CHECKING:
 
 _SPECS = "workflows/spec"
 _GENERATED = ("workflows", ".github")
+_SOURCES = (_SPECS, "images/images.yaml")
 _ALL = ""
 """What the path of every file starts with."""
 
 
 def with_workflows(facts: Facts, before: Version, after: Version) -> Facts:
     """The facts with what workflows say, where nobody has given it; ConfigError for a list that cannot be read."""
-    content = after.content(FILE) if facts.demands is None else None
-    demands = read_demands(content) if content is not None else facts.demands
+    demands = _demands(after) if facts.demands is None else facts.demands
     labels = facts.labels_used
     if labels is None and demands is not None:
         labels = demands.labels_used()
     stale = _stale(before, after) if facts.stale is None else facts.stale
     return replace(facts, demands=demands, labels_used=labels, stale=stale)
+
+
+def _demands(version: Version) -> Demands | None:
+    """What workflows ask by the list of a version; by its sources where somebody has just edited them."""
+    content = version.content(FILE)
+    listed = read_demands(content) if content is not None else None
+    if listed is None or not version.edited(*_SOURCES):
+        return listed
+    try:
+        return _outputs(version).demands or listed
+    except ConfigError:
+        return listed
 
 
 def _stale(before: Version, after: Version) -> tuple[str, ...] | None:

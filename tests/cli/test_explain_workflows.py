@@ -20,7 +20,7 @@ from tests.model.given import ROOT
 STACK = "stacks/Pulumi.ci.yaml"
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
 CI = (ROOT / STACK).read_text()
-FEWER = CI.replace("us-west4-a: 2", "us-west4-a: 1")
+FEWER = CI.replace("us-west4-a: 2\n        us-east1-c: 2\n", "us-west4-a: 0\n        us-east1-c: 1\n")
 
 
 @pytest.fixture
@@ -64,6 +64,14 @@ def test_what_workflows_ask_is_read_of_the_version_that_is_judged(checkout: Path
     found = meaning("--base", "first", "--head", "typo")["findings"]
     assert [each["rule"] for each in found if each["level"] == "stop"] == ["job-finds-runner"]
     assert meaning("--base", "typo", "--head", "first")["findings"] == []
+
+
+def test_a_specification_that_was_edited_counts_before_anything_is_made_anew(checkout: Path) -> None:
+    spec = checkout / "workflows/spec/marin.yaml"
+    spec.write_text(spec.read_text().replace("        where: [tpu-ci]\n", "        where: [tpu-cj]\n"))
+    found = meaning()
+    assert found["exit"] == 1
+    assert any("no pool has the label tpu-cj" in each["reason"] for each in found["findings"])
 
 
 def test_a_label_that_goes_is_told_with_the_workflows_that_use_it(checkout: Path) -> None:

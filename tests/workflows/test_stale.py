@@ -121,6 +121,7 @@ def test_a_file_that_was_made_anew_is_not_stale() -> None:
         ("a: [1, 2]\n", "a: [2, 1]\n", ("a [1, 2] -> [2, 1]",)),
         ("a: [1]\n", "a: [2]\n", ("a without 1 and with 2",)),
         ("# x\na: 1\n", "# y\na: 1\n", ("a comment: y",)),
+        ("# x\n# y\na: 1\n", "# x\na: 1\n", ("without a comment: y",)),
         ("a: 1\n", "a:   1\n", ("its layout",)),
         ("a: 1\nb: 1\nc: 1\nd: 1\n", "a: 2\nb: 2\nc: 2\nd: 2\n", ("a 1 -> 2", "b 1 -> 2", "c 1 -> 2", "and 1 more")),
         (f"a: {'x' * 90}1\n", f"a: {'x' * 90}2\n", (f"a …{'x' * 12}1 -> …{'x' * 12}2",)),

@@ -26,6 +26,7 @@ from infra.cli.workflows.scene import (
     standing_there,
 )
 from infra.cli.workspace import workspace
+from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import Demands
 from infra.model.errors import ConfigError, Problem
 from workflows import coverage
@@ -38,9 +39,12 @@ from workflows.legacy.text import suffixed_file
 from workflows.read import read
 from workflows.spec import Spec, load_spec
 from workflows.spec.rules import SHARED_FILES
-from workflows.standing import Off, compare
+from workflows.standing import Off, State, compare
 from workflows.triggering import listed, triggers
 from workflows.world import World
+
+_RUNNERS = "runner-has-labels"
+_DEMANDS = "plans and the policy still read it: what it asks is judged below, beside what is asked now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def check_here(*, as_json: bool) -> int:
         *_fleet(here.root, here.outputs.demands),
     ]
     for spec, made in here.generated():
-        troubles += [*(_of_spec(spec, here) if spec else ()), *_faults(made, here.world, spec, here.root)]
+        troubles += [*(_of_spec(spec, here) if spec else ()), *_faults(made, here, spec)]
     return _tell(troubles, as_json=as_json, clean=f"{len(here.outputs.texts)} generated files")
 
 
@@ -92,14 +96,15 @@ def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
     troubles += [
         *_fleet(here.root, here.outputs.demands),
         *_of_spec(spec, here),
-        *_faults(files, here.world, spec, here.root),
+        *_faults(files, here, spec),
     ]
     return _tell(troubles, as_json=as_json, clean=f"{len(wanted)} generated files")
 
 
 def _of_files(files: Iterable[Off]) -> Iterator[Trouble]:
     for each in files:
-        yield Trouble("file", each.path, each.state.value, each.why, each.mend)
+        more = (_DEMANDS,) if each.path == DEMAND_FILE and each.state is State.STALE else ()
+        yield Trouble("file", each.path, each.state.value, (*each.why, *more), each.mend)
 
 
 def _sources(here: Scene) -> Iterator[Trouble]:
@@ -133,10 +138,12 @@ def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
         yield Trouble("tests", subject, "coverage", (why,), mend)
 
 
-def _faults(files: Iterable[Generated], world: World, spec: Spec | None, root: Path) -> Iterator[Trouble]:
-    """What the semantic rules find in generated files."""
-    known = _known(spec, world, root)
+def _faults(files: Iterable[Generated], here: Scene, spec: Spec | None) -> Iterator[Trouble]:
+    """What the semantic rules find in generated files; of their runners where nothing was said by what they ask."""
+    known = _known(spec, here.world, here.root)
     for each in check([read(file.text, file.path) for file in files], known):
+        if each.rule == _RUNNERS and here.outputs.demands is not None:
+            continue
         job = f" job {each.job}" if each.job else ""
         yield Trouble("fault", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix)
 

@@ -105,7 +105,12 @@ def test_an_edit_by_hand_is_told_from_a_stale_file_and_mended_by_one_command(her
 @pytest.mark.parametrize(
     ("before", "after", "stale", "why"),
     [
-        ("us-west4-a: 2", "us-west4-a: 1", {COPY}, "jobs.tpu-tests.strategy.max-parallel 2 -> 1"),
+        (
+            "us-west4-a: 2\n        us-east1-c: 2\n",
+            "us-west4-a: 1\n",
+            {COPY},
+            "jobs.tpu-tests.strategy.max-parallel nothing -> 2",
+        ),
         ("us-central1-a: 1", "us-central1-a: 2", {COPY}, "a comment: "),
     ],
 )
@@ -210,7 +215,7 @@ def test_explain_names_the_line_of_each_job(here: Checkout) -> None:
     name, _, line = place.rpartition(":")
     assert (here.root / name).read_text().splitlines()[int(line) - 1].strip() == job["says"] == "- job: tpu-tests"
     assert key == "tests[0].suites[3]"
-    assert "max" in job["why"] or "third of the pool" in job["why"]
+    assert "6 VMs less the 1 that marin starts at once" in job["why"]
 
 
 def test_explain_knows_this_repositorys_own_files_and_refuses_others(here: Checkout) -> None:
