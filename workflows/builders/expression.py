@@ -28,8 +28,10 @@ _UNTRUSTED = re.compile(
     r"|github\.event\.(comment|review|review_comment)\.body"
     r"|github\.event\.pull_request\.head\.(ref|label|repo\.(default_branch|description|homepage))"
     r"|github\.event\.workflow_run\.(head_branch|display_title|name|head_commit\.(message|author\..*))"
-    r"|github\.event\.(head_commit|commits\.\*)\.(message|author\..*)"
-    r"|github\.event\.pages\.\*\.page_name|github\.event\.label\.(name|description)"
+    r"|github\.event\.(head_commit|commits\.(\*|\d+))\.(message|author\..*)"
+    r"|github\.event\.pages\.(\*|\d+)\.page_name|github\.event\.label\.(name|description)"
+    # As JSON, an object has everything that is in it.
+    r"|github(\.event(\.(issue|pull_request(\.head)?|discussion|comment|review|workflow_run|head_commit|commits))?)?"
 )
 _SECRET = re.compile(r"secrets\..*|secrets|github\.token|github")
 

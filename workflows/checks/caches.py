@@ -125,8 +125,11 @@ def _unused(entry: _Entry, folder: str) -> str:
                 **entry.job.env,
                 **{key: value for step in entry.job.steps for key, value in step.env.items()},
             }
-            if variable and variable in everywhere:
-                return f"{folder} is cached, and {variable} puts the cache elsewhere: {text(everywhere[variable])}"
+            set_by = re.compile(rf"(?<![\w$]){variable}=(?P<value>[^\s;]+)") if variable else None
+            scripts = [found["value"] for each in contents for found in (set_by.finditer(each) if set_by else ())]
+            if variable in everywhere or scripts:
+                elsewhere = text(everywhere[variable]) if variable in everywhere else scripts[0]
+                return f"{folder} is cached, and {variable} puts the cache elsewhere: {elsewhere}"
             if not tool or any(re.search(rf"(?<![\w.-]){re.escape(tool)}(?![\w.])", each) for each in contents):
                 return ""
             return f"{folder} is cached, and nothing here runs {tool}"

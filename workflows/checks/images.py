@@ -18,7 +18,7 @@ _KEEPS_DIGEST = re.compile(
 _AGREES = re.compile(
     r"(crane|gcrane|skopeo) (copy|cp|digest|manifest|inspect)|imagetools (create|inspect)|manifest inspect"
 )
-_MUTABLE = re.compile(r"latest|main|master|nightly|dev|stable|edge|\d{8}|.*(DATE|date).*")
+_MUTABLE = re.compile(r"latest|main|master|nightly|dev|stable|edge|\d{8}|.*(DATE|date|REF_NAME|ref_name|head_ref).*")
 
 
 def _parents(scene: Scene) -> Iterator[Broken]:
@@ -68,16 +68,18 @@ def _digests(scene: Scene) -> Iterator[Broken]:
 
 
 def _run_by_tag(job: Job) -> Iterator[Broken]:
-    container = job.data.get("container")
-    image = text(mapping(container).get("image")) if isinstance(container, dict) else text(container)
-    if image and "@sha256:" not in image and "${{" not in image:
-        reason = f"the job runs in {image}, which may be another image tomorrow"
-        yield Broken(workflow=job.workflow, path=(*job.path, "container"), job=job.id, reason=reason)
+    beside = mapping(job.data.get("services"))
+    places = {("container",): job.data.get("container"), **{("services", name): each for name, each in beside.items()}}
+    for place, container in places.items():
+        image = text(mapping(container).get("image")) if isinstance(container, dict) else text(container)
+        if image and "@sha256:" not in image and "${{" not in image:
+            reason = f"the job runs with {image}, which may be another image tomorrow"
+            yield Broken(workflow=job.workflow, path=(*job.path, *place), job=job.id, reason=reason)
     for step in job.steps:
         for command in step.commands:
             if command.texts[:2] in {("docker", "run"), ("docker", "pull")}:
                 for each in command.texts[2:]:
-                    if host(each) and "@sha256:" not in each and tag(each) == "latest":
+                    if host(each) and "@sha256:" not in each and tag(each) in {"", "latest"}:
                         reason = f"{each} may be another image tomorrow"
                         path = (*step.path, "run")
                         yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
@@ -104,7 +106,7 @@ def _regions(scene: Scene) -> Iterator[Broken]:
 
 
 def _by_region(name: str) -> bool:
-    return re.match(r"\$\S*docker\.pkg\.dev/", name) is not None
+    return re.match(r"\$(\{\{.*?\}\}|[^\s/]*?)-?docker\.pkg\.dev/", name) is not None
 
 
 def _broken(build: Build, reason: str) -> Broken:

@@ -8,7 +8,7 @@ from typing import Any
 from workflows.builders.step import inner_limits
 from workflows.checks.conditions import situations_of
 from workflows.checks.machines import cleans_up, makes_machines
-from workflows.checks.plain import mapping, parsed, text
+from workflows.checks.plain import mapping, only, text
 from workflows.checks.possible import can_hold, job_starts
 from workflows.checks.programs import TALK, filled, test_words
 from workflows.checks.publishing import finishes
@@ -17,8 +17,7 @@ from workflows.checks.runners import on_ours
 from workflows.checks.situations import Situation
 from workflows.checks.views import Job, Step
 from workflows.document import Path
-from workflows.expressions import ExpressionError, parts, references
-from workflows.expressions.syntax import Literal, Node
+from workflows.expressions import references
 from workflows.legs import MOST_LEGS
 
 _TELLING = (
@@ -59,7 +58,7 @@ def _inner(scene: Scene) -> Iterator[Broken]:
 
 def _within(step: Step) -> Iterator[tuple[int, float]]:
     """The line of each `timeout` of a script, and its seconds."""
-    values = {name: text(value) for name, value in {**step.job.env, **step.env}.items()}
+    values = {name: text(value) for name, value in step.known_env.items()}
     for command in step.commands:
         if not command.arguments:
             values |= dict(word.text.split("=", 1) for word in command.words if "=" in word.text)
@@ -96,22 +95,11 @@ def _groups(job: Job) -> Iterator[tuple[Path, Any]]:
 
 
 def _cancels(group: Any, situation: Situation) -> bool:
-    cancel = mapping(group).get("cancel-in-progress", False)
-    if isinstance(cancel, bool):
-        return cancel
-    node = _only(text(cancel))
-    return node is None or can_hold(node, situation)
-
-
-def _only(whole: str) -> Node | None:
-    """The expression that a text is, None where it is none or holds more."""
-    try:
-        pieces = list(parts(whole.strip()))
-    except ExpressionError:
-        return None
-    if len(pieces) == 1:
-        return parsed(pieces[0].text) if pieces[0].expression else Literal(pieces[0].text == "true")
-    return None
+    cancel = text(mapping(group).get("cancel-in-progress", False)).strip()
+    node = only(cancel)
+    if node is None:
+        return "${{" in cancel or cancel == "true"
+    return can_hold(node, situation)
 
 
 def _cut_off(scene: Scene) -> Iterator[Broken]:

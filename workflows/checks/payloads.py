@@ -23,6 +23,8 @@ KEYS: Mapping[str, frozenset[str]] = {
     },
     "pull_request": _PULL_REQUEST,
     "pull_request_target": _PULL_REQUEST,
+    "pull_request_review": _EVERY | {"action", "pull_request", "review", "changes"},
+    "pull_request_review_comment": _EVERY | {"action", "pull_request", "comment", "changes"},
     "workflow_run": _EVERY | {"action", "workflow_run", "workflow"},
     "schedule": _EVERY | {"schedule", "workflow"},
     "workflow_dispatch": _EVERY | {"inputs", "ref", "workflow"},
@@ -34,6 +36,8 @@ OBJECTS: Mapping[str, frozenset[str]] = {
     "push": frozenset(("repository", "sender", "pusher")),
     "pull_request": frozenset(("repository", "sender", "pull_request")),
     "pull_request_target": frozenset(("repository", "sender", "pull_request")),
+    "pull_request_review": frozenset(("repository", "sender", "pull_request", "review")),
+    "pull_request_review_comment": frozenset(("repository", "sender", "pull_request", "comment")),
     "workflow_run": frozenset(("repository", "sender", "workflow_run", "workflow")),
     "schedule": frozenset(("repository",)),
     "workflow_dispatch": frozenset(("repository", "sender")),
@@ -45,6 +49,8 @@ OBJECTS: Mapping[str, frozenset[str]] = {
 HEADS: Mapping[str, tuple[str, ...]] = {
     "pull_request": ("github.event.pull_request.head.repo",),
     "pull_request_target": ("github.event.pull_request.head.repo",),
+    "pull_request_review": ("github.event.pull_request.head.repo",),
+    "pull_request_review_comment": ("github.event.pull_request.head.repo",),
     "workflow_run": ("github.event.workflow_run.head_repository",),
 }
 """Where an event says which repository a change comes from."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from infra.model.errors import ConfigError
 from workflows.document import Path
-from workflows.expressions import STATUS_FUNCTIONS, ExpressionError, condition, parse, references
+from workflows.expressions import STATUS_FUNCTIONS, ExpressionError, condition, parse, parts, references
 from workflows.expressions.syntax import Call, Comparison, Logic, Node, Not
 
 _ANSWERS = STATUS_FUNCTIONS | {"contains", "startswith", "endswith", "hashfiles"}
@@ -19,6 +19,15 @@ def parsed(expression: str) -> Node | None:
         return parse(expression)
     except ExpressionError:
         return None
+
+
+def only(whole: str) -> Node | None:
+    """The expression that a text is, None where it is none, holds more or cannot be read."""
+    try:
+        pieces = list(parts(whole.strip()))
+    except ExpressionError:
+        return None
+    return parsed(pieces[0].text) if len(pieces) == 1 and pieces[0].expression else None
 
 
 def text(value: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from workflows.checks.situations import FOREIGN, Own, Situation, Unknown
+from workflows.checks.situations import FOREIGN, FOREIGN_ID, FOREIGN_OWNER, Own, Situation, Unknown
 from workflows.checks.views import Job, Step
 from workflows.expressions import ExpressionError, Scope, equal, evaluate, truthy
 from workflows.expressions.syntax import Call, Comparison, Index, Literal, Logic, Name, Node, Not, Star, children
@@ -21,7 +21,7 @@ MOST_ASSUMPTIONS = 4096
 RESULTS = ("success", "failure", "cancelled", "skipped")
 STATUS = "the status"
 _RESULT = re.compile(r"needs\.[^.]+\.result")
-_NOT_OWN = (None, "", FOREIGN)
+_NOT_OWN = (None, "", FOREIGN, FOREIGN_OWNER, FOREIGN_ID)
 ENDS = ("success", "failure", "cancelled")
 """How what came before can have ended, for those who ask by a function."""
 _STATUSES = (*ENDS, "none of them")

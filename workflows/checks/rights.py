@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from workflows.builders.expression import secret
 from workflows.checks.plain import becomes, parsed, text
+from workflows.checks.programs import TALK
 from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.shell import Command
+from workflows.checks.shell import Command, commands
 from workflows.checks.views import Job, Step
+from workflows.checks.words import ASSIGNMENT, Word
 from workflows.expressions import ExpressionError, parts, references
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 _AUTH = "google-github-actions/auth"
 _KEY_INPUTS = ("credentials_json", "service_account_key")
+_KEY_USER = "_json_key"
+"""The user of a registry whose password is a service account's key."""
+_KEY_VARIABLES = frozenset(("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS", "GCP_SA_KEY", "GCLOUD_SERVICE_KEY"))
+_ASSIGNING = frozenset(("export", "local", "declare", "readonly"))
 _BUILTINS = frozenset(
     ("echo", "printf", "export", "test", "[", "[[", "read", "set", "unset", "local", "declare", "return", "exit",
      "eval", "cd", ":", "case", "for", "trap")
@@ -37,13 +43,24 @@ def _permissions(scene: Scene) -> Iterator[Broken]:
 def _keys(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
         for step in job.steps:
+            path = (*step.path, "env")
+            for name in sorted(_KEY_VARIABLES & step.env.keys()):
+                if any(_secrets_of(text(step.env[name]))):
+                    reason = f"{name} is a service account's key, which works for whoever copies it, from anywhere"
+                    yield Broken(workflow=job.workflow, path=(*path, name), job=job.id, reason=reason)
+            if text(step.inputs.get("username")).startswith(_KEY_USER):
+                reason = "a registry is signed in to with a service account's key, which works for whoever copies it"
+                yield Broken(workflow=job.workflow, path=(*step.path, "with", "username"), job=job.id, reason=reason)
             for key in _KEY_INPUTS:
                 if key in step.inputs:
                     reason = f"{key} is a service account's key, which works for whoever copies it, from anywhere"
                     path = (*step.path, "with", key)
                     yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
             for command in step.commands:
-                if command.said.startswith("gcloud auth activate-service-account"):
+                signs_in = command.said.startswith("docker login") and any(
+                    each.startswith(_KEY_USER) for each in command.option("-u", "--username")
+                )
+                if signs_in or command.said.startswith("gcloud auth activate-service-account"):
                     reason = "a service account's key works for whoever copies it, from anywhere"
                     path = (*step.path, "run")
                     yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
@@ -81,41 +98,56 @@ def _moves(uses: str) -> bool:
 def _secrets(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
         for step in job.steps:
-            yield from _written_in(job, step)
-            held = {name for name, value in {**job.env, **step.env}.items() if any(_secrets_of(text(value)))}
+            held = {name for name, value in step.known_env.items() if any(_secrets_of(text(value)))}
+            yield from _written_in(job, step, {f"env.{name.lower()}" for name in held})
             for command in step.commands:
+                held |= _copied(command, held)
                 if leaked := _given(command) & held:
                     reason = f"{min(leaked)} is a secret, and every process sees the arguments of {command.program}"
                     path = (*step.path, "run")
                     yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
 
 
-def _written_in(job: Job, step: Step) -> Iterator[Broken]:
-    """Secrets that become part of a script, each where it stands."""
+def _written_in(job: Job, step: Step, held: set[str]) -> Iterator[Broken]:
+    """Secrets that become part of a script, each where it stands. held: variables that hold one."""
     for key, content in step.scripts:
-        for held, line in _secrets_of(content):
-            reason = f"{held} becomes part of the script's text"
+        for path, line in _secrets_of(content, held):
+            reason = f"{path} becomes part of the script's text"
             lines = line if "\n" in content else None
             yield Broken(workflow=job.workflow, path=step.script_path(key), job=job.id, reason=reason, lines=lines)
 
 
-def _secrets_of(content: str) -> Iterator[tuple[str, int]]:
-    """Secrets whose values are in a text, with how far into it."""
+def _secrets_of(content: str, held: Collection[str] = ()) -> Iterator[tuple[str, int]]:
+    """Secrets whose values are in a text, with how far into it; `held` are other paths that have them."""
     try:
         pieces = [piece for piece in parts(content) if piece.expression]
     except ExpressionError:
         return
     for piece in pieces:
         node = parsed(piece.text)
-        for path in secret(sorted(set(becomes(node)))) if node is not None else ():
-            yield path, content.count("\n", 0, piece.offset)
+        for path in sorted(set(becomes(node))) if node is not None else ():
+            if path in held or secret((path,)):
+                yield path, content.count("\n", 0, piece.offset)
 
 
 def _given(command: Command) -> set[str]:
     """Variables that a program gets as arguments."""
     if not command.arguments or command.program in _BUILTINS:
         return set()
-    return {name for word in command.arguments[1:] for name in word.expands}
+    return {name for word in command.arguments[1:] for name in word.expands | _printed(word)}
+
+
+def _printed(word: Word) -> frozenset[str]:
+    """Variables whose values `$(echo "$NAME")` puts into a word."""
+    told = (each for each in commands(word.raw) if each.substituted and each.program in TALK and each.ends[:1] != "|")
+    return frozenset(name for each in told for inner in each.words for name in inner.expands)
+
+
+def _copied(command: Command, held: set[str]) -> set[str]:
+    """Variables that are set to what a secret's variable holds."""
+    words = command.arguments[1:] if command.program in _ASSIGNING else command.words if not command.arguments else ()
+    found = ((ASSIGNMENT.match(word.text), word.expands) for word in words)
+    return {name[0].rstrip("+=") for name, expands in found if name and expands & held}
 
 
 def _kept(scene: Scene) -> Iterator[Broken]:

@@ -20,9 +20,33 @@ def _continued(scene: Scene) -> Iterator[Broken]:
                 if command.program.startswith("-") and len(command.program) > 1:
                     reason = f"{command.program} begins a command: the line before it does not end in a backslash"
                     yield _broken(step, command.line, reason)
+            for line in _left_behind(step):
+                yield _broken(step, line, "it is indented as the lines before it, the last of which has no backslash")
             for number, line in enumerate(step.run.split("\n")):
                 if _BLANK_AFTER.search(line) and not line.lstrip().startswith("#"):
                     yield _broken(step, number, "a blank behind the backslash ends the command")
+
+
+def _left_behind(step: Step) -> Iterator[int]:
+    """Lines that begin a command below the last line of a continued one, as deep as that."""
+    lines = step.run.split("\n")
+    begun = {command.line: command.program for command in step.commands if not command.substituted}
+    for number in sorted(line for line, program in begun.items() if not program.startswith("-")):
+        last = lines[number - 1] if number > 1 else ""
+        ends = number > 1 and lines[number - 2].endswith("\\") and not last.endswith(("\\", "then", "do", "{", "("))
+        if ends and number - 1 not in begun and _indent(last) == _indent(lines[number]) > _start(lines, number - 2):
+            yield number
+
+
+def _start(lines: list[str], number: int) -> int:
+    """How deep the first line of a continued command stands."""
+    while number and lines[number - 1].endswith("\\"):
+        number -= 1
+    return _indent(lines[number])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _piped(scene: Scene) -> Iterator[Broken]:

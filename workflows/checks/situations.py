@@ -20,6 +20,8 @@ _PULLS = frozenset(("pull_request", "pull_request_target"))
 _DEFAULT_TYPES = ("opened", "synchronize", "reopened")
 _LABELS = frozenset(("labeled", "unlabeled"))
 FOREIGN = "a-stranger/a-fork"
+FOREIGN_OWNER = "a-stranger"
+FOREIGN_ID = -1
 
 
 class Unknown:
@@ -33,10 +35,12 @@ UNKNOWN = Unknown()
 
 
 class Own:
-    """The repository itself, where its name is not known; only equal to itself."""
+    """What is the repository's own and not known: its name, its owner, its number; only equal to itself."""
 
 
 OWN = Own()
+OWN_OWNER = Own()
+OWN_ID = Own()
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def _of_event(
     workflow: Workflow, event: str, repository: str, upstreams: Mapping[str, Workflow]
 ) -> Iterator[Situation]:
     own: Any = repository or OWN
+    owner: Any = repository.partition("/")[0] or OWN_OWNER
     if event == "workflow_call":
         # The github context is the caller's, whatever started that.
         yield Situation(event, facts={"github.repository": own})
@@ -86,6 +91,8 @@ def _of_event(
     facts: dict[str, Any] = {
         "github.event_name": event,
         "github.repository": own,
+        "github.repository_owner": owner,
+        "github.repository_id": OWN_ID,
         "github.event.repository.full_name": own,
     }
     choices: dict[str, tuple[Any, ...]] = {}
@@ -97,6 +104,8 @@ def _of_event(
         choices["github.event.action"] = types
         if event in _PULLS and not _LABELS & set(types):
             facts["github.event.label.name"] = None
+        if event in _PULLS and "closed" not in types:
+            facts["github.event.pull_request.merged"] = False
     if event == "push":
         _pushed(filters, facts, choices, allowed)
     elif event in _PULLS:
@@ -117,6 +126,8 @@ def _of_event(
     for fork in (False, True):
         origin = {f"{head}.full_name": FOREIGN if fork else own for head in heads}
         origin |= {f"{head}.fork": fork for head in heads}
+        origin |= {f"{head}.owner.login": FOREIGN_OWNER if fork else owner for head in heads}
+        origin |= {f"{head}.id": FOREIGN_ID if fork else OWN_ID for head in heads}
         here = dict(choices)
         if event == "workflow_run" and fork:
             events = tuple(each for each in here.get("github.event.workflow_run.event", ()) if each in _PULLS)

@@ -29,14 +29,20 @@ def _injected(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
         free = set(_free_inputs(job.workflow))
         for step in job.steps:
+            held = {f"env.{name.lower()}" for name, value in step.known_env.items() if _chosen(text(value), free)}
             for key, content in step.scripts:
                 for path, line in _read_in(content):
-                    if untrusted((path,)) or path in free:
+                    if untrusted((path,)) or path in free | held:
                         reason = f"{path} becomes part of the script: whoever chooses it runs what they like here"
                         lines = line if "\n" in content else None
                         yield Broken(
                             workflow=job.workflow, path=step.script_path(key), job=job.id, reason=reason, lines=lines
                         )
+
+
+def _chosen(content: str, free: set[str]) -> bool:
+    """Whether somebody else chooses a text, or a part of it."""
+    return any(untrusted((path,)) or path in free for path, _ in _read_in(content))
 
 
 def _free_inputs(workflow: Workflow) -> Iterator[str]:
@@ -74,7 +80,8 @@ def _for_forks(job: Job, known: Known, foreign: list[Situation]) -> bool:
     asked = runners(job, foreign)
     pools = [pool for pool in known.pools or () if pool.forks]
     return asked is not None and all(
-        any(set(labels) <= pool.labels | {"self-hosted"} for pool in pools) for labels in asked
+        labels and any(set(labels) <= {*(each.lower() for each in pool.labels), "self-hosted"} for pool in pools)
+        for labels in asked
     )
 
 

@@ -80,6 +80,11 @@ class Step:
     def env(self) -> Mapping[str, Any]:
         return mapping(self.data.get("env"))
 
+    @property
+    def known_env(self) -> Mapping[str, Any]:
+        """What it finds in its environment: its own, its job's and its workflow's."""
+        return {**self.job.env, **self.env}
+
     @cached_property
     def commands(self) -> tuple[Command, ...]:
         return commands(self.run)
@@ -180,6 +185,11 @@ class Job:
         """What `runs-on` asks for, as written."""
         wanted = self.data.get("runs-on")
         return listed(wanted.get("labels")) if isinstance(wanted, Mapping) else listed(wanted)
+
+    @property
+    def group(self) -> str:
+        """The runner group that `runs-on` asks for, as written."""
+        return text(mapping(self.data.get("runs-on")).get("group"))
 
     @property
     def timeout_minutes(self) -> float | None:

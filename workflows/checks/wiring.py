@@ -132,7 +132,7 @@ def _runners(scene: Scene) -> Iterator[Broken]:
             path = (*job.path, "runs-on")
             if not labels or (len(labels) == 1 and labels[0] in scene.known.hosted):
                 continue
-            if pools is None or any(wanted <= pool.labels for pool in pools):
+            if pools is None or any(wanted <= {label.lower() for label in pool.labels} for pool in pools):
                 continue
             near = sorted({label for pool in pools for label in pool.labels if label != "self-hosted"})
             reason = f"no runner has {', '.join(labels)}; pools have {', '.join(near) or 'none'}"

@@ -107,6 +107,9 @@ OUTCOMES: Mapping[str, Example] = {
             image(run("docker build -t ghcr.io/lab/a . && docker push ghcr.io/lab/a")),
             image(uses("docker/build-push-action", push=True, tags="ghcr.io/lab/a:latest")),
             workflow(job={"container": "ghcr.io/lab/a:latest"}),
+            workflow(job={"services": {"store": {"image": "redis:latest"}}}),
+            image(uses("docker/build-push-action", push=True, tags="ghcr.io/lab/a:${{ github.ref_name }}")),
+            workflow(run("docker run ghcr.io/lab/a")),
             workflow(run("docker run --rm us-central1-docker.pkg.dev/p/r/i:latest make")),
         ),
         good=alone(
@@ -124,6 +127,7 @@ OUTCOMES: Mapping[str, Example] = {
             image(uses("docker/build-push-action", push=True, tags="\n".join(FIVE))),
             image(run(f"docker buildx build -t {FIVE[0]} -t {FIVE[1]} --push .")),
             image(run('for r in a b; do\n  docker push "$r-docker.pkg.dev/p/r/i:v1"\ndone')),
+            image(run("docker push ${{ matrix.region }}-docker.pkg.dev/p/r/i:v1")),
         ),
         good=alone(
             image(uses("docker/build-push-action", push=True, tags=FIVE[0])),
@@ -164,6 +168,7 @@ OUTCOMES: Mapping[str, Example] = {
             cached("/tmp/.buildx-cache", run("make")),
             cached("~/.cache/uv", run("pip install a")),
             cached("~/.cache/uv", run("uv sync", env={"UV_CACHE_DIR": "/opt/uv"})),
+            cached("~/.cache/uv", run("export UV_CACHE_DIR=/opt/uv\nuv sync")),
             halves("uv", "uv", other="~/.cache/uv/wheels"),
         ),
         good=alone(
@@ -179,10 +184,12 @@ OUTCOMES: Mapping[str, Example] = {
             workflow(run("python train.py \\ \n  --rate 1\n")),
             workflow(run("python train.py \\\n  # the rate\n  --rate 1\n")),
             workflow(run("x=$(tool\n  -a b)\n")),
+            workflow(run("docker run \\\n  -e A=1\n  image make\n")),
         ),
         good=alone(
             workflow(run("python train.py \\\n  --steps 10 \\\n  --rate 1\n")),
             workflow(run("python - <<EOF\n--rate 1\nEOF\necho a\n")),
+            workflow(run("if a \\\n  && b; then\n  c \\\n    d\n  e\nfi\n")),
             workflow(run('case "$1" in\n  -h | --help) exit 0 ;;\n  --rate) shift ;;\nesac\n')),
             workflow(run("options=(\n  --steps 10\n  --rate 1\n)\n")),
             workflow(run('echo "\n--rate 1\n"\n')),

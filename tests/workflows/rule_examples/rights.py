@@ -42,7 +42,10 @@ RIGHTS: Mapping[str, Example] = {
     "no-account-key": Example(
         bad=alone(
             workflow(uses("google-github-actions/auth", credentials_json="${{ secrets.KEY }}")),
-            workflow(run("gcloud auth activate-service-account --key-file key.json")),
+            workflow(run("gcloud --quiet auth activate-service-account --key-file key.json")),
+            workflow(run("python train.py", env={"GOOGLE_CREDENTIALS": "${{ secrets.KEY }}"})),
+            workflow(run("docker login -u _json_key --password-stdin https://us-docker.pkg.dev <key.json")),
+            workflow(uses("docker/login-action", username="_json_key", password="${{ secrets.KEY }}")),
         ),
         good=alone(workflow(AUTH, permissions={"id-token": "write"})),
     ),
@@ -69,6 +72,9 @@ RIGHTS: Mapping[str, Example] = {
             workflow(run('curl -H "Authorization: Bearer $T" x', env={"T": "${{ github.token }}"})),
             workflow(run('docker login -p "${KEY}" ghcr.io', env=SECRET)),
             workflow(run("x=$(tool --key $KEY)"), job={"env": SECRET}),
+            workflow(run("wandb login ${{ env.KEY }}"), job={"env": SECRET}),
+            workflow(run('export COPY="$KEY"\nwandb login "$COPY"', env=SECRET)),
+            workflow(run('wandb login "$(printf %s "$KEY")"', env=SECRET)),
             workflow(uses("actions/github-script", script="f('${{ secrets.KEY }}')")),
         ),
         good=alone(
@@ -76,6 +82,7 @@ RIGHTS: Mapping[str, Example] = {
             workflow(run("wandb login --relogin", env=SECRET)),
             workflow(run("tool '$KEY' \\$KEY", env=SECRET)),
             workflow(run('[ -n "$KEY" ] || exit 1', env=SECRET)),
+            workflow(run('tool --sum "$(printf %s "$KEY" | sha256sum)"', env=SECRET)),
             workflow(run('tool "$NAME"', env={"NAME": "${{ vars.NAME }}"})),
             workflow(run("tool $HAS ${{ secrets.KEY != '' }}", env={"HAS": "${{ secrets.KEY != '' }}"})),
         ),
@@ -91,6 +98,9 @@ RIGHTS: Mapping[str, Example] = {
             workflow(run("echo ${{ format('{0}', github.event.pull_request.body) }}")),
             workflow(uses("actions/github-script", script="log(`${{ github.event.pull_request.head.ref }}`)")),
             workflow(run("make ${{ inputs.goal }}"), on={"workflow_dispatch": {"inputs": {"goal": {}}}}),
+            workflow(run("echo ${{ env.TITLE }}", env={"TITLE": "${{ github.event.pull_request.title }}"})),
+            workflow(run("echo '${{ toJSON(github.event) }}'")),
+            workflow(run("echo ${{ github.event.commits[0].message }}")),
         ),
         good=alone(
             workflow(run('echo "$TITLE"', env={"TITLE": "${{ github.event.pull_request.title }}"})),
@@ -106,6 +116,9 @@ RIGHTS: Mapping[str, Example] = {
                 workflow(job={"runs-on": OURS}),
                 workflow(job={"runs-on": {"group": "tpu", "labels": OURS}}),
                 workflow(job={"runs-on": ["self-hosted", "${{ vars.LABEL }}"]}),
+                workflow(job={"runs-on": {"group": "tpu"}}),
+                workflow(job={"runs-on": '${{ fromJSON(\'["self-hosted", "tpu-ci"]\') }}'}),
+                workflow(on={"pull_request_review": {}}, job={"runs-on": OURS}, **WAITS),
                 workflow(job={"runs-on": OURS, "if": "github.event_name == 'push' || github.actor != 'bot'"}),
                 workflow(
                     job={
@@ -120,6 +133,10 @@ RIGHTS: Mapping[str, Example] = {
             workflow(job={"runs-on": OURS, "if": f"github.event_name != 'pull_request' || {GUARD}"}),
             workflow(
                 job={"runs-on": OURS, "if": "github.event_name == 'push' || !github.event.pull_request.head.repo.fork"}
+            ),
+            workflow(
+                on={"pull_request": {}},
+                job={"runs-on": OURS, "if": "github.event.pull_request.head.repo.id == github.repository_id"},
             ),
             workflow(on={"push": {}}, job={"runs-on": OURS}),
             workflow(job={"runs-on": ["self-hosted", "cpu-forks"]}),

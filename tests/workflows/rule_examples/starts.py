@@ -70,6 +70,7 @@ STARTS: Mapping[str, Example] = {
                 workflow(when("github.event_name == 'schedule'")),
                 workflow(when("startsWith(github.ref, 'refs/tags/')"), on=VERSIONS),
                 workflow(when("github.ref == 'refs/heads/release'"), on=MAIN),
+                workflow(when("github.event.pull_request.merged"), on={"pull_request": {"types": ["opened"]}}),
                 workflow(when("github.ref == 'refs/heads/release'"), on=VERSIONS),
                 workflow(when("github.ref == 'refs/heads/main' && github.ref == 'refs/heads/v1'"), on={"push": {}}),
                 workflow(when("github.ref == 'refs/heads/main'"), on={"pull_request": {}}),

@@ -97,6 +97,8 @@ WIRING: Mapping[str, Example] = {
         ),
         good=alone(
             workflow(on=PUSHED, job={"runs-on": OURS}),
+            workflow(on=PUSHED, job={"runs-on": ["Self-Hosted", "TPU-CI"]}),
+            workflow(on=PUSHED, job={"runs-on": "Ubuntu-24.04"}),
             workflow(on=PUSHED, job={"runs-on": "tpu-ci"}),
             workflow(on=PUSHED, job={"runs-on": "${{ vars.RUNNER }}"}),
             computed("tpu-ci"),
