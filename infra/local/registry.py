@@ -8,6 +8,7 @@ Blobs are files of its folder; manifests live as long as the process.
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import time
 from dataclasses import dataclass
@@ -80,3 +81,15 @@ def answers(address: str) -> bool:
         return urllib3.request("GET", f"http://{address}/v2/", timeout=2, retries=False).status == 200
     except urllib3.exceptions.HTTPError:
         return False
+
+
+def ended(address: str) -> bool:
+    """Whether nobody listens there any more; one that is slow has not ended."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False

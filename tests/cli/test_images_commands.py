@@ -305,6 +305,20 @@ def test_vms_manifests_and_silent_sources_are_told(lab: Lab) -> None:
     assert {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"} in said["uses"]
 
 
+def test_a_registry_that_has_ended_is_said_once_and_its_images_are_gone(lab: Lab, tmp_path: Path) -> None:
+    lab.ok("record", *lab.build(tmp_path, "lost"))
+    control = Control(daemon.ensure_running(lab.home).url)
+    known = control.registry()
+    control.set_registry("127.0.0.1:9")
+    try:
+        result = lab.ok("list", IMAGE)
+        assert "the registry beside the local cloud has ended" in result.output
+        assert result.stdout.count("lacks it") == REGIONS
+        assert "has ended" not in lab.ok("list", IMAGE).output
+    finally:
+        control.set_registry(known["address"], log=known["log"])
+
+
 def test_before_the_first_up_the_command_that_makes_the_bucket_is_named(tmp_path: Path) -> None:
     result = Lab(home=tmp_path, registry="", places=()).run("current", IMAGE)
     daemon.stop(tmp_path)

@@ -27,6 +27,7 @@ from infra.fleet.images.registries import Registries
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.local.cloud.control import Control
+from infra.local.registry import ended
 from infra.model.catalogue import region_of
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.load import load_images
@@ -139,7 +140,7 @@ def at_work(
                 name: Records(google=google[name], bucket=config.bucket.name) for name, config in lab.stacks.items()
             }
             home = lab.home.stack
-            others = _others(endpoint)
+            others = _others(endpoint, console)
             yield Work(
                 lab=lab,
                 cloud=chosen,
@@ -160,11 +161,20 @@ def _next_step(lab: Lab, error: GoogleError) -> Iterator[str]:
             yield f"`./tidepool up {name}` makes the bucket"
 
 
-def _others(endpoint: str | None) -> Reader:
-    """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them."""
+def _others(endpoint: str | None, console: Console) -> Reader:
+    """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them.
+
+    It ends with that cloud's process. The cloud is told, or it would take each question for an outage to be waited out.
+    """
     if endpoint is None:
         return OciRegistry(token=os.environ.get("GITHUB_TOKEN") or None)
-    address = Control(endpoint).registry()["address"]
+    control = Control(endpoint)
+    address = control.registry()["address"]
+    if address and ended(address):
+        control.forget_registry()
+        said = "the registry beside the local cloud has ended, and what was pushed to it is gone; builds push anew"
+        say(console, Text(said, style="yellow"))
+        return NoRegistry()
     return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()
 
 
