@@ -13,12 +13,12 @@ label=$(printf '%s' "${PLACE%%/*}" | sed 's/-docker\.pkg\.dev$//; s/\./-/g')
 said=$result/copies/$label.log
 
 mkdir -p "$result/copies"
-copy() { crane copy "$FROM@$digest" "$PLACE@$digest" 2>>"$said"; }
+copy_to() { crane copy "$FROM@$digest" "$1@$digest" 2>>"$said"; }
 
 : >"$said"
 sign_in "$FROM"
 sign_in "$PLACE"
-if ! retry 5 copy; then
+if ! retry 5 copy_to "$PLACE"; then
   cat "$said" >&2
   exit 1
 fi
