@@ -72,6 +72,13 @@ def test_there_is_no_baseline_of_too_few_runs(tmp_path: Path) -> None:
     assert "::warning::" not in log
 
 
+def test_a_green_run_whose_times_were_lost_is_neither_fast_nor_a_baseline(tmp_path: Path) -> None:
+    lost = [result(each, 0, tests={}) for each in range(10, 40)]
+    history = kept(tmp_path, *(result(each) for each in range(1, 6)), *lost)
+    assert "::warning::tpu took 130 s: +30 %" in judged(tmp_path, result(99, 130), history)[0]
+    assert judged(tmp_path, lost[0], history)[1].startswith("**tpu**: passed, and told no times.")
+
+
 def test_flaky_and_failed_tests_are_named_and_coverage_is_compared(tmp_path: Path) -> None:
     tests = {"t.a": {"seconds": 1, "outcome": "flaky"}, "t.b": {"seconds": 1, "outcome": "failed"}}
     log, report = judged(tmp_path, result(99, tests=tests, coverage=78.5), kept(tmp_path, result(1)))

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from tests.workflows.shipped_scripts import SHA
 from workflows import vm
 from workflows.generate.tiers_parts import run_suite
-from workflows.world import load_world
+from workflows.world import World, load_world
 
 ROOT = Path(__file__).parents[2]
 SHELL = ROOT / "workflows" / "shell"
@@ -42,6 +43,11 @@ esac
 QUIET = '#!/bin/bash\necho "${0##*/} $*" >>"$STAND_IN/calls"\n'
 
 
+@cache
+def world() -> World:
+    return load_world(ROOT)
+
+
 def boot(folder: Path, **around: str) -> dict[str, str]:
     """What the VM said of itself by key, and under `calls` what it ran, line by line."""
     programs = {
@@ -64,7 +70,7 @@ def boot(folder: Path, **around: str) -> dict[str, str]:
     for name, text in told.items():
         (folder / name).write_text(text)
     home = folder / "run"
-    script = vm.boot(load_world(ROOT), "vm_tests.sh", run_suite()).replace("/var/lib/tidepool-run", str(home))
+    script = vm.boot(world(), "vm_tests.sh", run_suite()).replace("/var/lib/tidepool-run", str(home))
     environ = {
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "STAND_IN": str(folder), "WORK_IS": str(home / "work"),
         "COMMIT_IS": SHA, **around,

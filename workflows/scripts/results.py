@@ -70,8 +70,11 @@ def name_of(result: dict[str, Any]) -> str:
 
 
 def baseline(past: Sequence[dict[str, Any]], runs: int, least: int) -> float | None:
-    """The median seconds of the latest green runs, None while there are fewer than `least`."""
-    green = [each["seconds"] for each in past if each["ok"]][-runs:]
+    """The median seconds of the latest green runs, None while there are fewer than `least`.
+
+    A run whose result was lost on its way has no tests and no time.
+    """
+    green = [each["seconds"] for each in past if each["ok"] and each["tests"]][-runs:]
     return statistics.median(green) if len(green) >= least else None
 
 
