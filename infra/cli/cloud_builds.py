@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from infra.cli import options
+from infra.cli.cloud_push import github_jobs
 from infra.cli.cloud_told import answer, running
 from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.images.lab import declared
@@ -25,8 +26,6 @@ from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
-from infra.model.images.rebuilds import Change, rebuilds
-from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.tools.install import ToolError
 
@@ -78,7 +77,7 @@ def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
 @fail_option
 @options.json_option
 def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str | None, as_json: bool) -> None:
-    """Run the GitHub jobs that a push starts: those of the images that GitHub builds and the change rebuilds.
+    """Run the jobs of images that a push to main starts at GitHub, as the repository's workflow says.
 
     ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
     """
@@ -86,10 +85,9 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
     repository = lab.repository(repository)
     if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
         raise Refusal(f"--commit: {commit!r} is no commit of 40 hexadecimal digits")
-    changes = [Change(repository, path) for path in changed]
-    wanted = [
-        each.image for each in rebuilds(lab.spec, changes, lab.stacks) if each.builder is Builder.GITHUB
-    ]  # fmt: skip
+    started = github_jobs(repository, changed)
+    if started is None:
+        raise Refusal(f"this checkout makes no workflow that builds images for pushes to {repository}")
     builds_of = lab.home.builds
     if builds_of is None:
         raise Refusal(f"stack {lab.home.stack} declares no builds; write tidepool:builds in its file")
@@ -107,12 +105,12 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
     with running() as control, _at_work():
         commits = {repository: pushed}
         for name, outcome in _yard(control).run_jobs(
-            found, wanted, run=str(now), commits=commits, now=now, fault=fault
+            found, started.images, run=str(now), commits=commits, now=now, fault=fault
         ):  # fmt: skip
             done.append({"image": name, **_told(outcome)})
             if not as_json:
                 click.echo("\n".join(_lines(f"job {name}", outcome)))
-    _end(as_json, "jobs", done, "this change starts no job of an image")
+    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}")
 
 
 def _yard(control: BuildControl) -> Yard:

@@ -1,17 +1,24 @@
 """`./tidepool cloud push`: tell the local Cloud Build what GitHub would tell the real one about a push.
 
-Owns the words of the command. Which triggers a push is for is `infra.local.cloud.services.cloudbuild_firing`'s to say.
+Owns the words of the command. Which triggers a push is for is `infra.local.cloud.services.cloudbuild_firing`'s to say,
+which jobs of GitHub it starts `workflows.image_pushes`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from infra.cli import options
 from infra.cli.cloud_told import answer, running
+from infra.cli.workspace import workspace
+
+if TYPE_CHECKING:
+    from workflows.image_pushes import ImageJobs
 
 
 @click.command()
@@ -34,15 +41,24 @@ def push(
 ) -> None:
     """Push to a repository: every trigger that it is for puts a build into the queue.
 
+    Says which images' jobs of GitHub it starts besides; `cloud builds jobs` runs them here.
+
     ./tidepool cloud push marin-community/marin --changed lib/levanter/pyproject.toml uv.lock
     """
     if branch and tag:
         raise click.UsageError("a push goes to a --branch or makes a --tag")
+    files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
     with running() as control:
-        done = control.push(
-            repository, [*changed, *more], branch="" if tag else branch or "main", tag=tag or "", commit=commit
-        )
+        jobs = github_jobs(repository, files, **ref)
+        done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
     answer(as_json, done, *_lines(done))
+
+
+def github_jobs(repository: str, files: Iterable[str], *, branch: str = "main", tag: str = "") -> ImageJobs | None:
+    """The jobs that build images at GitHub for a push; None where no workflow of this checkout's making hears of it."""
+    from workflows.image_pushes import image_jobs  # its start takes longer than all else that most commands here do
+
+    return image_jobs(workspace().root, repository, files, branch=branch, tag=tag)
 
 
 def _lines(done: Mapping[str, Any]) -> Iterator[str]:
@@ -53,3 +69,7 @@ def _lines(done: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {trigger['name']}: {said}; {trigger['reason']}"
     if not done["triggers"]:
         yield "  no trigger answers pushes to it"
+    if done["github"]:
+        file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
+        said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"
+        yield f"  {file} at GitHub: {said}"

@@ -94,6 +94,11 @@ def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player:
 
 def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_before_it(player: Player) -> None:
     push = ("marin-community/tidepool", "--changed", "images/levanter-base/Dockerfile")
+    said = player.ok("cloud", "push", *push).stdout.splitlines()[-1]
+    assert said == (
+        "  docker-images.yaml at GitHub: jobs of levanter-base, levanter-incremental, levanter-cluster, "
+        "each after its parents'"
+    )
     done = json.loads(player.ok("cloud", "builds", "jobs", *push, "--json").stdout)["jobs"]
     assert [(each["image"], each["status"]) for each in done] == [
         ("levanter-base", "SUCCESS"),
@@ -118,7 +123,7 @@ def test_a_step_that_is_not_there_is_named_and_the_build_stays_in_the_queue(play
 
 def test_a_change_that_no_github_image_reads_starts_no_job(player: Player) -> None:
     said = player.ok("cloud", "builds", "jobs", "marin-community/tidepool", "--changed", "README.md").stdout
-    assert said == "this change starts no job of an image\n"
+    assert said == "this push starts no job of an image; paths has none of what changed\n"
 
 
 @pytest.mark.parametrize(

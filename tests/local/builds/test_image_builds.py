@@ -24,18 +24,6 @@ def test_tpu_ci_ends_with_one_digest_in_six_regions_and_a_record_of_it(images: W
     assert current.revision[MONOREPO] == commit(1)
 
 
-def test_a_push_to_levanter_base_builds_the_family_in_order_each_from_the_digest_before_it(images: World) -> None:
-    jobs = images.jobs()
-    outcomes = dict(run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1"))
-    assert images.recorder.writes == ["levanter-base", "levanter-incremental", "levanter-cluster"]
-    base = outcomes["levanter-base"].outputs["digest"]
-    for child in ("levanter-cluster", "levanter-incremental"):
-        assert images.record.images[child].current.parents == {"levanter-base": base}
-        assert images.record.images[child].current.places == images.places[child]
-        assert all(place.startswith("ghcr.io/marin-community/") for place in images.places[child])
-    assert images.lacking() == []
-
-
 def test_a_family_on_cloud_build_hands_the_digest_on_within_one_build(images: World) -> None:
     images.keep_in_artifact_registry()
     assert run_build(images.config("levanter-base"), images.machine).status is Status.SUCCESS
