@@ -119,6 +119,15 @@ def test_tests_on_a_tpu_are_told_what_the_runners_container_is_made_for(name: st
     assert "docker" not in "".join(step.get("run", "") for step in job(files()[name], "tpu-tests")["steps"])
 
 
+def test_tests_on_a_tpu_run_with_the_library_that_drives_it() -> None:
+    made = files()
+    ours = (job(made["levanter-tests.yaml"], "tpu-tests"), job(made["marin-unit-tests.yaml"], "tpu-tests"))
+    assert [re.findall(r"jax\[tpu\]|--extra tpu\b", each["steps"][-1]["run"]) for each in ours] == [
+        ["jax[tpu]"],
+        ["--extra tpu"],
+    ]
+
+
 def test_a_leg_of_one_release_failing_leaves_the_others_running() -> None:
     jobs = data("levanter-tests.yaml")["jobs"].values()
     assert {each["strategy"]["fail-fast"] for each in jobs if "strategy" in each} == {False}
