@@ -26,6 +26,8 @@ PULUMI_PROJECT = "tidepool"
 MANIFEST_PREFIX = "manifests/"
 RUNNER_PREFIX = "runner/"
 IMAGES_PREFIX = "images/"
+BROKER_PREFIX = "broker/"
+CONTROL_PREFIX = "control/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -114,6 +116,16 @@ def manifest_object(stack: str) -> str:
 def pointer_object() -> str:
     """The object that says which start-up bundle VMs run."""
     return f"{RUNNER_PREFIX}current.json"
+
+
+def binding_object(stack: str, vm: str) -> str:
+    """The object in which a stack's broker remembers a VM."""
+    return f"{BROKER_PREFIX}{stack}/{vm}.json"
+
+
+def wishes_object(stack: str) -> str:
+    """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
+    return f"{CONTROL_PREFIX}{stack}/wishes.json"
 
 
 def images_record_object() -> str:
