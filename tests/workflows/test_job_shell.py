@@ -1,0 +1,289 @@
+"""The shell of every job of every generated file, run for real among recorded programs: what it calls, how it fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workflows.sandbox.generated import DIGEST, SHA, VARIABLES, Asked, files, jobs
+from tests.workflows.sandbox.hub import Hub, serving
+from tests.workflows.sandbox.programs import Call, Programs
+from tests.workflows.sandbox.running import JobEnd, Runner, StepRun, named, secrets
+
+GOLDEN = Path(__file__).parent / "golden" / "shell"
+EACH = pytest.mark.parametrize("asked", jobs(), ids=str)
+TO_BUILD = [
+    {"image": "levanter-base", "builder": "github", "reason": "its recipe changed"},
+    {"image": "cluster", "builder": "cloud-build", "reason": "its parent is built"},
+]
+SAID = {"phase": "running", "outcome": "0", "log": "done"}
+
+
+class Machines:
+    """Runs one job after the other, each on a machine of its own, with programs that do well.
+
+    What nothing is wrong with is run once for all tests.
+    """
+
+    def __init__(self, folder: Path, hub: Hub) -> None:
+        self.folder, self.hub = folder, hub
+        self._programs: list[Programs] = []
+        self._ends: dict[str, tuple[tuple[JobEnd, str], ...]] = {}
+
+    def well(self, asked: Asked) -> JobEnd:
+        """The first leg."""
+        return self.ends(asked)[0][0]
+
+    def ends(self, asked: Asked) -> tuple[tuple[JobEnd, str], ...]:
+        """Every leg and what it does, line by line; and where steps are left out, one whose first step fails."""
+        if str(asked) not in self._ends:
+            legs = [self._told(asked, dict(leg.matrix)) for leg in asked.legs]
+            first, *others = legs[0][0].steps
+            if any(step.outcome == "skipped" for step in others):
+                legs.append(self._told(asked, dict(asked.legs[0].matrix), first.name))
+            self._ends[str(asked)] = tuple(legs)
+        return self._ends[str(asked)]
+
+    def _told(self, asked: Asked, matrix: Mapping[str, Any], failing: str = "") -> tuple[JobEnd, str]:
+        done = self.run(asked, matrix, failing)
+        return done, self._masked(_told(asked, matrix, done, tuple(self.hub.asked)))
+
+    def run(self, asked: Asked, matrix: Mapping[str, Any] | None = None, failing: str = "", **wrong: Any) -> JobEnd:
+        """failing: a step that fails; wrong: an answer of a program that comes before the good ones."""
+        self.hub.asked.clear()
+        folder = self.folder / f"machine-{len(self._programs)}"
+        programs = Programs(folder / "programs")
+        self._programs.append(programs)
+        _do_well(programs, int(asked.workflow["jobs"][asked.job].get("env", {}).get("HOSTS", 1)))
+        if wrong:
+            programs.answer(**wrong)
+        runner = Runner(
+            folder=folder, programs=programs, variables=VARIABLES, actions=ACTIONS, failing=frozenset({failing}),
+            environ={"GITHUB_API_URL": self.hub.url, "PAUSE_SECONDS": "0"},
+        )  # fmt: skip
+        return runner.run(
+            asked.workflow, asked.job, asked.event, matrix=matrix or dict(asked.legs[0].matrix), needs=asked.needs
+        )
+
+    def _masked(self, text: str) -> str:
+        """Without what another run has elsewhere."""
+        return re.sub(rf"{re.escape(str(self.folder))}/machine-\d+", "MACHINE", text).replace(self.hub.url, "HUB")
+
+    def close(self) -> None:
+        for each in self._programs:
+            each.close()
+
+
+def _do_well(programs: Programs, hosts: int) -> None:
+    record = {"images": {"levanter-incremental": {"current": {"digest": DIGEST}}}}
+    decision = {"digest": DIGEST, "steps": 3, "approval": False, "why": ["nothing is deleted"]}
+    programs.hurry(120)
+    programs.vms(attributes=[[SAID] * hosts])
+    programs.answer("gcloud", "^storage cat", out=json.dumps(record))
+    programs.answer("gh", "^api .*artifacts", out="77\n")
+    programs.answer("git", r"rev-parse HEAD\^\{tree\}", out=f"{SHA}\n")
+    programs.answer("git", "rev-list --count HEAD", out="41\n")
+    programs.answer("git", "log -1 --format=%H %ct", out=f"{SHA} 1799999999\n")
+    programs.answer("git", "status --porcelain", out=" M README.md\n")
+    programs.answer("tidepool", "^images current", out=f"{DIGEST}\n")
+    programs.answer("tidepool", "^images plan", out=json.dumps(TO_BUILD))
+    programs.answer("tidepool", "^plan approval", out=json.dumps(decision))
+    programs.answer("tidepool", "^plan digest", out=json.dumps({"digest": DIGEST}))
+    programs.answer("tidepool", "^preview", out="{}")
+    programs.answer("uv", "^version --short", out="1.2.0.dev3\n")
+    programs.answer("sh", "record.sh$", effect=f'echo digest={DIGEST} >>"$GITHUB_OUTPUT"')
+
+
+def _checked_out(inputs: Mapping[str, str], runner: Runner) -> Mapping[str, str]:
+    place = runner.workspace / inputs.get("path", ".")
+    runner.programs.stand_in(place / "tidepool", "tidepool")
+    runner.programs.stand_in(place / ".ci" / "run", "ci-run")
+    return {}
+
+
+def _downloaded(inputs: Mapping[str, str], runner: Runner) -> Mapping[str, str]:
+    result = {
+        "version": 1, "suite": "tpu", "commit": SHA, "run": "1-1", "at": 1_800_000_000, "ok": True, "seconds": 61.0,
+        "tests": {"a": {"seconds": 61.0, "outcome": "passed"}}, "coverage": None, "vm_seconds": 600,
+    }  # fmt: skip
+    place = runner.workspace / inputs["path"]
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "tpu.json").write_text(json.dumps(result))
+    return {}
+
+
+ACTIONS = {"actions/checkout": _checked_out, "actions/download-artifact": _downloaded}
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    open_pull = {"number": 12, "state": "open", "head": {"sha": SHA}}
+    answers = {"/pulls/12": open_pull, "/permission": {"permission": "write"}, "/issues": [], "/comments": []}
+    with serving(Hub(answers=answers)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[Machines]:
+    made = Machines(tmp_path_factory.mktemp("machines"), hub)
+    yield made
+    made.close()
+
+
+# What is called.
+
+
+@EACH
+def test_a_job_calls_what_its_golden_says(machines: Machines, asked: Asked, update_goldens: bool) -> None:
+    found = "\n".join(told for _, told in machines.ends(asked))
+    golden = GOLDEN / asked.file.removesuffix(".yaml") / f"{asked.job}.txt"
+    if update_goldens:
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(found)
+    assert found == golden.read_text()
+
+
+@EACH
+def test_a_job_finds_every_program_that_it_calls(machines: Machines, asked: Asked) -> None:
+    assert "command not found" not in "".join(step.said for step in machines.well(asked).steps)
+
+
+@EACH
+def test_every_script_of_a_job_is_run(machines: Machines, asked: Asked) -> None:
+    scripts = [named(step) for step in asked.workflow["jobs"][asked.job]["steps"] if "run" in step]
+    run = {step.name for end, _ in machines.ends(asked) for step in end.steps if step.outcome == "success"}
+    assert [each for each in scripts if each not in run] == []
+
+
+def test_every_golden_has_its_job() -> None:
+    there = {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.txt")}
+    assert there == {f"{asked.file.removesuffix('.yaml')}/{asked.job}.txt" for asked in jobs()}
+
+
+def _told(asked: Asked, matrix: Mapping[str, Any], done: JobEnd, hub: tuple[str, ...]) -> str:
+    values = ", ".join(f"{key} {value}" for key, value in matrix.items())
+    lines = [f"{asked.job}{f' ({values})' if values else ''} at {asked.event.title}: {done.result}"]
+    for step in done.steps:
+        lines.append(f"{step.name}: {step.outcome}")
+        lines += [f"  with {key}: {value}" for key, value in (step.inputs or {}).items()]
+        lines += [f"  {call}" for call in _outermost(step.calls)]
+        lines += [f"  -> {key}={value}" for key, value in step.outputs.items()]
+    lines += [f"asked of GitHub: {each}" for each in hub]
+    lines += [f"puts out {key}: {value}" for key, value in done.outputs.items()]
+    lines += [f"summary: {line}" for line in done.summary.splitlines() if line]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _outermost(calls: tuple[Call, ...]) -> Iterator[Call]:
+    """Without what `timeout` was told to call, which its own line says."""
+    limited: tuple[str, ...] = ()
+    for call in calls:
+        if not (limited and limited[-len(call.words) :] == call.words):
+            yield call
+        limited = call.words if call.program == "timeout" else ()
+
+
+# How it fails.
+
+FORGIVEN: Mapping[str, str] = {
+    "gcloud compute tpus tpu-vm describe": "it is asked again, up to a limit",
+    "gcloud compute tpus tpu-vm get-guest-attributes": "it is asked again; a result that is lost is none",
+    "git -C * update-ref -d": "there is nothing to take away, as a rule",
+    "tidepool preview": "drift: a plan that failed is reported",
+}
+"""Calls whose failure alone does not fail the step, each with the reason."""
+
+
+@pytest.mark.heavy
+@EACH
+def test_a_program_that_fails_fails_its_job(machines: Machines, asked: Asked) -> None:
+    well = machines.well(asked)
+    hidden = []
+    for step, call in _distinct(asked, well):
+        words = re.escape(" ".join(call.argv))
+        words = re.sub(r"/\S*?/machine-\d+|/\S*?/machine\\-\d+", ".*", words)
+        done = machines.run(asked, program=call.program, words=f"^{words}$", code=9)
+        if done.result != "failure" and not any(fnmatch(str(call), f"{each}*") for each in FORGIVEN):
+            hidden.append(f"{step.name}: {call}")
+    assert not hidden
+
+
+_SEEN: set[tuple[str, str, int]] = set()
+
+
+def _distinct(asked: Asked, done: JobEnd) -> list[tuple[StepRun, Call]]:
+    """The calls of scripts that no job before has; of `timeout`, what it calls."""
+    scripts = {named(step): step["run"] for step in asked.workflow["jobs"][asked.job]["steps"] if "run" in step}
+    found: dict[str, tuple[StepRun, Call]] = {}
+    for step in done.steps:
+        for number, call in enumerate(step.calls):
+            key = hashlib.sha256(scripts[step.name].encode()).hexdigest(), call.program, number
+            if call.program != "timeout" and key not in _SEEN:
+                _SEEN.add(key)
+                found.setdefault(str(call), (step, call))
+    return list(found.values())
+
+
+@EACH
+def test_a_github_that_refuses_fails_the_job_that_asks_it(machines: Machines, asked: Asked) -> None:
+    if "asked of GitHub" not in machines.ends(asked)[0][1]:
+        return
+    machines.hub.broken = True
+    try:
+        assert machines.run(asked).result == "failure"
+    finally:
+        machines.hub.broken = False
+
+
+# What strangers choose.
+
+NASTY = """a b $(touch pwned) `touch pwned` "; touch pwned; ' \\ * $HOME"""
+LINES = f"{NASTY}\n::warning::pwned\npwned=pwned"
+"""Where more than one line can be: what a body says, and what an input of a run by hand is."""
+_CHOSEN = ("head_ref", "ref_name", "actor")
+
+
+@EACH
+def test_what_strangers_choose_stays_one_argument(machines: Machines, asked: Asked) -> None:
+    event = asked.event
+    github = {**event.github, **dict.fromkeys(_CHOSEN, NASTY), "ref": f"refs/heads/{NASTY}"}
+    payload = _chosen(dict(event.payload))
+    inputs = {key: LINES if isinstance(value, str) else value for key, value in event.inputs.items()}
+    done = machines.run(replace(asked, event=replace(event, github=github, payload=payload, inputs=inputs)))
+    assert not list(machines.folder.rglob("pwned"))
+    for call in done.calls:
+        for word in call.words:
+            assert "pwned" not in word or NASTY in word, f"{shlex.join(call.words)} has it in pieces"
+    assert "pwned" not in {name for step in done.steps for name in step.outputs}, "it put out what it likes"
+    assert not [step.name for step in done.steps if "\n::warning::pwned" in f"\n{step.said}"], "it commanded the runner"
+
+
+def _chosen(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {each: _chosen(inner, each) for each, inner in value.items()}
+    if key == "body":
+        return LINES
+    return NASTY if key in ("title", "login", "head_branch") or (key == "ref" and value == "change") else value
+
+
+@EACH
+def test_no_secret_is_an_argument_or_is_shown(machines: Machines, asked: Asked) -> None:
+    done = machines.well(asked)
+    values = (*secrets(asked.workflow).values(), "the-value-of-github.token")
+    for value in values:
+        assert not [str(call) for call in done.calls if value in " ".join(call.words)]
+        assert value not in "".join(step.said for step in done.steps) + done.summary
+
+
+def test_every_job_of_every_file_is_run() -> None:
+    there = [f"{name} {job}" for name, (_, file) in files().items() for job in file.workflow.plain()["jobs"]]
+    assert [each for each in there if each not in map(str, jobs())] == []
