@@ -1,0 +1,213 @@
+"""What a sweep may do, as data: each action with the rule that asks for it and the reason that people read.
+
+Owns the shapes. Does not own doing them (`infra.fleet.controller.act`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from infra.fleet.controller.desired import Place
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observed import NodeSeen, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Action:
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create(_Action):
+    """Make a slot's VM at a place."""
+
+    slot: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recreate(_Action):
+    """Delete a slot's VM, if it still is as it was seen, and once it is gone make it again at `place`.
+
+    place: in the zone of the node; None where a later sweep has to find one.
+    """
+
+    slot: str
+    node: NodeSeen
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(_Action):
+    """Delete a node, if it still is as it was seen."""
+
+    node: NodeSeen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart(_Action):
+    """Ask a VM's supervisor to start its loop again; it obeys each number once."""
+
+    vm: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveRunner(_Action):
+    """Remove an offline runner from GitHub."""
+
+    scope: str
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assign(_Action):
+    """Say what a VM runs from its next job on."""
+
+    vm: str
+    zone: str
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain(_Action):
+    """Say whether a VM takes jobs."""
+
+    vm: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(_Action):
+    """Tell people, once for as long as it stands."""
+
+    subject: str
+
+
+Action: TypeAlias = Create | Recreate | Delete | Restart | RemoveRunner | Assign | Drain | Report
+
+
+def subject(action: Action) -> str:
+    """What an action is about: a VM, a runner or a limit."""
+    match action:
+        case Create() | Recreate():
+            return action.slot
+        case Delete():
+            return action.node.name
+        case Restart() | Assign() | Drain():
+            return action.vm
+        case RemoveRunner():
+            return action.name
+        case Report():
+            return action.subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """An action before the limits are asked.
+
+    pool: whose replacements and serving runners it draws on, empty for none. deletes: whether the fuse stops it.
+    replaces: whether it is a replacement of a declared VM. takes: the VM whose serving runner it takes away, empty for
+    none. patience: from when it may take a pool's last one, None for never. freeze: whether it is done in a freeze
+    window. urgency: lower ones are looked at first.
+    """
+
+    action: Action
+    pool: str = ""
+    deletes: bool = False
+    replaces: bool = False
+    takes: str = ""
+    patience: datetime | None = None
+    freeze: bool = True
+    urgency: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """An action that was asked for and not done, and why."""
+
+    action: Action
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What is waited for: a subject, its rule, and until when if a limit is set."""
+
+    subject: str
+    rule: str
+    reason: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that people should know for as long as it stands."""
+
+    subject: str
+    rule: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolFigures:
+    """One pool in numbers. unhealthy: VMs that are there and do not serve, with the reason."""
+
+    desired: int
+    ready: int
+    online: int
+    busy: int
+    away: int
+    unhealthy: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What one sweep came to. memory: what to remember, written before anything is done."""
+
+    actions: tuple[Action, ...]
+    held: tuple[Held, ...]
+    waiting: tuple[Waiting, ...]
+    findings: tuple[Finding, ...]
+    pools: Mapping[str, PoolFigures]
+    memory: Memory
+    fuse_blown: bool = False
+    frozen: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do or to wait for."""
+        return not (self.actions or self.held or self.waiting)
+
+    @property
+    def next(self) -> Waiting | None:
+        """What comes next if nothing changes: the wait that ends first."""
+        limited = [each for each in self.waiting if each.until is not None]
+        return min(limited, key=lambda each: (each.until, each.subject), default=None)
+
+
+def described(action: Action) -> dict[str, Any]:
+    """An action as records and `--json` have it."""
+    body: dict[str, Any] = {"do": type(action).__name__.lower(), "subject": subject(action)}
+    match action:
+        case Create():
+            body |= {"zone": action.place.zone, "capacity": action.place.capacity.value}
+        case Recreate() | Delete():
+            body |= {"zone": action.node.zone, "state": action.node.state}
+        case Restart():
+            body |= {"number": action.number}
+        case RemoveRunner():
+            body |= {"scope": action.scope, "id": action.id}
+        case Assign():
+            body |= {"target": action.target.key}
+        case Drain():
+            body |= {"on": action.on}
+        case Report():
+            pass
+    return body | {"rule": action.rule, "reason": action.reason}

@@ -1,0 +1,183 @@
+"""What the controller takes from a fleet manifest, as types: slots and where they may be, limits, freezes, settings.
+
+Owns reading the document. Does not own the document (`infra.model.manifest`, docs/manifest.md) nor what follows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
+from infra.model.schema import Freeze
+
+VERSION: Final = 1
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be acted on; its text says what is the matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One way to obtain a slot's VM. node: the body of `nodes.create` there."""
+
+    zone: str
+    capacity: CapacityKind
+    reservation: str | None = None
+    node: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One declared slot. places: its own first, then the pool's fallbacks in the order in which they are declared."""
+
+    name: str
+    pool: str
+    accelerator: AcceleratorType
+    places: tuple[Place, ...]
+
+    @property
+    def home(self) -> Place:
+        return self.places[0]
+
+    @property
+    def chips(self) -> int:
+        return self.accelerator.chips
+
+    def place_in(self, zone: str) -> Place | None:
+        """The first place in a zone: one zone may be declared twice, with two kinds of capacity."""
+        return next((place for place in self.places if place.zone == zone), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cap:
+    """A reservation or quota as the controller keeps it.
+
+    covers: kinds of capacity that draw on it. held_elsewhere: chips that nobody in this repository declares.
+    siblings: chips that other stacks of this repository declare.
+    """
+
+    name: str
+    zone: str
+    generation: str
+    chips: int
+    covers: frozenset[CapacityKind]
+    reservation: str | None = None
+    held_elsewhere: int = 0
+    siblings: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How quickly and how boldly the controller acts; minutes where not said otherwise.
+
+    boot: from READY to a runner online. job: how long a drain waits. grace: how long something must be without an owner
+    before it is deleted. replacements: VMs of one pool replaced within an hour, at most. share: of a pool that a
+    rollout may have in work at once.
+    """
+
+    boot: int = 20
+    job: int = 120
+    grace: int = 10
+    replacements: int = 6
+    share: float = 0.34
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """The fleet of one stack as it shall be."""
+
+    stack: str
+    project: str
+    slots: tuple[Wanted, ...]
+    caps: tuple[Cap, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        return tuple(sorted({slot.pool for slot in self.slots}))
+
+    @property
+    def zones(self) -> frozenset[str]:
+        """Every zone in which a slot may be."""
+        return frozenset(place.zone for slot in self.slots for place in slot.places)
+
+    def slot(self, name: str) -> Wanted | None:
+        return next((slot for slot in self.slots if slot.name == name), None)
+
+    def of_pool(self, pool: str) -> tuple[Wanted, ...]:
+        return tuple(slot for slot in self.slots if slot.pool == pool)
+
+
+def read(document: Mapping[str, Any]) -> Desired:
+    """The desired fleet of a manifest; ManifestError where a key is missing or its version is not known."""
+    if document.get("version") != VERSION:
+        raise ManifestError(
+            f"the manifest has version {document.get('version')!r}, and this controller reads {VERSION}: update it"
+        )
+    try:
+        return Desired(
+            stack=document["stack"],
+            project=document["project"],
+            slots=_distinct(_slot(each) for each in document["slots"]),
+            caps=tuple(_cap(each) for each in document.get("limits", ())),
+            freezes=tuple(Freeze.model_validate(each) for each in document.get("freezes", ())),
+            settings=_settings(document.get("controller") or {}),
+        )
+    except (KeyError, TypeError, UnknownNameError, ValidationError, ValueError) as error:
+        raise ManifestError(f"the manifest cannot be read: {type(error).__name__} {error}") from None
+
+
+def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:
+    found = tuple(slots)
+    if len({slot.name for slot in found}) != len(found):
+        raise ManifestError("the manifest has two slots of one name")
+    return found
+
+
+def _slot(slot: Mapping[str, Any]) -> Wanted:
+    return Wanted(
+        name=slot["name"],
+        pool=slot["pool"],
+        accelerator=AcceleratorType.parse(slot["accelerator"]),
+        places=(_place(slot), *(_place(each) for each in slot.get("fallbacks", ()))),
+    )
+
+
+def _place(place: Mapping[str, Any]) -> Place:
+    return Place(
+        zone=place["zone"],
+        capacity=CapacityKind(place["capacity"]),
+        reservation=place.get("reservation"),
+        node=place["node"],
+    )
+
+
+def _cap(limit: Mapping[str, Any]) -> Cap:
+    return Cap(
+        name=limit["name"],
+        zone=limit["zone"],
+        generation=limit["generation"],
+        chips=limit["chips"],
+        covers=frozenset(CapacityKind(kind) for kind in limit["covers"]),
+        reservation=limit.get("reservation"),
+        held_elsewhere=limit.get("held_elsewhere", 0),
+        siblings=limit.get("siblings", 0),
+    )
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    """The manifest's words for them are those of the stack file (`tidepool:controller`, `tidepool:runners`)."""
+    usual = Settings()
+    return Settings(
+        boot=given.get("boot_minutes", usual.boot),
+        job=given.get("job_minutes", usual.job),
+        grace=given.get("grace_minutes", usual.grace),
+        replacements=given.get("replacements_per_hour", usual.replacements),
+        share=given.get("share", usual.share),
+    )

@@ -1,0 +1,251 @@
+"""Which row of the table fits each thing, and whether its wait is over.
+
+Owns what the situations mean. Does not own the table (`rules`), the clocks (`notice`) nor what is proposed (`decide`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.memory import Memory, NodeMemory
+from infra.fleet.controller.notice import orphan_key, runner_key
+from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
+from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
+from infra.fleet.controller.sorting import Fleet
+from infra.model import run_labels
+from infra.model.catalogue import CapacityKind
+
+SWEEPS: Final = 2
+"""Sweeps in a row that must agree before anything without an owner is deleted."""
+
+_UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The row that fits a subject. until: when its wait ends, None where it has none or where it is over."""
+
+    subject: str
+    rule: Rule
+    until: datetime | None = None
+    detail: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.WAIT if self.until is not None else self.rule.verdict
+
+    @property
+    def reason(self) -> str:
+        return f"{self.rule.why}: {self.detail}" if self.detail else self.rule.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Judges everything that one sweep saw. memory: with this sweep noticed in it."""
+
+    desired: Desired
+    observed: Observed
+    fleet: Fleet
+    memory: Memory
+    now: datetime
+
+    def slot(self, slot: Wanted) -> Judged:
+        """A declared VM, there or not."""
+        node = self.fleet.slots[slot.name]
+        if node is None:
+            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot))
+        if slot.name in self.memory.creating and node.state != "READY":
+            # Its successor was asked for: a list that still shows the one that was deleted lags.
+            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", frozenset({Situation.ASKED_FOR}))
+        known = self.memory.nodes[node.key]
+        clocks = {
+            "state": known.since,
+            "unserved": known.unserved,
+            "restarted": _later(known.restarted, known.unserved),
+        }
+        situations = self._there(slot, node, known)
+        detail = ""
+        if Situation.UNFIT in situations and (report := self.observed.reports.get(slot.name)):
+            detail = report.reason
+        return self._ruled(slot.name, Subject.SLOT, node.state, node.health, situations, clocks, detail)
+
+    def orphan(self, node: NodeSeen) -> Judged:
+        """A VM with our label that is not declared, or is a slot's second."""
+        suspect = self.memory.suspects[orphan_key(node)]
+        situations = set()
+        if suspect.sweeps < SWEEPS or self.now - suspect.since < self.grace:
+            situations.add(Situation.UNPROVED)
+        if self.observed.engine:
+            situations.add(Situation.ENGINE)
+        if not self.observed.github.known:
+            situations.add(Situation.UNHEARD)
+        online = [runner for runner in self.observed.runners_of(node.name) if runner.online]
+        if online:
+            situations.add(Situation.SERVING)
+            if suspect.drained is None:
+                situations.add(Situation.UNDRAINED)
+        if any(runner.busy for runner in online):
+            situations.add(Situation.BUSY)
+        clocks = {"suspect": suspect.since, "drained": suspect.drained}
+        return self._ruled(node.name, Subject.ORPHAN, node.state, node.health, frozenset(situations), clocks)
+
+    def run_vm(self, node: NodeSeen) -> Judged:
+        """A VM that a workflow made for one run."""
+        labels = run_labels.read(node.labels)
+        expired = labels is not None and labels.has_expired(int(self.now.timestamp()))
+        situations = frozenset({Situation.EXPIRED} if expired else set())
+        detail = f"run {labels.run}" if labels else ""
+        return self._ruled(node.name, Subject.RUN_VM, node.state, node.health, situations, detail=detail)
+
+    def stranger(self, node: NodeSeen) -> Judged:
+        """A VM that is nobody's here."""
+        situations = set()
+        if self._holds_reservation(node):
+            situations.add(Situation.HOLDS_RESERVATION)
+        if run_labels.RUN in node.labels:
+            situations.add(Situation.HALF_LABELLED)
+        where = f"{node.accelerator} in {node.zone}"
+        return self._ruled(node.name, Subject.STRANGER, node.state, node.health, frozenset(situations), detail=where)
+
+    def runner(self, runner: RunnerSeen) -> Judged:
+        """A runner at GitHub. It is ours only if its name is that of a VM that we have, had or could declare."""
+        vm = runner.vm
+        if vm is None or not self._is_vm_of_ours(vm):
+            return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.FOREIGN}))
+        if runner.online:
+            return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.ONLINE}))
+        node = next((node for node in self.observed.nodes if node.name == vm), None)
+        suspect = self.memory.suspects[runner_key(runner)]
+        situations = set()
+        if node is None and not self._every_zone_known():
+            situations.add(Situation.UNHEARD)
+        if suspect.sweeps >= SWEEPS and self.now - suspect.since >= self.grace:
+            situations.add(Situation.PROVED)
+        state = node.state if node else ABSENT
+        clocks = {"suspect": suspect.since}
+        return self._ruled(runner.name, Subject.RUNNER, state, "", frozenset(situations), clocks)
+
+    def serving(self, vm: str) -> bool:
+        """Whether a runner of a VM is online and it was not told to take no job."""
+        known = self.memory.vms.get(vm)
+        drained = known is not None and known.drained is not None
+        return not drained and any(runner.online for runner in self.observed.runners_of(vm))
+
+    def busy(self, vm: str) -> bool:
+        return any(runner.online and runner.busy for runner in self.observed.runners_of(vm))
+
+    def away(self, slot: Wanted, node: NodeSeen) -> bool:
+        """Whether a slot's VM stands at one of its fallbacks."""
+        return (node.zone, node.capacity) != (slot.home.zone, slot.home.capacity)
+
+    @property
+    def grace(self) -> timedelta:
+        return self._minutes(self.desired.settings.grace)
+
+    @property
+    def patience(self) -> timedelta:
+        """How long the last serving VM of a pool is spared though it should go."""
+        return self._minutes(self.desired.settings.job)
+
+    def wished_to_drain(self, slot: Wanted) -> bool:
+        return any(wish.subject in (slot.name, slot.pool) for wish in self.observed.wishes.drains)
+
+    def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
+        situations = set()
+        online = any(runner.online for runner in self.observed.runners_of(slot.name))
+        vm = self.memory.vms[slot.name]
+        wished = self.wished_to_drain(slot)
+        if online:
+            situations.add(Situation.SERVING)
+        if not self.observed.github.known:
+            situations.add(Situation.UNHEARD)
+        if vm.drained is not None:
+            situations.add(Situation.DRAINING)
+        if self.observed.github.known and self.away(slot, node) and not wished and (online or vm.drained is not None):
+            situations.add(Situation.SERVING_AWAY)
+        if self._calls_itself_unfit(node, self.observed.reports.get(slot.name)):
+            situations.add(Situation.UNFIT)
+        if known.restarted is not None:
+            situations.add(Situation.RESTARTED)
+        return frozenset(situations)
+
+    def _absent(self, slot: Wanted) -> frozenset[Situation]:
+        situations = set()
+        if self.observed.engine:
+            situations.add(Situation.ENGINE)
+        if not all(self.observed.zone_known(zone) for zone in self._possible_zones(slot)):
+            situations.add(Situation.UNHEARD)
+        if slot.name in self.memory.creating:
+            situations.add(Situation.ASKED_FOR)
+        if slot.name in self.fleet.taken:
+            situations.add(Situation.TAKEN)
+        return frozenset(situations)
+
+    def _possible_zones(self, slot: Wanted) -> frozenset[str]:
+        """Zones in which the slot may have a VM: its home and those of fallbacks that were ever tried for it."""
+        return frozenset({slot.home.zone, *self.memory.vms[slot.name].tried})
+
+    def _calls_itself_unfit(self, node: NodeSeen, report: ReportSeen | None) -> bool:
+        """Believed of this VM alone; a report of the one that had its name before says nothing."""
+        if report is None or report.phase not in _UNFIT or not self.observed.reports_source.known:
+            return False
+        if node.instance and report.instance:
+            return node.instance == report.instance
+        return report.at > _created(node, self.memory.nodes[node.key].first_seen)
+
+    def _holds_reservation(self, node: NodeSeen) -> bool:
+        if node.capacity is not CapacityKind.RESERVED:
+            return False
+        ours = [cap for cap in self.desired.caps if cap.reservation is not None]
+        if node.reserved_name:
+            return any(cap.reservation == node.reserved_name.rpartition("/")[2] for cap in ours)
+        return any(cap.zone == node.zone for cap in ours)
+
+    def _is_vm_of_ours(self, vm: str) -> bool:
+        if vm in self.memory.vms or any(node.name == vm for node in self.fleet.ours):
+            return True
+        zones = self.memory.zones.keys()
+        pool_and_zone, _, index = vm.rpartition("-")
+        return index.isdecimal() and any(
+            pool_and_zone == f"{pool}-{zone}" for pool in self.memory.pools for zone in zones
+        )
+
+    def _every_zone_known(self) -> bool:
+        return all(self.observed.zone_known(zone) for zone in self.memory.zones)
+
+    def _ruled(
+        self,
+        name: str,
+        subject: Subject,
+        state: str,
+        health: str,
+        situations: frozenset[Situation],
+        clocks: dict[str, datetime | None] | None = None,
+        detail: str = "",
+    ) -> Judged:
+        rule = find(subject, state, health, situations)
+        limit = rule.limit(self.desired.settings)
+        if limit is None or rule.since is None:
+            return Judged(subject=name, rule=rule, detail=detail)
+        since = (clocks or {}).get(rule.since)
+        until = (since or self.now) + limit
+        return Judged(subject=name, rule=rule, until=until if self.now < until else None, detail=detail)
+
+    def _minutes(self, minutes: int) -> timedelta:
+        return timedelta(minutes=minutes)
+
+
+def _later(first: datetime | None, second: datetime | None) -> datetime | None:
+    return max((each for each in (first, second) if each is not None), default=None)
+
+
+def _created(node: NodeSeen, otherwise: datetime) -> datetime:
+    """When a node was made by the API's own time, or `otherwise` where that is no time."""
+    try:
+        moment = datetime.fromisoformat(node.created)
+    except ValueError:
+        return otherwise
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

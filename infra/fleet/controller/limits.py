@@ -1,0 +1,138 @@
+"""What keeps an action from being done now: freeze windows, the fuse, the hourly cap, the last serving runner.
+
+Owns the limits and the order in which they are asked. Chips are counted before (`room`). Each refusal names its limit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from infra.fleet.controller.actions import Held, Proposal, subject
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import Fuse, Memory
+from infra.model import calendar
+
+HOUR: Final = timedelta(hours=1)
+FUSE_MINUTES: Final = 15
+FUSE_SWEEPS: Final = 3
+"""How long, and in how many sweeps in a row, a blown fuse must see the same before it lets deletions trickle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """How much of the fleet looks lost in one sweep. of_slots: declared VMs; of_orphans: VMs that would be deleted."""
+
+    dead: int
+    slots: int
+    orphans: int
+    listed: int
+
+    @property
+    def blow(self) -> bool:
+        """More than a third, and more than one: one of two VMs is a loss that happens."""
+        return _too_many(self.dead, self.slots) or _too_many(self.orphans, self.listed)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.dead} of {self.slots} declared VMs look lost, {self.orphans} of {self.listed} would go as orphans"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limited:
+    """What may be done, and what is held."""
+
+    allowed: tuple[Proposal, ...]
+    held: tuple[Held, ...]
+
+
+def frozen(desired: Desired, now: datetime) -> str:
+    """The freeze window that holds now, empty where none does."""
+    return next((each.freeze.name for each in calendar.standing(desired.freezes, now) if not each.overridden), "")
+
+
+def fuse(before: Fuse | None, losses: Losses, now: datetime) -> Fuse | None:
+    """The fuse after a sweep: blown for as long as too much looks lost."""
+    if not losses.blow:
+        return None
+    return before.model_copy(update={"sweeps": before.sweeps + 1}) if before else Fuse(since=now)
+
+
+def trickles(blown: Fuse, everything_known: bool, now: datetime) -> bool:
+    """Whether the picture has stood long enough to be true: then one VM a pool and sweep is dealt with."""
+    waited = now - blown.since >= timedelta(minutes=FUSE_MINUTES)
+    return everything_known and waited and blown.sweeps >= FUSE_SWEEPS
+
+
+def limited(
+    proposals: Sequence[Proposal],
+    *,
+    desired: Desired,
+    memory: Memory,
+    serving: Mapping[str, frozenset[str]],
+    blown: Fuse | None,
+    everything_known: bool,
+    now: datetime,
+) -> Limited:
+    """Ask every limit of every proposal, urgent ones first. serving: by pool, VMs that take jobs now."""
+    window = frozen(desired, now)
+    replaced = Counter({pool: _within_hour(times, now) for pool, times in memory.replacements.items()})
+    dealt: Counter[str] = Counter()
+    taken: dict[str, set[str]] = {}
+    allowed, held = [], []
+    for proposal in sorted(proposals, key=lambda each: (each.urgency, subject(each.action))):
+        pool = proposal.pool
+        why = ""
+        if window and not proposal.freeze:
+            why = f"freeze window {window}"
+        elif blown and proposal.deletes and not trickles(blown, everything_known, now):
+            why = f"the fuse is blown since {blown.since:%H:%M}: more than a third of the fleet looks lost at once"
+        elif blown and proposal.deletes and dealt[pool]:
+            why = "the fuse is blown: one VM a pool and sweep"
+        elif proposal.replaces and replaced[pool] >= desired.settings.replacements:
+            why = f"pool {pool} had {replaced[pool]} replacements within the hour, the most that is allowed"
+        elif proposal.takes and _takes_the_last(proposal, serving, taken, now):
+            why = f"no other VM of pool {pool} serves"
+        if why:
+            held.append(Held(action=proposal.action, why=why))
+            continue
+        allowed.append(proposal)
+        dealt[pool] += proposal.deletes
+        replaced[pool] += proposal.replaces
+        if proposal.takes:
+            taken.setdefault(pool, set()).add(proposal.takes)
+    return Limited(allowed=tuple(allowed), held=tuple(held))
+
+
+def replacements(
+    before: Mapping[str, tuple[datetime, ...]], done: Iterable[Proposal], now: datetime
+) -> dict[str, tuple[datetime, ...]]:
+    """The times of replacements by pool, with this sweep's."""
+    times = {pool: tuple(at for at in each if now - at < HOUR) for pool, each in before.items()}
+    for proposal in done:
+        if proposal.replaces:
+            times[proposal.pool] = (*times.get(proposal.pool, ()), now)
+    return times
+
+
+def _takes_the_last(
+    proposal: Proposal, serving: Mapping[str, frozenset[str]], taken: Mapping[str, set[str]], now: datetime
+) -> bool:
+    """Whether nobody would serve after it. It waits until its patience ends, and never where others go now too."""
+    gone = taken.get(proposal.pool, set())
+    left = serving.get(proposal.pool, frozenset()) - gone - {proposal.takes}
+    if left:
+        return False
+    return bool(gone) or proposal.patience is None or now < proposal.patience
+
+
+def _within_hour(times: Iterable[datetime], now: datetime) -> int:
+    return sum(now - at < HOUR for at in times)
+
+
+def _too_many(lost: int, all_of_them: int) -> bool:
+    return lost > 1 and 3 * lost > all_of_them

@@ -1,0 +1,224 @@
+"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size.
+
+Owns its shape, its round trip and its bounds. Everything in it can be lost: a controller with an empty memory waits
+longer and does nothing else otherwise. Does not own where it is kept (sweep) nor what is concluded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from infra.fleet.controller.observed import NodeKey, Target, Trouble
+from infra.model.catalogue import CapacityKind
+
+VERSION: Final = 1
+MAX_EVENTS: Final = 300
+MAX_ENTRIES: Final = 5000
+"""Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
+
+_FORGET: Final = timedelta(days=7)
+_BACKOFF_FORGET: Final = timedelta(days=1)
+_HOUR: Final = timedelta(hours=1)
+
+
+class UnreadableMemoryError(ValueError):
+    """A memory that cannot be read."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class NodeMemory(_Part):
+    """One node as it was last listed. since: when state and health were first seen as they are.
+
+    missing: sweeps in a row in which its zone answered without it. unserved: since when it is READY without a runner
+    online, counted only while GitHub answers. restarted: when its supervisor was last asked to start its loop again.
+    """
+
+    state: str
+    health: str = ""
+    created: str = ""
+    accelerator: str
+    capacity: CapacityKind
+    ours: bool
+    first_seen: datetime
+    since: datetime
+    seen: datetime
+    missing: int = 0
+    unserved: datetime | None = None
+    restarted: datetime | None = None
+
+
+class VmMemory(_Part):
+    """What belongs to a slot's name, whichever node bears it.
+
+    restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
+    was last answered by a stockout. assigned: the key of the target that its orders name. drained: since when its
+    orders say to take no job. attempts: creates since a runner of it was last online.
+    """
+
+    restart: int = 0
+    attempts: int = 0
+    tried: Mapping[str, datetime] = Field(default_factory=dict)
+    refused: Mapping[str, datetime] = Field(default_factory=dict)
+    assigned: str | None = None
+    assigned_at: datetime | None = None
+    drained: datetime | None = None
+    seen: datetime
+
+
+class Creating(_Part):
+    """A create that was asked for and whose node was not listed yet. operation: its name, once the service gave one."""
+
+    zone: str
+    capacity: CapacityKind
+    at: datetime
+    operation: str = ""
+
+
+class Suspect(_Part):
+    """Something without an owner: since when, and in how many sweeps in a row. drained: since when, if it was asked."""
+
+    since: datetime
+    sweeps: int = 1
+    drained: datetime | None = None
+
+
+class Backoff(_Part):
+    """Failures in a row for one zone, accelerator and kind of capacity, and when the next try may be."""
+
+    failures: int
+    trouble: Trouble
+    last: datetime
+    until: datetime
+    text: str = ""
+
+
+class Fuse(_Part):
+    """Blown since when, and for how many sweeps in a row."""
+
+    since: datetime
+    sweeps: int = 1
+
+
+class TargetMemory(_Part):
+    """A target, kept whole so that one can go back to it when nobody names it any more."""
+
+    images: Mapping[str, str] = Field(default_factory=dict)
+    bundle: str | None = None
+    runner_version: str | None = None
+
+    @classmethod
+    def of(cls, target: Target) -> TargetMemory:
+        return cls(images=dict(target.images), bundle=target.bundle, runner_version=target.runner_version)
+
+    def target(self) -> Target:
+        return Target(images=self.images, bundle=self.bundle, runner_version=self.runner_version)
+
+
+Stage = Literal["steady", "canary", "rolling", "failed", "undone"]
+
+
+class Rollout(_Part):
+    """One pool's way from what it runs to what it shall run.
+
+    stable: what is proved. target: what is rolled out, equal to stable once it is everywhere. canaries: VMs that are to
+    prove it, with the time from which they are waited for. proved: VMs that ran it. bad: keys that were rolled back.
+    """
+
+    stable: TargetMemory
+    target: TargetMemory
+    previous: TargetMemory | None = None
+    stage: Stage = "steady"
+    since: datetime
+    waiting: Mapping[str, datetime] = Field(default_factory=dict)
+    proved: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ()
+    why: str = ""
+
+
+class Event(_Part):
+    """One thing that happened, for people. subject: a VM, pool, runner or limit."""
+
+    at: datetime
+    subject: str
+    what: str
+
+
+class Memory(_Part):
+    """Everything that is remembered. Maps are by node key, slot, pool, backoff key or subject, as their types say.
+
+    zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
+    that were declared once. reported: findings that were told already, by `rule subject`, with since when they stand.
+    """
+
+    version: Literal[1] = VERSION
+    sweeps: int = 0
+    last: datetime | None = None
+    nodes: Mapping[NodeKey, NodeMemory] = Field(default_factory=dict)
+    vms: Mapping[str, VmMemory] = Field(default_factory=dict)
+    creating: Mapping[str, Creating] = Field(default_factory=dict)
+    suspects: Mapping[str, Suspect] = Field(default_factory=dict)
+    replacements: Mapping[str, tuple[datetime, ...]] = Field(default_factory=dict)
+    backoff: Mapping[str, Backoff] = Field(default_factory=dict)
+    rollouts: Mapping[str, Rollout] = Field(default_factory=dict)
+    zones: Mapping[str, datetime] = Field(default_factory=dict)
+    pools: Mapping[str, datetime] = Field(default_factory=dict)
+    reported: Mapping[str, datetime] = Field(default_factory=dict)
+    fuse: Fuse | None = None
+    events: tuple[Event, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True) | {"version": self.version}
+
+
+EMPTY: Final = Memory()
+
+
+def read(document: Mapping[str, Any] | None) -> Memory:
+    """The memory of a document, empty where there is none. UnreadableMemoryError for another version, or damage."""
+    if document is None:
+        return EMPTY
+    try:
+        return Memory.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UnreadableMemoryError(f"the controller's memory cannot be read at {where}: {first['msg']}") from None
+
+
+def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
+    """The memory without what is over; slots: names that are declared. Its size follows that of the fleet."""
+    return memory.model_copy(
+        update={
+            "nodes": _newest({key: node for key, node in memory.nodes.items() if node.missing < 2}, "seen"),
+            "vms": _newest(
+                {vm: each for vm, each in memory.vms.items() if vm in slots or now - each.seen < _FORGET}, "seen"
+            ),
+            "suspects": _newest(memory.suspects, "since"),
+            "replacements": {
+                pool: kept
+                for pool, times in memory.replacements.items()
+                if (kept := tuple(at for at in times if now - at < _HOUR))
+            },
+            "backoff": _newest(
+                {key: each for key, each in memory.backoff.items() if now - each.until < _BACKOFF_FORGET}, "until"
+            ),
+            "zones": {zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
+            "pools": {pool: at for pool, at in memory.pools.items() if now - at < _FORGET},
+            "reported": dict(sorted(memory.reported.items(), key=lambda item: item[1])[-MAX_ENTRIES:]),
+            "events": memory.events[-MAX_EVENTS:],
+        }
+    )
+
+
+def _newest(entries: Mapping[str, Any], by: str) -> dict[str, Any]:
+    if len(entries) <= MAX_ENTRIES:
+        return dict(entries)
+    return dict(sorted(entries.items(), key=lambda item: getattr(item[1], by))[-MAX_ENTRIES:])

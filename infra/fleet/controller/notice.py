@@ -1,0 +1,232 @@
+"""What a sweep's observations add to memory, before anything is judged.
+
+Owns the clocks: since when a state holds, since when nobody serves, in how many sweeps something had no owner. A source
+that is unknown stops the clocks that hang on it and starts none. Does not own what follows of them (`judge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from infra.fleet.controller import backoff
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import Creating, Event, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
+from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.sorting import Fleet, is_ours
+
+LAG: Final = timedelta(minutes=10)
+"""For how long a create that was asked for is believed while no list shows it."""
+
+_SKEW: Final = timedelta(minutes=1)
+
+
+def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> Memory:
+    """The memory with this sweep's observations in it."""
+    memory = _with_clock(memory, now)
+    nodes = _nodes(memory, desired, observed, now)
+    memory = _with_ended(memory, desired, observed, now)
+    vms = _vms(memory, desired, observed, fleet, now)
+    still_creating = {
+        slot: each for slot, each in memory.creating.items() if not _is_there(slot, each, memory, observed, now)
+    }
+    return memory.model_copy(
+        update={
+            "sweeps": memory.sweeps + 1,
+            "last": now,
+            "nodes": nodes,
+            "vms": vms,
+            "creating": still_creating,
+            "backoff": _backoff_left(memory, desired, fleet),
+            "suspects": _suspects(memory, observed, fleet, now),
+            "zones": {
+                **memory.zones,
+                **dict.fromkeys(desired.zones, now),
+                **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours},
+            },
+            "pools": {**memory.pools, **dict.fromkeys(desired.pools, now)},
+            "events": (*memory.events, *_changes(memory, fleet, now)),
+        }
+    )
+
+
+def orphan_key(node: NodeSeen) -> str:
+    """What a VM without owner is remembered by: one made again under its name is another."""
+    return f"node {node.key} {node.created}"
+
+
+def runner_key(runner: RunnerSeen) -> str:
+    return f"runner {runner.scope}/{runner.id}"
+
+
+def _nodes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[NodeKey, NodeMemory]:
+    seen = {node.key: _node(memory.nodes.get(node.key), node, desired, observed, now) for node in observed.nodes}
+    for key, known in memory.nodes.items():
+        if key not in seen:
+            answered = observed.zone_known(key.partition("/")[0])
+            seen[key] = known.model_copy(update={"missing": known.missing + 1, "unserved": None}) if answered else known
+    return seen
+
+
+def _node(before: NodeMemory | None, node: NodeSeen, desired: Desired, observed: Observed, now: datetime) -> NodeMemory:
+    same = before is not None and before.created == node.created
+    known = before if same and before is not None else None
+    steady = known is not None and (known.state, known.health) == (node.state, node.health)
+    online = any(runner.online for runner in observed.runners_of(node.name))
+    unserved = _unserved(known, node, online, observed, now)
+    return NodeMemory(
+        state=node.state,
+        health=node.health,
+        created=node.created,
+        accelerator=node.accelerator,
+        capacity=node.capacity,
+        ours=is_ours(node, desired.stack),
+        first_seen=known.first_seen if known else now,
+        since=known.since if known and steady else now,
+        seen=now,
+        unserved=unserved,
+        restarted=None if online or known is None or node.state != "READY" else known.restarted,
+    )
+
+
+def _unserved(
+    known: NodeMemory | None, node: NodeSeen, online: bool, observed: Observed, now: datetime
+) -> datetime | None:
+    """An outage of GitHub gives every VM its whole allowance again: registrations were lost in it."""
+    if node.state != "READY" or online or not observed.github.known:
+        return None
+    return known.unserved if known and known.unserved else now
+
+
+def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, VmMemory]:
+    vms = dict(memory.vms)
+    for slot in desired.slots:
+        known = vms.get(slot.name) or VmMemory(seen=now)
+        node = fleet.slots[slot.name]
+        changes: dict[str, Any] = {"seen": now}
+        if node is not None and node.state not in DEAD:
+            changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
+        if any(runner.online for runner in observed.runners_of(slot.name)):
+            changes["attempts"] = 0
+        vms[slot.name] = known.model_copy(update=changes)
+    return vms
+
+
+def _with_ended(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:
+    """Creates that ended: what failed starts a wait."""
+    for ended in observed.ended:
+        asked = memory.creating.get(ended.slot)
+        if asked is None or asked.zone != ended.zone or ended.trouble is None:
+            continue
+        memory = refused(memory, desired, ended.slot, asked, ended.trouble, ended.text, now)
+    return memory
+
+
+def refused(
+    memory: Memory, desired: Desired, slot: str, asked: Creating, trouble: Trouble, text: str, now: datetime
+) -> Memory:
+    """The memory after a create that failed: nothing is being made, and its zone is left alone for a while."""
+    wanted = desired.slot(slot)
+    left = {name: each for name, each in memory.creating.items() if name != slot}
+    if wanted is None:
+        return memory.model_copy(update={"creating": left})
+    key = backoff.backoff_key(asked.zone, wanted.accelerator.name, asked.capacity)
+    entry = backoff.failed(memory.backoff.get(key), key, trouble, text, asked.at, now)
+    vms = dict(memory.vms)
+    if trouble is Trouble.STOCKOUT:
+        known = vms.get(slot) or VmMemory(seen=now)
+        vms[slot] = known.model_copy(update={"refused": {**known.refused, asked.zone: now}})
+    event = Event(at=now, subject=slot, what=f"could not be made in {asked.zone}: {trouble.value}: {text}"[:300])
+    return memory.model_copy(
+        update={
+            "creating": left,
+            "backoff": {**memory.backoff, key: entry},
+            "vms": vms,
+            "events": (*memory.events, event),
+        }
+    )
+
+
+def _is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now: datetime) -> bool:
+    """Whether a create need not be waited for any more: its node is listed, or it is too long ago to be believed.
+
+    Lists lag: the node that was deleted before may be listed once more.
+    """
+    if now - asked.at >= LAG:
+        return True
+    before = memory.nodes.get(node_key(asked.zone, slot))
+    return any(
+        (node.state not in DEAD and node.state != "DELETING") or (before is not None and before.created != node.created)
+        for node in observed.nodes
+        if node.name == slot and node.zone == asked.zone
+    )
+
+
+def _backoff_left(memory: Memory, desired: Desired, fleet: Fleet) -> dict[str, Any]:
+    """Without the waits of places where a VM has just become READY."""
+    left = dict(memory.backoff)
+    for slot in desired.slots:
+        node = fleet.slots[slot.name]
+        if node is None or node.state != "READY":
+            continue
+        before = memory.nodes.get(node.key)
+        if before is None or before.state != "READY" or before.created != node.created:
+            left.pop(backoff.backoff_key(node.zone, slot.accelerator.name, node.capacity), None)
+    return left
+
+
+def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, Suspect]:
+    """What has no owner, in how many sweeps in a row. What could not be asked for keeps its count as it was."""
+    found = {orphan_key(node) for node in fleet.orphans}
+    found |= {runner_key(runner) for runner in observed.runners if not runner.online}
+    suspects = {key: _again(memory.suspects.get(key), now) for key in found}
+    for key, known in memory.suspects.items():
+        if key not in suspects and not _answered(key, observed):
+            suspects[key] = known
+    return suspects
+
+
+def _again(known: Suspect | None, now: datetime) -> Suspect:
+    return known.model_copy(update={"sweeps": known.sweeps + 1}) if known else Suspect(since=now)
+
+
+def _answered(key: str, observed: Observed) -> bool:
+    kind, _, rest = key.partition(" ")
+    return observed.github.known if kind == "runner" else observed.zone_known(rest.partition("/")[0])
+
+
+def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[Event]:
+    """What happened to declared VMs since the last sweep, for `why`."""
+    for node in fleet.slots.values():
+        if node is None:
+            continue
+        before = memory.nodes.get(node.key)
+        if before is None or before.created != node.created:
+            yield Event(at=now, subject=node.name, what=f"listed in {node.zone} as {node.state}")
+        elif before.state != node.state:
+            yield Event(at=now, subject=node.name, what=f"{before.state} -> {node.state}")
+
+
+def _with_clock(memory: Memory, now: datetime) -> Memory:
+    """A clock that went back would hold everything until it is where it was: what lies ahead is taken as now."""
+    if memory.last is None or memory.last <= now + _SKEW:
+        return memory
+    return _not_after(memory, now)
+
+
+def _not_after(value: Any, now: datetime) -> Any:
+    if isinstance(value, datetime):
+        return min(value, now)
+    if isinstance(value, BaseModel):
+        return value.model_copy(
+            update={name: _not_after(getattr(value, name), now) for name in type(value).model_fields}
+        )
+    if isinstance(value, dict):
+        return {key: _not_after(each, now) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_not_after(each, now) for each in value)
+    return value

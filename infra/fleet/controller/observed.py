@@ -1,0 +1,202 @@
+"""What one sweep saw, as frozen shapes. Asking for it is `infra.fleet.controller.observe`.
+
+A source that did not answer in time, or answered in part, is unknown. Nothing is concluded from what it left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from infra.model import runner_names
+from infra.model.catalogue import CapacityKind
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whether a source is known, and where not, why."""
+
+    known: bool
+    reason: str = ""
+
+
+KNOWN: Final = Source(known=True)
+
+
+def unknown(reason: str) -> Source:
+    return Source(known=False, reason=reason)
+
+
+NodeKey: TypeAlias = str
+"""`ZONE/NAME`: two zones may have nodes of one name."""
+
+
+def node_key(zone: str, name: str) -> NodeKey:
+    return f"{zone}/{name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSeen:
+    """A TPU node as its API lists it. created: the API's own text, which changes when a node is made again.
+
+    reserved_name: of the reservation, where the API says it.
+    """
+
+    name: str
+    zone: str
+    state: str
+    accelerator: str
+    capacity: CapacityKind
+    health: str = ""
+    health_text: str = ""
+    created: str = ""
+    instance: str = ""
+    reserved_name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def key(self) -> NodeKey:
+        return node_key(self.zone, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerSeen:
+    """A runner as GitHub lists it. scope: what it is registered with, `orgs/NAME` or `repos/OWNER/NAME`."""
+
+    id: int
+    name: str
+    scope: str
+    online: bool
+    busy: bool
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def vm(self) -> str | None:
+        """The VM that its name is made of, None where it is not made by our rule."""
+        return runner_names.vm_of(self.name)
+
+
+class Phase(StrEnum):
+    """What a VM's supervisor says it is doing."""
+
+    BOOTING = "booting"
+    CLEANING = "cleaning"
+    PULLING = "pulling"
+    REGISTERING = "registering"
+    IDLE = "idle"
+    BUSY = "busy"
+    DRAINING = "draining"
+    UNFIT = "unfit"
+    HALTED = "halted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSeen:
+    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed."""
+
+    vm: str
+    pool: str
+    phase: Phase
+    at: datetime
+    reason: str = ""
+    instance: str = ""
+    image: str | None = None
+    bundle: str | None = None
+    job: str = ""
+    obeyed: int = 0
+
+
+class Trouble(StrEnum):
+    """Why a create did not come to a VM."""
+
+    STOCKOUT = "stockout"
+    """The zone has no capacity of that kind."""
+    QUOTA = "quota"
+    """The project may have no more."""
+    OUTAGE = "outage"
+    """The service did not work."""
+    REFUSED = "refused"
+    """The service does not take this request, and will not the next time either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateEnded:
+    """A create operation that is over. trouble: None where it made the node."""
+
+    slot: str
+    zone: str
+    trouble: Trouble | None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a pool's VMs shall run. images: the reference by region; the digest in them is one."""
+
+    images: Mapping[str, str] = field(default_factory=dict, hash=False)
+    bundle: str | None = None
+    runner_version: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal for targets that come to the same on a VM, whichever regions they name."""
+        digests = sorted({reference.rpartition("@")[2] for reference in self.images.values()})
+        return "|".join((",".join(digests), self.bundle or "", self.runner_version or ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainWish:
+    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones."""
+
+    subject: str
+    by: str
+    since: datetime
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What people asked of the controller. undone: keys of targets that a pool shall not run, by pool."""
+
+    drains: tuple[DrainWish, ...] = ()
+    paused: frozenset[str] = frozenset()
+    undone: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """Everything that one sweep saw.
+
+    zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
+    targets: what each pool shall run; None where that could not be read. engine: why an engine is at work on this
+    stack, empty where none is.
+    """
+
+    zones: Mapping[str, Source]
+    nodes: tuple[NodeSeen, ...] = ()
+    github: Source = KNOWN
+    runners: tuple[RunnerSeen, ...] = ()
+    reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
+    reports_source: Source = KNOWN
+    ended: tuple[CreateEnded, ...] = ()
+    targets: Mapping[str, Target] | None = None
+    wishes: Wishes = field(default_factory=Wishes)
+    engine: str = ""
+
+    def zone_known(self, zone: str) -> bool:
+        return zone in self.zones and self.zones[zone].known
+
+    def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
+        return self._by_vm.get(vm, ())
+
+    @cached_property
+    def _by_vm(self) -> Mapping[str, tuple[RunnerSeen, ...]]:
+        found: dict[str, tuple[RunnerSeen, ...]] = {}
+        for runner in self.runners:
+            if runner.vm is not None:
+                found[runner.vm] = (*found.get(runner.vm, ()), runner)
+        return found

@@ -1,0 +1,79 @@
+"""Where a slot's VM is to be made: at home, or where the zone has no capacity at one of the pool's fallbacks.
+
+Owns the choice and the waits that stand before it. A fallback is taken only for a slot whose own create was answered by
+a stockout at every place before it: that answer also proves that the slot has no VM there, whatever a list says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from infra.fleet.controller import backoff
+from infra.fleet.controller.desired import Place, Wanted
+from infra.fleet.controller.memory import Backoff, Memory
+from infra.fleet.controller.room import Room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoPlace:
+    """Why nothing can be made now, and until when, where that is known."""
+
+    why: str
+    until: datetime | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Placing:
+    """The places that one sweep gives away. probing: places after a failure that a VM tries already."""
+
+    memory: Memory
+    room: Room
+    now: datetime
+    probing: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, memory: Memory, room: Room, slots: Sequence[Wanted], now: datetime) -> Placing:
+        accelerators = {slot.name: slot.accelerator.name for slot in slots}
+        asked = {
+            backoff.backoff_key(each.zone, accelerators[name], each.capacity)
+            for name, each in memory.creating.items()
+            if name in accelerators
+        }
+        return cls(memory=memory, room=room, now=now, probing=asked & memory.backoff.keys())
+
+    def place(self, slot: Wanted, only_zone: str | None = None) -> Place | NoPlace:
+        """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
+        for place in slot.places:
+            key = backoff.backoff_key(place.zone, slot.accelerator.name, place.capacity)
+            entry = self.memory.backoff.get(key)
+            waits = self._wait(slot, place, key, entry)
+            if waits is not None:
+                if backoff.exhausted(entry) and self._was_refused(slot, place) and place is not slot.places[-1]:
+                    continue
+                return waits
+            if only_zone is not None and place.zone != only_zone:
+                return NoPlace(why=f"its place is {place.zone} now, and it goes from {only_zone} first")
+            if refusal := self.room.refusal(slot, place):
+                return NoPlace(why=refusal)
+            self.room.take(slot, place)
+            if entry is not None:
+                self.probing.add(key)
+            return place
+        raise AssertionError("a slot has a place")
+
+    def _wait(self, slot: Wanted, place: Place, key: str, entry: Backoff | None) -> NoPlace | None:
+        if entry is None:
+            return None
+        if self.now < entry.until:
+            return NoPlace(
+                why=f"{key}: {entry.trouble.value}, failure {entry.failures}: {entry.text}", until=entry.until
+            )
+        if key in self.probing and self._was_refused(slot, place):
+            return NoPlace(why=f"{key}: another VM tries first after a {entry.trouble.value}")
+        return None
+
+    def _was_refused(self, slot: Wanted, place: Place) -> bool:
+        known = self.memory.vms.get(slot.name)
+        return known is not None and place.zone in known.refused

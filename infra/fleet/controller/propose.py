@@ -1,0 +1,282 @@
+"""What the verdicts of one sweep ask for, before any limit is asked, and what is only waited for or told.
+
+Owns how a verdict becomes an action. Does not own verdicts (`judge`), limits (`limits`) nor rollouts (`rollout`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from infra.fleet.controller import limits, rollout
+from infra.fleet.controller.actions import Create, Delete, Drain, Proposal, Recreate, RemoveRunner, Restart, Waiting
+from infra.fleet.controller.desired import Place, Wanted
+from infra.fleet.controller.judge import Judge, Judged
+from infra.fleet.controller.memory import Rollout
+from infra.fleet.controller.notice import orphan_key
+from infra.fleet.controller.observed import NodeSeen, Trouble
+from infra.fleet.controller.placing import NoPlace, Placing
+from infra.fleet.controller.room import Room
+from infra.fleet.controller.rules import DEAD, Verdict
+from infra.fleet.controller.sorting import pool_of
+
+_HEAL, _MAKE, _CHANGE, _TIDY = range(4)
+"""Urgencies: what is dead first, then what is missing, then what changes, then what is in nobody's way."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Proposals:
+    """What is gathered while one sweep judges. dead: slots that look lost; condemned: orphans that would go."""
+
+    judge: Judge
+    proposals: list[Proposal] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    findings: list[tuple[str, str, str]] = field(default_factory=list)
+    unhealthy: dict[str, str] = field(default_factory=dict)
+    rollouts: dict[str, Rollout] = field(default_factory=dict)
+    dead: int = 0
+    condemned: int = 0
+
+    def judge_everything(self) -> None:
+        judge, fleet = self.judge, self.judge.fleet
+        judged = [(slot, judge.slot(slot)) for slot in judge.desired.slots]
+        self._slots(judged)
+        for node in fleet.orphans:
+            self._orphan(node, judge.orphan(node))
+        for node in fleet.run_vms:
+            self._run_vm(node, judge.run_vm(node))
+        for node in fleet.strangers:
+            self._told(judge.stranger(node))
+        self._runners()
+        self._drains()
+        self._roll()
+        self._troubles()
+
+    def _slots(self, judged: list[tuple[Wanted, Judged]]) -> None:
+        judge = self.judge
+        room = Room(judge.desired, judge.fleet, judge.memory)
+        placing = Placing.of(judge.memory, room, judge.desired.slots, judge.now)
+        for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
+            if each.verdict is not Verdict.KEEP:
+                self.unhealthy[slot.name] = each.reason
+            match each.verdict:
+                case Verdict.RECREATE:
+                    self._recreate(slot, each, placing)
+                case Verdict.CREATE:
+                    self._create(slot, each, placing)
+                case Verdict.RESTART:
+                    number = judge.memory.vms[slot.name].restart + 1
+                    action = Restart(vm=slot.name, number=number, rule=each.rule.id, reason=each.reason)
+                    self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_HEAL))
+                case Verdict.RETURN_HOME:
+                    self._return_home(slot, each)
+                case Verdict.REPORT:
+                    self._told(each)
+                case Verdict.WAIT:
+                    self._wait(each)
+                case _:
+                    pass
+
+    def _recreate(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
+        node = self._node(slot)
+        self.dead += 1
+        if node.state not in DEAD and self.judge.busy(slot.name):
+            self._wait(judged, "its runner has a job")
+            return
+        if self.judge.observed.engine:
+            self._wait(judged, self.judge.observed.engine)
+            return
+        place = placing.place(slot, only_zone=node.zone)
+        action = Recreate(
+            slot=slot.name,
+            node=node,
+            place=place if isinstance(place, Place) else None,
+            rule=judged.rule.id,
+            reason=judged.reason,
+        )
+        self.proposals.append(
+            Proposal(
+                action=action,
+                pool=slot.pool,
+                deletes=True,
+                replaces=True,
+                freeze=judged.rule.freeze,
+                urgency=_HEAL,
+            )
+        )
+
+    def _create(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
+        place = placing.place(slot)
+        if isinstance(place, NoPlace):
+            reason = f"{judged.reason}; {place.why}"
+            self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=place.until))
+            return
+        action = Create(slot=slot.name, place=place, rule=judged.rule.id, reason=judged.reason)
+        self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_MAKE, freeze=judged.rule.freeze))
+
+    def _return_home(self, slot: Wanted, judged: Judged) -> None:
+        """First it takes no more jobs; once it has none, it is made again at home."""
+        judge, node, vm = self.judge, self._node(slot), self.judge.memory.vms[slot.name]
+        home = f"{slot.home.zone}/{slot.accelerator.name}/{slot.home.capacity.value}"
+        if home in judge.memory.backoff:
+            return
+        if judge.busy(slot.name):
+            self._wait(judged, "its runner has a job")
+        elif vm.drained is None:
+            action = Drain(vm=slot.name, on=True, rule=judged.rule.id, reason=judged.reason)
+            takes = slot.name if judge.serving(slot.name) else ""
+            self.proposals.append(Proposal(action=action, pool=slot.pool, takes=takes, freeze=False, urgency=_CHANGE))
+        elif self._drained_long_enough(slot.name, vm.drained):
+            action = Recreate(slot=slot.name, node=node, place=None, rule=judged.rule.id, reason=judged.reason)
+            self.proposals.append(
+                Proposal(action=action, pool=slot.pool, deletes=True, replaces=True, freeze=False, urgency=_CHANGE)
+            )
+        else:
+            self._wait(judged, "its runner ends")
+
+    def _orphan(self, node: NodeSeen, judged: Judged) -> None:
+        pool = pool_of(node)
+        match judged.verdict:
+            case Verdict.DELETE:
+                self.condemned += 1
+                action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
+                self.proposals.append(
+                    Proposal(action=action, pool=pool, deletes=True, freeze=judged.rule.freeze, urgency=_TIDY)
+                )
+            case Verdict.DRAIN:
+                action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
+                self.proposals.append(self._drain_of_orphan(node, action))
+            case Verdict.REPORT:
+                self._told(judged)
+                if self.judge.busy(node.name):
+                    self._wait(judged)
+            case Verdict.WAIT:
+                self._wait(judged)
+            case _:
+                pass
+
+    def _drain_of_orphan(self, node: NodeSeen, action: Drain) -> Proposal:
+        """A second VM of a slot shares its name and so its orders: both stop for a while, and one stays."""
+        pool = pool_of(node)
+        declared = pool in self.judge.desired.pools
+        since = self.judge.memory.suspects[orphan_key(node)].since
+        return Proposal(
+            action=action,
+            pool=pool,
+            takes=node.name if declared else "",
+            patience=since + self.judge.patience,
+            freeze=False,
+            urgency=_TIDY,
+        )
+
+    def _run_vm(self, node: NodeSeen, judged: Judged) -> None:
+        if judged.verdict is Verdict.DELETE:
+            action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
+            self.proposals.append(Proposal(action=action, urgency=_TIDY))
+        elif judged.verdict is Verdict.WAIT:
+            self._wait(judged)
+
+    def _runners(self) -> None:
+        for runner in self.judge.observed.runners:
+            judged = self.judge.runner(runner)
+            if judged.verdict is Verdict.REMOVE:
+                action = RemoveRunner(
+                    scope=runner.scope, id=runner.id, name=runner.name, rule=judged.rule.id, reason=judged.reason
+                )
+                self.proposals.append(Proposal(action=action, urgency=_TIDY))
+            elif judged.verdict is Verdict.WAIT and judged.rule.id != "runner-unseen":
+                self._wait(judged)
+
+    def _drains(self) -> None:
+        """Orders follow what people wish; what nobody wishes any more ends, unless the VM is on its way home."""
+        judge = self.judge
+        for slot in judge.desired.slots:
+            drained = judge.memory.vms[slot.name].drained
+            wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
+            if wish is not None and drained is None:
+                reason = f"{wish.by} drains {wish.subject}"
+                self._order(slot, Drain(vm=slot.name, on=True, rule="drain-wished", reason=reason))
+            elif wish is None and drained is not None and not self._leaves(slot):
+                self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it"))
+            if wish is not None and drained is not None and judge.busy(slot.name):
+                over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
+                reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
+                if over:
+                    self.findings.append((slot.name, "drain-late", reason))
+                else:
+                    self.waiting.append(Waiting(subject=slot.name, rule="drain-wished", reason="its job is waited for"))
+
+    def _order(self, slot: Wanted, action: Drain) -> None:
+        self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_CHANGE))
+
+    def _leaves(self, slot: Wanted) -> bool:
+        """Whether a VM was drained because it, or another of its name, is about to go."""
+        node = self.judge.fleet.slots[slot.name]
+        if any(orphan.name == slot.name for orphan in self.judge.fleet.orphans):
+            return True
+        return node is not None and node.state == "READY" and self.judge.away(slot, node)
+
+    def _roll(self) -> None:
+        judge = self.judge
+        self.rollouts = dict(judge.memory.rollouts)
+        if judge.observed.targets is None:
+            return
+        window = limits.frozen(judge.desired, judge.now)
+        for pool in judge.desired.pools:
+            target = judge.observed.targets.get(pool)
+            if target is None:
+                continue
+            paused = pool in judge.observed.wishes.paused
+            rolled = rollout.rolled(pool, judge, target, may_go_on=not (paused or window))
+            self.rollouts[pool] = rolled.rollout
+            self.proposals += [Proposal(action=each, pool=pool, urgency=_CHANGE) for each in rolled.assigns]
+            if rolled.problem:
+                self.findings.append((pool, "rollout-failed", rolled.problem))
+            if rolled.rollout.stage in ("canary", "rolling"):
+                reason = f"{rolled.rollout.stage}, {len(rolled.rollout.proved)} VMs proved"
+                held = "; paused" if paused else f"; freeze window {window}" if window else ""
+                self.waiting.append(Waiting(subject=pool, rule="rollout", reason=reason + held))
+
+    def _troubles(self) -> None:
+        """Quota and refusals need people; sources that are unknown are said as long as they are."""
+        for key, entry in self.judge.memory.backoff.items():
+            if entry.trouble in (Trouble.QUOTA, Trouble.REFUSED):
+                self.findings.append((key, f"create-{entry.trouble.value}", entry.text))
+        sources = {f"zone {zone}": source for zone, source in self.judge.observed.zones.items()}
+        sources |= {"github": self.judge.observed.github, "reports": self.judge.observed.reports_source}
+        for name, source in sources.items():
+            if not source.known:
+                self.findings.append((name, "unknown", source.reason))
+
+    def _told(self, judged: Judged) -> None:
+        self.findings.append((judged.subject, judged.rule.id, judged.reason))
+
+    def _wait(self, judged: Judged, but: str = "") -> None:
+        reason = f"{judged.reason}; {but}" if but else judged.reason
+        self.waiting.append(
+            Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=None if but else judged.until)
+        )
+
+    def serving(self) -> dict[str, frozenset[str]]:
+        """VMs that take jobs now, by pool; orphans serve too until they are drained."""
+        judge = self.judge
+        serving: dict[str, set[str]] = {}
+        for slot in judge.desired.slots:
+            node = judge.fleet.slots[slot.name]
+            if node is not None and node.state == "READY" and judge.serving(slot.name):
+                serving.setdefault(slot.pool, set()).add(slot.name)
+        for node in judge.fleet.orphans:
+            drained = judge.memory.suspects[orphan_key(node)].drained
+            if drained is None and any(each.online for each in judge.observed.runners_of(node.name)):
+                serving.setdefault(pool_of(node), set()).add(node.name)
+        return {pool: frozenset(vms) for pool, vms in serving.items()}
+
+    def _drained_long_enough(self, vm: str, since: datetime) -> bool:
+        online = any(runner.online for runner in self.judge.observed.runners_of(vm))
+        return not online or self.judge.now - since >= self.judge.grace
+
+    def _node(self, slot: Wanted) -> NodeSeen:
+        node = self.judge.fleet.slots[slot.name]
+        if node is None:
+            raise AssertionError(f"{slot.name} was judged by a node")
+        return node

@@ -1,0 +1,159 @@
+"""The table of rules (`rules.yaml`): reading it, finding the row that fits, and showing it to people.
+
+Owns the table's shape. Does not own what a situation is (`judge`) nor what keeps an action from being done (`limits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from infra.fleet.controller.desired import Settings
+
+ABSENT: Final = "ABSENT"
+"""The state of what no zone lists; no state of the API."""
+
+DEAD: Final = frozenset({"PREEMPTED", "TERMINATED", "FAILED", "STOPPED"})
+"""States in which nothing runs on a VM, whatever GitHub still believes of its runner."""
+
+_FILE: Final = Path(__file__).with_name("rules.yaml")
+
+
+class Subject(StrEnum):
+    SLOT = "slot"
+    ORPHAN = "orphan"
+    RUN_VM = "run-vm"
+    STRANGER = "stranger"
+    RUNNER = "runner"
+
+
+class Verdict(StrEnum):
+    KEEP = "keep"
+    WAIT = "wait"
+    CREATE = "create"
+    RECREATE = "recreate"
+    RETURN_HOME = "return-home"
+    RESTART = "restart"
+    DRAIN = "drain"
+    DELETE = "delete"
+    REMOVE = "remove"
+    REPORT = "report"
+
+
+class Situation(StrEnum):
+    """What a row may ask for beside state and health."""
+
+    SERVING = "serving"
+    SERVING_AWAY = "serving-away"
+    UNHEARD = "unheard"
+    DRAINING = "draining"
+    UNFIT = "unfit"
+    RESTARTED = "restarted"
+    ENGINE = "engine"
+    ASKED_FOR = "asked-for"
+    TAKEN = "taken"
+    UNPROVED = "unproved"
+    PROVED = "proved"
+    UNDRAINED = "undrained"
+    BUSY = "busy"
+    EXPIRED = "expired"
+    HOLDS_RESERVATION = "holds-reservation"
+    HALF_LABELLED = "half-labelled"
+    FOREIGN = "foreign"
+    ONLINE = "online"
+
+
+Clock = Literal["state", "unserved", "restarted", "suspect", "drained"]
+Limit = Literal["boot", "grace", "job"] | Annotated[int, Field(gt=0)]
+
+
+class Rule(BaseModel):
+    """One row. Before `wait` is over since `since`, its verdict is to wait."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    subject: Subject
+    states: tuple[str, ...] | Literal["any"]
+    health: tuple[str, ...] = ()
+    when: Situation | None = None
+    wait: Limit | None = None
+    since: Clock | None = None
+    verdict: Verdict
+    freeze: bool = False
+    why: str
+
+    def fits(self, subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> bool:
+        return (
+            self.subject is subject
+            and (self.states == "any" or state in self.states)
+            and (not self.health or health in self.health)
+            and (self.when is None or self.when in situations)
+        )
+
+    def limit(self, settings: Settings) -> timedelta | None:
+        """How long is waited before the verdict counts, None for not at all."""
+        if self.wait is None:
+            return None
+        return timedelta(minutes=getattr(settings, self.wait) if isinstance(self.wait, str) else self.wait)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1]
+    rules: tuple[Rule, ...]
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Every row, in the order in which they are tried; each subject's last fits whatever no other did."""
+    table = _Table.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8"))).rules
+    if len({rule.id for rule in table}) != len(table):
+        raise ValueError(f"{_FILE.name}: two rows have one id")
+    for rule in table:
+        if (rule.wait is None) != (rule.since is None):
+            raise ValueError(f"{_FILE.name}: {rule.id} must say both `wait` and `since`, or neither")
+    return table
+
+
+def find(subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> Rule:
+    """The first row that fits."""
+    return next(rule for rule in rules() if rule.fits(subject, state, health, situations))
+
+
+@cache
+def rule(rule_id: str) -> Rule:
+    """The row of that id; KeyError where there is none."""
+    for each in rules():
+        if each.id == rule_id:
+            return each
+    raise KeyError(rule_id)
+
+
+def markdown() -> str:
+    """The table as documentation shows it."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "| Rule | State, health | When | Waits | Then | In a freeze | Because |"
+    yield "|---|---|---|---|---|---|---|"
+    for each in rules():
+        states = "any" if each.states == "any" else ", ".join(each.states)
+        health = f"; {', '.join(each.health)}" if each.health else ""
+        waits = "" if each.wait is None else f"{_minutes(each.wait)} since {each.since}"
+        freeze = "yes" if each.freeze else "held"
+        cells = (f"`{each.id}`", states + health, each.when or "", waits, f"**{each.verdict}**", freeze, each.why)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _minutes(wait: str | int) -> str:
+    return f"`{wait}`" if isinstance(wait, str) else f"{wait} min"

@@ -1,0 +1,90 @@
+"""Whose each node is: a slot's, an orphan of ours, made for one run, another stack's, or a stranger's.
+
+Owns the sorting, by labels and names. Does not own what follows for each (`judge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.observed import NodeSeen, Observed
+from infra.fleet.controller.rules import DEAD
+from infra.model import run_labels
+
+MANAGED: Final = "tidepool-managed"
+STACK: Final = "tidepool-stack"
+POOL: Final = "tidepool-pool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Every node that was seen, sorted. slots: the node of each declared slot, None where it has none.
+
+    taken: nodes that are not ours and bear a slot's name where that slot may be, by slot.
+    """
+
+    slots: Mapping[str, NodeSeen | None]
+    orphans: tuple[NodeSeen, ...]
+    run_vms: tuple[NodeSeen, ...]
+    siblings: tuple[NodeSeen, ...]
+    strangers: tuple[NodeSeen, ...]
+    taken: Mapping[str, NodeSeen]
+
+    @property
+    def ours(self) -> tuple[NodeSeen, ...]:
+        return (*(node for node in self.slots.values() if node is not None), *self.orphans)
+
+
+def sort(desired: Desired, observed: Observed) -> Fleet:
+    """Sort what was seen. Of two nodes of one slot the one that serves stays, then READY ones, then the one at home."""
+    wanted = {slot.name: slot for slot in desired.slots}
+    candidates: dict[str, list[NodeSeen]] = {name: [] for name in wanted}
+    taken: dict[str, NodeSeen] = {}
+    orphans, run_vms, siblings, strangers = [], [], [], []
+    for node in sorted(observed.nodes, key=lambda node: node.key):
+        slot = wanted.get(node.name)
+        at_its_place = slot is not None and slot.place_in(node.zone) is not None
+        if is_ours(node, desired.stack):
+            (candidates[node.name] if at_its_place else orphans).append(node)
+            continue
+        if at_its_place:
+            taken[node.name] = node
+        if run_labels.read(node.labels) is not None and node.labels.get(MANAGED) != "true":
+            run_vms.append(node)
+        elif node.labels.get(MANAGED) == "true":
+            siblings.append(node)
+        else:
+            strangers.append(node)
+    slots: dict[str, NodeSeen | None] = {}
+    for name, nodes in candidates.items():
+        nodes.sort(key=lambda node: _standing(wanted[node.name], node, observed))
+        slots[name] = nodes[0] if nodes else None
+        orphans += nodes[1:]
+    return Fleet(
+        slots=slots,
+        orphans=tuple(orphans),
+        run_vms=tuple(run_vms),
+        siblings=tuple(siblings),
+        strangers=tuple(strangers),
+        taken=taken,
+    )
+
+
+def is_ours(node: NodeSeen, stack: str) -> bool:
+    """Whether a node has our label and is not another stack's; one that names no stack is every stack's orphan."""
+    return node.labels.get(MANAGED) == "true" and node.labels.get(STACK, stack) == stack
+
+
+def pool_of(node: NodeSeen) -> str:
+    return node.labels.get(POOL, "")
+
+
+def _standing(slot: Wanted, node: NodeSeen, observed: Observed) -> tuple[bool, bool, bool, int, str]:
+    """Smaller is better. A supervisor's report says which of two nodes of one name its runner is on."""
+    report = observed.reports.get(node.name)
+    reports = report is not None and bool(node.instance) and report.instance == node.instance
+    zones = [place.zone for place in slot.places]
+    return node.state in DEAD, node.state != "READY", not reports, zones.index(node.zone), node.created
