@@ -24,7 +24,7 @@ IMAGE_BUILDER: Final = ("image-builder", "Builds images in GitHub's jobs; has no
 """Role and description. Its account id carries the stack's name, since the images and the bucket are a stack's."""
 WORKFLOWS: Final = ".github/workflows"
 IMAGES_WORKFLOW: Final = f"{WORKFLOWS}/docker-images.yaml"
-"""The one workflow of a source repository whose jobs build images."""
+"""The one workflow, of the repository with the recipes and of those with sources, whose jobs build images."""
 
 RUN_MAKER: Final = ("run-maker", "Makes TPU VMs for single runs of GitHub's jobs; has no key")
 """Role and description. Its rights on TPU VMs are given by whoever owns the project: they exist for a project alone."""
@@ -55,7 +55,7 @@ def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
     """What every token must say, whatever it is used for.
 
     sources: repositories whose workflow of images is let in besides, from their main branch alone, as are those that
-    make VMs for runs.
+    make VMs for runs. That of `github` itself needs no such leave; who acts as which account is for its attributes.
     """
     own = _own(github)
     if not sources and not github.run_makers:

@@ -13,6 +13,7 @@ from infra.components.federation import ROLE
 from infra.local.cloud.services import roles
 from infra.model import names
 from infra.model.errors import ConfigError
+from infra.model.federation import condition
 from infra.model.stack import load_stack, parse_stack
 from tests.program.stacks import ROOT, built, committed, edited, text_of
 
@@ -69,9 +70,9 @@ PULL = {
 }
 
 
-def is_let_in(claims: Mapping[str, str]) -> bool:
+def is_let_in(claims: Mapping[str, str], said: str = "") -> bool:
     """What the provider's condition says of a token; of CEL it uses what Python spells alike but for two operators."""
-    said = provider_inputs()["attributeCondition"].replace("&&", "and").replace("||", "or")
+    said = (said or provider_inputs()["attributeCondition"]).replace("&&", "and").replace("||", "or")
     return eval(said, {"__builtins__": {}}, {"assertion": SimpleNamespace(**claims)})
 
 
@@ -107,6 +108,46 @@ def test_the_monorepos_workflow_of_images_acts_on_main() -> None:
 )
 def test_nothing_else_of_the_monorepo_or_of_another_repository_is_let_in(other: Mapping[str, str]) -> None:
     assert not is_let_in({**IMAGES, **other})
+
+
+OWN_IMAGES = {
+    "repository": HERE,
+    "repository_id": "1",
+    "ref": "refs/heads/main",
+    "event_name": "push",
+    "workflow_ref": f"{HERE}/.github/workflows/docker-images.yaml@refs/heads/main",
+}
+
+
+def test_this_repositorys_workflow_of_images_acts_on_main() -> None:
+    assert acts_as_image_builder(OWN_IMAGES)
+    assert acts_as_image_builder(OWN_IMAGES | {"event_name": "workflow_dispatch"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"event_name": "pull_request_target"},
+        {"event_name": "workflow_run"},
+        {"ref": "refs/heads/topic", "workflow_ref": OWN_IMAGES["workflow_ref"].replace("main", "topic")},
+        {"ref": "refs/tags/v1", "workflow_ref": OWN_IMAGES["workflow_ref"].replace("heads/main", "tags/v1")},
+        {"workflow_ref": OWN_IMAGES["workflow_ref"].replace("docker-images", "docker-images-legacy")},
+        {"workflow_ref": OWN_IMAGES["workflow_ref"].replace(HERE, MONOREPO), "repository": "marin-community/other"},
+    ],
+    ids=str,
+)
+def test_nothing_else_of_this_repository_builds_images(other: Mapping[str, str]) -> None:
+    assert not acts_as_image_builder({**OWN_IMAGES, **other})
+
+
+def test_recipes_in_another_repository_than_the_stacks_are_let_in_by_their_workflow_of_images_alone() -> None:
+    github = load_stack(ROOT, "ci").github
+    assert github
+    elsewhere = github.model_copy(update={"repository": "lab/stacks", "repository_id": None, "run_makers": ()})
+    said = condition(elsewhere, [HERE])
+    assert is_let_in(OWN_IMAGES, said)
+    for other in ({"event_name": "pull_request"}, {"ref": "refs/heads/topic"}, {"workflow_ref": f"{HERE}/x@y"}):
+        assert not is_let_in({**OWN_IMAGES, **other}, said)
 
 
 @pytest.mark.parametrize("event", ["pull_request", "push"])
