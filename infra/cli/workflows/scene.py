@@ -5,6 +5,7 @@ Owns reading and writing files. What they are is `workflows`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,19 +106,31 @@ def has_legacy(stands: Mapping[str, str]) -> bool:
 
 
 def put(root: Path, wanted: Mapping[str, str]) -> list[str]:
-    """Write what is not there as it should be; gives the paths that were written."""
+    """Write what is not there as it should be, each file whole or not at all; gives the paths that were written."""
     written: list[str] = []
     for name, content in sorted(wanted.items()):
         path = root / name
-        if path.is_file() and path.read_bytes() == content.encode():
+        if path.is_file() and not path.is_symlink() and path.read_bytes() == content.encode():
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
+            if not path.parent.resolve().is_relative_to(root.resolve()):
+                raise Failure(f"{path} cannot be written: its folder is a link to {path.parent.resolve()}, elsewhere")
+            _replace(path, content)
         except OSError as error:
             raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
         written.append(name)
     return written
+
+
+def _replace(path: Path, content: str) -> None:
+    """The whole text or, where that fails, what stood; a link is replaced, and what it leads to stays."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(content.encode())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def text(path: Path) -> str:

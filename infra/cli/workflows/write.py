@@ -7,6 +7,7 @@ from pathlib import Path
 
 from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say
+from infra.cli.workflows.saved import refuse_unsaved
 from infra.cli.workflows.scene import (
     for_checkout,
     has_legacy,
@@ -20,7 +21,7 @@ from infra.model.errors import ConfigError, Problem
 from workflows.legacy import back, keep
 from workflows.outputs import COPIES
 from workflows.spec import load_spec, spec_names
-from workflows.standing import State, compare
+from workflows.standing import GENERATED, State, compare
 
 
 def write_here(spec: str | None, *, as_json: bool) -> int:
@@ -43,10 +44,14 @@ def write_checkout(target: Path, name: str, *, legacy: bool, as_json: bool) -> i
     kept = legacy or (has_legacy(stands) and spec.declared.legacy is not None)
     _, wanted = for_checkout(spec, here.world, legacy=kept)
     removed = _orphans(wanted, stands)
+    moved: set[str] = set()
     if kept and spec.declared.legacy is not None:
         edits = keep(stands, spec.declared.legacy)
+        moved = set(edits.removes)
         wanted = {**edits.writes, **wanted}
         removed = [*removed, *(path for path in edits.removes if path not in wanted)]
+    by_hand = [path for path in wanted if path in stands and not stands[path].startswith(GENERATED)]
+    refuse_unsaved(target, [path for path in by_hand if path not in moved and stands[path] != wanted[path]])
     return _write(target, wanted, removed, as_json=as_json)
 
 
@@ -70,9 +75,9 @@ def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
 def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str], *, as_json: bool) -> int:
     console = people(as_json=as_json)
     gone = sorted(set(removed))
+    written = put(root, wanted)
     for path in gone:
         (root / path).unlink(missing_ok=True)
-    written = put(root, wanted)
     for path in gone:
         say(console, f"removed {path}")
     for path in written:

@@ -1,0 +1,82 @@
+"""What people wrote themselves outlives `./tidepool workflows --write`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from infra.cli.failures import Failure, Refusal
+from infra.cli.workflows.saved import refuse_unsaved
+from infra.cli.workflows.scene import put
+from tests.cli.conftest import ROOT, Checkout
+
+TESTS = ".github/workflows/levanter-tests.yaml"
+
+
+def by_hand(folder: Path) -> Path:
+    path = folder / TESTS
+    path.parent.mkdir(parents=True)
+    path.write_text("name: Mine\n")
+    return path
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=A", "-c", "user.email=a@lab.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, "-C", folder, *arguments], check=True, capture_output=True)
+
+
+def test_a_file_by_hand_that_git_does_not_have_is_not_written_over(tmp_path: Path) -> None:
+    path = by_hand(tmp_path)
+    result = Checkout(ROOT).run("workflows", "--write", "--target", str(tmp_path))
+    assert result.exit_code == 2
+    assert TESTS in result.output
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]
+    assert path.read_text() == "name: Mine\n"
+
+
+@pytest.mark.parametrize("below", ["", "mono"])
+def test_git_has_what_is_committed_and_not_edited_since(tmp_path: Path, below: str) -> None:
+    git(tmp_path, "init")
+    path = by_hand(tmp_path / below)
+    with pytest.raises(Refusal, match="no copy of them"):
+        refuse_unsaved(tmp_path / below, [TESTS])
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "Add tests")
+    refuse_unsaved(tmp_path / below, [TESTS])
+    path.write_text("name: Edited\n")
+    with pytest.raises(Refusal, match="no copy of them"):
+        refuse_unsaved(tmp_path / below, [TESTS])
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    path, outside = by_hand(tmp_path / "checkout"), tmp_path / "outside"
+    outside.write_text("theirs")
+    path.unlink()
+    path.symlink_to(outside)
+    assert put(tmp_path / "checkout", {TESTS: "name: New\n"}) == [TESTS]
+    assert (path.is_symlink(), path.read_text(), outside.read_text()) == (False, "name: New\n", "theirs")
+
+
+def test_a_folder_that_leads_out_of_the_checkout_is_not_written_to(tmp_path: Path) -> None:
+    by_hand(tmp_path / "theirs")
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout/.github").symlink_to(tmp_path / "theirs/.github")
+    with pytest.raises(Failure, match="a link to"):
+        put(tmp_path / "checkout", {TESTS: "name: New\n"})
+    assert (tmp_path / "theirs" / TESTS).read_text() == "name: Mine\n"
+
+
+def test_a_write_that_fails_leaves_what_stood_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = by_hand(tmp_path)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(Failure, match="No space left"):
+        put(tmp_path, {TESTS: "name: New\n"})
+    assert path.read_text() == "name: Mine\n"
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
