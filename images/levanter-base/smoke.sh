@@ -1,23 +1,7 @@
 #!/bin/bash
 # What must hold in the built image levanter-base, as its user and without network. Says everything that does not.
-# shellcheck disable=SC2329 # prints and absent are called by check
-set -uo pipefail
+# images/steps/checks.sh comes before it: check, prints, absent, and what holds of every image.
 
-failed=0
-# check WHAT COMMAND...
-check() {
-  if ! "${@:2}" </dev/null >/dev/null; then
-    echo "smoke test of levanter-base failed: $1" >&2
-    failed=1
-  fi
-}
-# prints WANTED COMMAND...: the command's output has WANTED in it.
-prints() { [[ $("${@:2}" 2>&1) == *"$1"* ]]; }
-absent() { ! command -v "$1"; }
-
-check "runs as uid 1000, gid 1000" test "$(id -u):$(id -g)" = 1000:1000
-check "has no sudo" absent sudo
-check "has Python 3.11" prints "Python 3.11." python3 --version
 check "has uv $UV_VERSION" prints "uv $UV_VERSION" uv --version
 check "has git" command -v git
 check "has no compiler" absent gcc
@@ -29,4 +13,4 @@ for folder in /opt/monorepo "$UV_CACHE_DIR" "$UV_PROJECT_ENVIRONMENT"; do
   check "may write $folder" test -w "$folder"
 done
 
-exit "$failed"
+verdict

@@ -15,7 +15,10 @@ trap 'exit 143' INT TERM
 finish
 # Over standard input, because the docker daemon does not see this file system. In the background, because a shell
 # heeds no signal while it waits for what runs in the foreground.
-docker run --rm --interactive --name "$container" --network none --entrypoint "$interpreter" "tidepool/$IMAGE:built" \
-  -s <"$test" &
+{
+  printf 'IMAGE=%s\n' "$IMAGE"
+  cat "$WORKSPACE/recipes/images/steps/checks.sh" "$test"
+} | docker run --rm --interactive --name "$container" --network none --entrypoint "$interpreter" "tidepool/$IMAGE:built" \
+  -s &
 wait "$!"
 log "$IMAGE passed its smoke test"

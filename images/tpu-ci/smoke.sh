@@ -1,23 +1,7 @@
 #!/bin/bash
 # What must hold in the built image tpu-ci, as its user and without network. Says everything that does not.
-# shellcheck disable=SC2329 # prints and absent are called by check
-set -uo pipefail
+# images/steps/checks.sh comes before it: check, prints, absent, and what holds of every image.
 
-failed=0
-# check WHAT COMMAND...
-check() {
-  if ! "${@:2}" </dev/null >/dev/null; then
-    echo "smoke test of tpu-ci failed: $1" >&2
-    failed=1
-  fi
-}
-# prints WANTED COMMAND...: the command's output has WANTED in it.
-prints() { [[ $("${@:2}" 2>&1) == *"$1"* ]]; }
-absent() { ! command -v "$1"; }
-
-check "runs as uid 1000, gid 1000" test "$(id -u):$(id -g)" = 1000:1000
-check "has no sudo" absent sudo
-check "has Python 3.11" prints "Python 3.11." python3 --version
 check "has uv $UV_VERSION" prints "uv $UV_VERSION" uv --version
 check "has node $NODE_VERSION" prints "v$NODE_VERSION" node --version
 check "has GitHub's runner ${GITHUB_RUNNER_VERSION:=of a stated version}" \
@@ -45,4 +29,4 @@ for package in levanter marin; do
   rm -rf "${environment:?}/$package"
 done
 
-exit "$failed"
+verdict

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from infra.local.builds.builders import smoke_text
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = sorted(path.parent.name for path in (ROOT / "images").glob("*/Dockerfile"))
 VERSIONS = {
@@ -41,7 +43,7 @@ class Sandbox:
         path.chmod(0o755)
 
     def run(self, image: str) -> int:
-        script = (ROOT / "images" / image / "smoke.sh").read_text()
+        script = smoke_text(image, ROOT / "images" / image / "smoke.sh")
         for folder in ("/opt/", "/usr/lib/", "/workspace"):
             script = script.replace(f" {folder}", f" {self.files}{folder}").replace(
                 f'"{folder}', f'"{self.files}{folder}'

@@ -166,7 +166,8 @@ def _copied(build: Build | None, place: str) -> str:
     copied = build.copied.get(place) if build else None
     if copied is None:
         return ""
-    return f", {volume(copied.pushed)} copied of {volume(copied.pushed + copied.mounted + copied.existing)}"
+    whole = copied.pushed + copied.mounted + copied.existing
+    return f", {volume(copied.pushed)} copied of {volume(whole)}" if whole else ", was there before the copy"
 
 
 def _widest(texts: Iterable[str]) -> int:

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from infra.local.builds.order import Order
 from infra.model.images.spec import DOCKERFILE
+from infra.model.images.steps import CHECKS, STEPS_FOLDER
 
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 """Where Debian's tools look for certificates."""
@@ -172,7 +173,7 @@ def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener)
 
 def _smoke(command: Sequence[str], built: Built, script: Path) -> None:
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, errors="replace", input=script.read_text()
+        command, check=False, capture_output=True, text=True, errors="replace", input=smoke_text(built.image, script)
     )
     if done.returncode != 0:
         raise BuildError(f"{built.image} did not pass its smoke test:\n{_last(done.stdout + done.stderr)}")
@@ -188,6 +189,12 @@ def output(command: Sequence[str]) -> str:
 
 def _works(*command: str) -> bool:
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def smoke_text(image: str, script: Path) -> str:
+    """A smoke test as it goes to the image's shell: what all of them say with before it."""
+    checks = script.parents[1] / Path(STEPS_FOLDER).name / CHECKS
+    return f"IMAGE={image}\n{checks.read_text()}{script.read_text()}"
 
 
 def _last(text: str) -> str:

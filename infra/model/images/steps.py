@@ -19,6 +19,8 @@ from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 
 STEPS_FOLDER = "images/steps"
 LIBRARY = "lib.sh"
+CHECKS = "checks.sh"
+"""What all smoke tests say with; it goes before each."""
 FETCH = "fetch.sh"
 RECIPES = "recipes"
 SOURCE = "source"

@@ -113,10 +113,18 @@ def test_what_a_failed_build_printed_need_not_be_text(calls: Path) -> None:
         Buildah().build(controller())
 
 
+def smoke_test(root: Path, text: str) -> Path:
+    """The smoke test of controller, below what all smoke tests say with."""
+    for name, content in (("steps/checks.sh", ""), ("controller/smoke.sh", text)):
+        path = root / "images" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+    return path
+
+
 @pytest.mark.parametrize("builder", [Docker(), Buildah()])
 def test_a_smoke_test_has_no_network(builder: Docker | Buildah, calls: Path, tmp_path: Path) -> None:
-    script = tmp_path / "smoke.sh"
-    script.write_text("exit 0\n")
+    script = smoke_test(tmp_path, "exit 0\n")
     builder.smoke(Built("controller", "localhost/x", "sha256:1", 1, 1, 1.0), script)
     assert "--network none" in calls.read_text() or "unshare --net" in calls.read_text()
 
@@ -125,8 +133,7 @@ def test_a_failed_smoke_test_leaves_no_container_behind(
     calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAILS", "--net")
-    script = tmp_path / "smoke.sh"
-    script.write_text("exit 1\n")
+    script = smoke_test(tmp_path, "exit 1\n")
     with pytest.raises(BuildError, match="controller did not pass its smoke test"):
         Buildah().smoke(Built("controller", "localhost/x", "sha256:1", 1, 1, 1.0), script)
     assert calls.read_text().splitlines()[-1].endswith("rm container")

@@ -19,7 +19,7 @@ from infra.model.images.github import build_jobs
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import Written, parsed
 from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
-from infra.model.images.steps import FETCH, LIBRARY, STEPS_FOLDER, bootstrap, build_steps, step_pins
+from infra.model.images.steps import CHECKS, FETCH, LIBRARY, STEPS_FOLDER, bootstrap, build_steps, step_pins
 
 ROOT = Path(__file__).resolve().parents[3]
 SITE = Site(
@@ -255,4 +255,4 @@ def test_every_step_has_its_file_and_every_file_its_step() -> None:
         for step in build_steps(spec, PINS, family, places_of(spec), severity="low")
     }
     files = {f"{STEPS_FOLDER}/{path.name}" for path in (ROOT / STEPS_FOLDER).glob("*.sh")}
-    assert used == files - {f"{STEPS_FOLDER}/{LIBRARY}"}
+    assert used == files - {f"{STEPS_FOLDER}/{each}" for each in (LIBRARY, CHECKS)}
