@@ -15,6 +15,7 @@ from rich.text import Text
 
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
+from infra.cli.workflows.below import below
 from infra.cli.workflows.scene import (
     FOLDER,
     WRITE,
@@ -220,5 +221,5 @@ def _say(console: Console, each: Trouble) -> None:
     style = "red" if each.stops else "yellow"
     say(console, Text.assemble((each.subject, "bold"), ("  ", ""), (f"[{each.state}]", style)))
     for why in each.why:
-        say(console, Text(f"  {why}"))
-    say(console, Text(f"  mend: {each.mend}", style="dim"))
+        below(console, why)
+    below(console, f"mend: {each.mend}", style="dim")

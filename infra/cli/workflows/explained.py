@@ -10,6 +10,7 @@ from rich.text import Text
 
 from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say
+from infra.cli.workflows.below import below
 from infra.cli.workflows.scene import refuse_problems, scene
 from workflows.generate import Generated
 from workflows.triggering import listed, triggers
@@ -82,8 +83,8 @@ def _say(console: Console, told: FileTold) -> None:
     say(console, Text.assemble((told.path, "bold"), f"  {told.name}, {made}; on {', '.join(told.events)}"))
     for job in told.jobs:
         say(console, Text.assemble("  ", (job.id, "bold"), f"  {job.source}"))
-        say(console, Text(f"    {job.says}", style="dim"))
+        below(console, job.says, by=4, style="dim")
         limit = f", {job.timeout_minutes:g} minutes at most" if job.timeout_minutes else ""
-        say(console, f"    on {', '.join(job.runs_on)}{limit}")
+        below(console, f"on {', '.join(job.runs_on)}{limit}", by=4)
         for line in job.why.splitlines():
-            say(console, f"    {line}")
+            below(console, line, by=4)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say, show
+from infra.cli.workflows.below import below
 from infra.cli.workflows.scene import refuse_problems, scene
 from workflows.generate import generate
 from workflows.inventory import figures, load_before
@@ -38,7 +39,7 @@ def inventory(name: str, *, as_json: bool) -> int:
     for each in found:
         say(console, Text(each.what, style="bold"))
         for line in each.sums:
-            say(console, f"  {line}")
+            below(console, line)
     say(console, Text(f"before: {before.source} (read {before.read}), and {FOLDER}/{name}.yaml", style="dim"))
     if as_json:
         body = {"repository": spec.declared.repository, "source": before.source}

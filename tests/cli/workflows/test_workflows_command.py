@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from infra.cli.workflows import tests
+from infra.cli.workflows.below import below
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
 from tests.workflows.legacy_checkout import REPLACED, old_files
@@ -311,3 +314,13 @@ def test_old_files_without_their_mode_are_stray(here: Checkout, tmp_path: Path) 
     here.ok("workflows", "--write", "--target", str(target))
     (target / ".github/workflows/levanter-run_tests.yaml").write_text("name: Levanter - Run tests\n")
     assert states(here, "--target", str(target)) == {".github/workflows/levanter-run_tests.yaml": "stray"}
+
+
+@pytest.mark.parametrize(("terminal", "lines"), [(True, 3), (False, 1)])
+def test_what_a_terminal_breaks_stays_below_its_heading(terminal: bool, lines: int) -> None:
+    page = StringIO()
+    console = Console(file=page, force_terminal=terminal, color_system=None, width=20)
+    below(console, "words that are longer than the line", by=4)
+    told = page.getvalue().splitlines()
+    assert len(told) == lines
+    assert all(line.startswith("    ") and line[4] != " " for line in told)
