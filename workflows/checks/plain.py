@@ -92,3 +92,15 @@ def becomes(node: Node) -> Iterator[str]:
                 yield from becomes(argument)
         case _:
             yield from references(node)
+
+
+def becoming(content: str) -> Iterator[tuple[str, int]]:
+    """The contexts whose values become part of a text, with how far into it each stands, in lines."""
+    try:
+        pieces = [piece for piece in parts(content) if piece.expression]
+    except ExpressionError:
+        return
+    for piece in pieces:
+        node = parsed(piece.text)
+        for path in sorted(set(becomes(node))) if node is not None else ():
+            yield path, content.count("\n", 0, piece.offset)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator
 
 from workflows.builders.expression import secret
-from workflows.checks.plain import becomes, parsed, text
+from workflows.checks.plain import becoming, text
 from workflows.checks.programs import TALK
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.shell import Command, commands
 from workflows.checks.views import Job, Step
 from workflows.checks.words import ASSIGNMENT, Word
-from workflows.expressions import ExpressionError, parts, references
+from workflows.expressions import references
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
@@ -119,15 +119,9 @@ def _written_in(job: Job, step: Step, held: set[str]) -> Iterator[Broken]:
 
 def _secrets_of(content: str, held: Collection[str] = ()) -> Iterator[tuple[str, int]]:
     """Secrets whose values are in a text, with how far into it; `held` are other paths that have them."""
-    try:
-        pieces = [piece for piece in parts(content) if piece.expression]
-    except ExpressionError:
-        return
-    for piece in pieces:
-        node = parsed(piece.text)
-        for path in sorted(set(becomes(node))) if node is not None else ():
-            if path in held or secret((path,)):
-                yield path, content.count("\n", 0, piece.offset)
+    for path, line in becoming(content):
+        if path in held or secret((path,)):
+            yield path, line
 
 
 def _given(command: Command) -> set[str]:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from workflows.builders.expression import untrusted
 from workflows.checks.conditions import situations_of
 from workflows.checks.known import Known
-from workflows.checks.plain import becomes, mapping, parsed, text
+from workflows.checks.plain import becoming, mapping, text
 from workflows.checks.possible import job_starts, step_runs
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.runners import on_ours, runners
 from workflows.checks.situations import Situation
 from workflows.checks.views import Job, Step, Workflow
-from workflows.expressions import ExpressionError, parts, references
+from workflows.expressions import references
 
 _CHECKOUT = "actions/checkout"
 _FOREIGN = re.compile(
@@ -31,7 +31,7 @@ def _injected(scene: Scene) -> Iterator[Broken]:
         for step in job.steps:
             held = {f"env.{name.lower()}" for name, value in step.known_env.items() if _chosen(text(value), free)}
             for key, content in step.scripts:
-                for path, line in _read_in(content):
+                for path, line in becoming(content):
                     if untrusted((path,)) or path in free | held:
                         reason = f"{path} becomes part of the script: whoever chooses it runs what they like here"
                         lines = line if "\n" in content else None
@@ -42,7 +42,7 @@ def _injected(scene: Scene) -> Iterator[Broken]:
 
 def _chosen(content: str, free: set[str]) -> bool:
     """Whether somebody else chooses a text, or a part of it."""
-    return any(untrusted((path,)) or path in free for path, _ in _read_in(content))
+    return any(untrusted((path,)) or path in free for path, _ in becoming(content))
 
 
 def _free_inputs(workflow: Workflow) -> Iterator[str]:
@@ -51,18 +51,6 @@ def _free_inputs(workflow: Workflow) -> Iterator[str]:
         if text(mapping(declared).get("type")) in {"", "string"}:
             yield f"inputs.{name.lower()}"
             yield f"github.event.inputs.{name.lower()}"
-
-
-def _read_in(content: str) -> Iterator[tuple[str, int]]:
-    """The contexts whose values become part of a text, with how far into it."""
-    try:
-        pieces = [piece for piece in parts(content) if piece.expression]
-    except ExpressionError:
-        return
-    for piece in pieces:
-        node = parsed(piece.text)
-        for path in sorted(set(becomes(node))) if node is not None else ():
-            yield path, content.count("\n", 0, piece.offset)
 
 
 def _runners(scene: Scene) -> Iterator[Broken]:
