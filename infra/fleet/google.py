@@ -14,15 +14,20 @@ from enum import Enum
 from typing import Any, Final, Self
 
 import google.auth
+import google_auth_httplib2
 import httplib2
 from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import GoogleAuthError
 from googleapiclient import discovery, discovery_cache
 from googleapiclient.errors import HttpError
+from googleapiclient.http import HttpRequest
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 RETRIES: Final = 4
 """Retries of one call that answered 429 or 5xx, with googleapiclient's own growing, jittered waits."""
+HURRIED_RETRIES: Final = 1
+HURRIED_SECONDS: Final = 5.0
+"""Time limit of one call where somebody waits for its answer."""
 
 
 class Api(Enum):
@@ -34,6 +39,7 @@ class Api(Enum):
     KMS = ("cloudkms", "v1")
     PROJECTS = ("cloudresourcemanager", "v1")
     PUBSUB = ("pubsub", "v1")
+    SECRETS = ("secretmanager", "v1")
     SERVICES = ("serviceusage", "v1")
     STORAGE = ("storage", "v1")
     TPU = ("tpu", "v2")
@@ -55,20 +61,33 @@ class Clients:
     """Google's APIs for one project. Close it, or use it in a `with`, to close its connections.
 
     endpoint: the root URL that takes the place of every API's own, None for Google itself.
+    hurried: for a service whose callers wait: calls are cut off after some seconds and tried again once.
     """
 
     project: str
     endpoint: str | None
     credentials: Credentials
+    hurried: bool = False
     _built: dict[Api, Any] = field(default_factory=dict, repr=False)
 
     def api(self, api: Api) -> Any:
         """The client of one API, made on first use. Its methods are those of the discovery document."""
         if api not in self._built:
-            self._built[api] = discovery.build_from_document(
-                _document(api, self.endpoint), credentials=self.credentials, always_use_jwt_access=False
+            document = _document(api, self.endpoint)
+            self._built[api] = (
+                discovery.build_from_document(document, http=self._hurried_http(), requestBuilder=_HurriedRequest)
+                if self.hurried
+                else discovery.build_from_document(document, credentials=self.credentials, always_use_jwt_access=False)
             )
         return self._built[api]
+
+    def _hurried_http(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
+        plain = httplib2.Http(timeout=HURRIED_SECONDS)
+        # A redirect is what an upload's answer 308 would be taken for, as googleapiclient's own builder knows.
+        plain.redirect_codes = plain.redirect_codes - {308}
+        if isinstance(self.credentials, AnonymousCredentials):
+            return plain
+        return google_auth_httplib2.AuthorizedHttp(self.credentials, http=plain)
 
     def close(self) -> None:
         for client in self._built.values():
@@ -82,19 +101,26 @@ class Clients:
         self.close()
 
 
-def clients(project: str, endpoint: str | None) -> Clients:
+class _HurriedRequest(HttpRequest):
+    """A request that is tried again once, however often its caller would."""
+
+    def execute(self, http: Any = None, num_retries: int = 0) -> Any:
+        return super().execute(http=http, num_retries=min(num_retries, HURRIED_RETRIES))
+
+
+def clients(project: str, endpoint: str | None, *, hurried: bool = False) -> Clients:
     """Clients for `project`: anonymous ones at `endpoint` (`http://127.0.0.1:8123/`), else Google's with Application
-    Default Credentials. Raises GoogleError where those are missing."""
+    Default Credentials. hurried: see `Clients`. Raises GoogleError where credentials are missing."""
     if endpoint is not None:
         root = endpoint if endpoint.endswith("/") else f"{endpoint}/"
-        return Clients(project=project, endpoint=root, credentials=AnonymousCredentials())
+        return Clients(project=project, endpoint=root, credentials=AnonymousCredentials(), hurried=hurried)
     try:
         credentials, _ = google.auth.default(scopes=[CLOUD_PLATFORM], quota_project_id=project)
     except GoogleAuthError as error:
         raise GoogleError(
             "finding Google credentials", f"{error}; run `gcloud auth application-default login` or use `--cloud local`"
         ) from None
-    return Clients(project=project, endpoint=None, credentials=credentials)
+    return Clients(project=project, endpoint=None, credentials=credentials, hurried=hurried)
 
 
 def execute(request: Any, doing: str) -> Any:

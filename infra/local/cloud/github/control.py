@@ -33,6 +33,10 @@ class GitHubControl(Control):
         said = {"fork": fork, "private": private, "default_branch": default_branch}
         self._ask("POST", "github/repositories", {"repository": repository, **said})
 
+    def keep_repository(self, repository: str) -> None:
+        """As `add_repository`, and one that is there stays as it is."""
+        self._ask("POST", "github/repositories", {"repository": repository, "keep": True})
+
     def open_pull(
         self, repository: str, *, branch: str, sha: str, head_repository: str | None = None, **more: Any
     ) -> int:

@@ -76,8 +76,11 @@ class Seeds:
         return {"login": body["login"]}
 
     def _repository(self, body: JsonObject) -> JsonObject:
+        known = self._cloud.store.find(records.REPOSITORY, records.key(body["repository"]))
+        if known and body.get("keep"):
+            return known.body
         content = {
-            "id": records.next_id(self._cloud),
+            "id": known.body["id"] if known else records.next_id(self._cloud),
             "full_name": body["repository"],
             "private": body.get("private", False),
             "fork": body.get("fork", False),

@@ -1,0 +1,100 @@
+"""`./tidepool broker ...`: serve the token broker of a stack, on Cloud Run, by hand, or beside the local cloud.
+
+Owns where its settings come from and how its decisions are printed. What it decides is `infra.fleet.broker`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from infra.cli import options
+from infra.cli.failures import Refusal
+from infra.cli.local_github import local_app
+from infra.cli.render.console import people, say
+from infra.cli.session import declared, local_cloud
+from infra.cli.workspace import workspace
+from infra.engines.protocol import CloudName
+from infra.fleet.broker import audit, settings
+from infra.fleet.broker.serve import serve, service, wall_clock
+from infra.local.cloud.control import CloudClock, Control
+
+
+@click.group(name="broker", short_help="Serve the token broker of a stack.")
+def command() -> None:
+    """The token broker gives TPU VMs their runner registrations, so that no VM holds a credential of GitHub."""
+
+
+@command.command(name="serve")
+@options.stack_argument
+@options.cloud_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 in a container.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, envvar="PORT", show_envvar=True)
+@click.option("--json", "as_json", is_flag=True, help="Print each decision on stdout as one line of JSON.")
+def serve_command(*, stack: str, cloud: CloudName | None, host: str, port: int, as_json: bool) -> None:
+    """Serve the broker of STACK until it is interrupted, and print every decision.
+
+    Its settings are environment variables (docs/broker.md). With --cloud local, or where TIDEPOOL_BROKER_AUDIENCE
+    is not set, they are made up for the local cloud, whose GitHub gets an app for it.
+    """
+    local = cloud is CloudName.LOCAL or (cloud is None and settings.AUDIENCE not in os.environ)
+    console = people(as_json=True)
+    clock: Callable[[], Any] = wall_clock
+    if local:
+        url = local_cloud(workspace(), console)
+        environ, clock = _local(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
+    else:
+        environ = _with_stack_file(stack, os.environ)
+    found = settings.read(stack, environ)
+    application = service(found, _printer(as_json=as_json), clock=clock)
+    where = "the local cloud" if local else "Google Cloud"
+    say(console, f"the broker of {stack} on {where} listens at http://{host}:{port}, audience {found.audience}")
+    try:
+        serve(application, host=host, port=port)
+    except SystemExit:
+        # uvicorn has said so on its logger; nobody listens to that here.
+        raise Refusal(f"nothing can listen at {host}:{port}; is something there already? Try --port") from None
+    finally:
+        application.close()
+
+
+def _with_stack_file(stack: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment, and what it leaves out from the stack file: a container has no such file and needs none."""
+    if environ.get(settings.PROJECT) and environ.get(settings.BUCKET):
+        return dict(environ)
+    config = declared(stack).config
+    return {settings.PROJECT: config.project, settings.BUCKET: config.bucket.name, **environ}
+
+
+def _local(stack: str, url: str, audience: str) -> dict[str, str]:
+    """Settings for the local cloud, where GitHub knows the repositories that the stack serves and an app for them."""
+    config = declared(stack).config
+    serves = sorted({repository for pool in config.pools for repository in pool.serves})
+    if not serves:
+        raise Refusal(f"no pool of {stack} serves a repository, so there is nothing to register runners with")
+    app = local_app(url, config.project, slug=f"tidepool-{stack}", repositories=serves)
+    return {
+        settings.AUDIENCE: audience,
+        settings.PROJECT: config.project,
+        settings.BUCKET: config.bucket.name,
+        settings.APP: str(app.id),
+        settings.INSTALLATION: str(app.installation),
+        settings.KEY_SECRET: app.key_secret,
+        settings.GITHUB_API: app.api,
+        settings.GOOGLE_ENDPOINT: url,
+    }
+
+
+def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
+    def tell(facts: dict[str, Any]) -> None:
+        if as_json:
+            click.echo(audit.line(facts))
+            return
+        why = facts.get("runner") if facts["outcome"] == audit.GRANTED else facts.get("detail", "")
+        said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
+        click.echo(" ".join(str(part) for part in said if part))
+
+    return tell

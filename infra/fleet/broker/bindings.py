@@ -1,0 +1,75 @@
+"""The broker's record of each VM in the fleet bucket, shared by every broker of a stack.
+
+Owns its JSON and that it is replaced only as it was read, so that brokers agree: of two that admit one VM at once, one
+reads the other's record and decides again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from infra.fleet.broker.decide import Binding
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Records
+from infra.model import names
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bindings:
+    """The bindings of one stack."""
+
+    records: Records
+    stack: str
+
+    def update(self, vm: str, decide: Callable[[Binding | None], Binding]) -> Binding:
+        """Replace a VM's binding by what `decide` makes of the present one, and return it.
+
+        `decide` is asked again where another broker came first, and may raise Refused. Raises Refused where the record
+        cannot be read or written.
+        """
+        made: list[Binding] = []
+
+        def replaced(current: Mapping[str, Any] | None) -> dict[str, Any]:
+            made.append(decide(None if current is None else _read(current)))
+            return {"version": VERSION, "stack": self.stack, "vm": vm, **_written(made[-1])}
+
+        try:
+            self.records.update(names.binding_object(self.stack, vm), replaced)
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+        return made[-1]
+
+
+def _read(body: Mapping[str, Any]) -> Binding:
+    if body.get("version") != VERSION:
+        raise Refused(Reason.BAD_RECORD, f"version {body.get('version')!r} is not known")
+    try:
+        return Binding(
+            life=body["life"],
+            instance=body["instance"],
+            since=datetime.fromisoformat(body["since"]),
+            runner=body["runner"],
+            scope=body["scope"],
+            issued=tuple(datetime.fromisoformat(moment) for moment in body["issued"]),
+            used={token: datetime.fromisoformat(ends) for token, ends in body["used"].items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(Reason.BAD_RECORD, f"{type(error).__name__}: {error}") from None
+
+
+def _written(binding: Binding) -> dict[str, Any]:
+    return {
+        "life": binding.life,
+        "instance": binding.instance,
+        "since": binding.since.isoformat(),
+        "runner": binding.runner,
+        "scope": binding.scope,
+        "issued": [moment.isoformat() for moment in binding.issued],
+        "used": {token: ends.isoformat() for token, ends in binding.used.items()},
+    }

@@ -1,0 +1,179 @@
+"""Whether a VM gets a registration: a pure function of what it asks, who it is, what is known of it, and the time.
+
+Owns the order of the questions and every limit. Does not own asking for the answers (`registration`). Who holds a good
+token of an account that no pool has learns nothing of the fleet: that is asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.model.runner_names import MAX_RUNNER_NAME, SUFFIX_DIGITS, runner_name
+
+APART: Final = timedelta(seconds=30)
+"""Between two registrations of a VM. Longer than GitHub is waited for, so that no two are made for one VM at once."""
+AN_HOUR: Final = 60
+"""Registrations of one VM within an hour."""
+_HOUR: Final = timedelta(hours=1)
+_READY: Final = "READY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a VM says of itself."""
+
+    stack: str
+    vm: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """The machine that a token names. id: Compute Engine's number, another one for each machine that is made."""
+
+    id: str
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What is believed of a token. fingerprint: stands for the token. instance: None where the token names none."""
+
+    email: str
+    fingerprint: str
+    expires: datetime
+    instance: Instance | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A declared VM. zones: where it may be, its own first. scope: `orgs/NAME` or `repos/OWNER/NAME`, None for nowhere.
+
+    group: name of its runner group, None for a repository's runner.
+    """
+
+    vm: str
+    pool: str
+    account: str
+    zones: tuple[str, ...]
+    labels: tuple[str, ...]
+    scope: str | None
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """A stack's declared VMs by name. drained: VMs and pools that shall take no jobs."""
+
+    stack: str
+    slots: Mapping[str, Slot]
+    drained: Set[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A VM as the TPU API shows it. life: changes when a VM of this name is made again."""
+
+    zone: str
+    state: str
+    life: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What the broker remembers of a VM. instance: the machine that it serves, None while tokens name none.
+
+    since: of this life. runner, scope: of the last registration. issued: registrations of the last hour.
+    used: when the tokens end that were used, by fingerprint.
+    """
+
+    life: str
+    instance: str | None
+    since: datetime
+    runner: str | None = None
+    scope: str | None = None
+    issued: tuple[datetime, ...] = ()
+    used: Mapping[str, datetime] = field(default_factory=dict, hash=False)
+
+
+def entitled(request: Request, claims: Claims, fleet: Fleet) -> Slot:
+    """The slot that a VM may speak for, as far as its token and the manifest say. Raises Refused."""
+    if request.stack != fleet.stack:
+        raise Refused(Reason.FOREIGN_STACK)
+    if all(claims.email != slot.account for slot in fleet.slots.values()):
+        raise Refused(Reason.UNKNOWN_ACCOUNT)
+    slot = fleet.slots.get(request.vm)
+    if slot is None:
+        raise Refused(Reason.UNKNOWN_VM)
+    if request.pool != slot.pool:
+        raise Refused(Reason.WRONG_POOL)
+    if claims.email != slot.account:
+        raise Refused(Reason.WRONG_ACCOUNT)
+    if claims.instance is not None and claims.instance.zone not in slot.zones:
+        raise Refused(Reason.WRONG_ZONE, f"{claims.instance.zone}, and the VM may be in {', '.join(slot.zones)}")
+    if slot.vm in fleet.drained or slot.pool in fleet.drained:
+        raise Refused(Reason.DRAINING)
+    if slot.scope is None:
+        raise Refused(Reason.NO_HOME)
+    if len(slot.vm) + 1 + SUFFIX_DIGITS > MAX_RUNNER_NAME:
+        raise Refused(Reason.UNNAMEABLE)
+    return slot
+
+
+def standing(request: Request, claims: Claims, node: Node | None) -> Node:
+    """The VM that is there, where it is one of ours and READY. Raises Refused."""
+    if node is None:
+        raise Refused(Reason.ABSENT)
+    if node.state != _READY:
+        raise Refused(Reason.NOT_READY, f"it is {node.state}")
+    if (node.labels.get("tidepool-stack"), node.labels.get("tidepool-pool")) != (request.stack, request.pool):
+        raise Refused(Reason.UNMANAGED)
+    if claims.instance is not None and claims.instance.zone != node.zone:
+        raise Refused(Reason.WRONG_ZONE, f"{claims.instance.zone}, and the VM is in {node.zone}")
+    return node
+
+
+def admitted(slot: Slot, claims: Claims, node: Node, held: Binding | None, *, suffix: str, now: datetime) -> Binding:
+    """The binding with one more registration in it, to be written before that is made. Raises Refused.
+
+    suffix: six hexadecimal digits that make the runner's name its own.
+    """
+    if held is not None and claims.fingerprint in held.used:
+        raise Refused(Reason.REPLAYED)
+    bound = _bound(claims, node, held, now)
+    recent = tuple(moment for moment in bound.issued if now - moment < _HOUR)
+    if recent and now - recent[-1] < APART:
+        raise Refused(Reason.TOO_OFTEN, again=(recent[-1] + APART - now).total_seconds() + 1)
+    if len(recent) >= AN_HOUR:
+        raise Refused(Reason.TOO_OFTEN, again=(recent[-AN_HOUR] + _HOUR - now).total_seconds() + 1)
+    # A token is good for a minute more than it says, for clocks that differ: it is remembered for longer.
+    unexpired = {token: ends for token, ends in bound.used.items() if ends + _HOUR > now}
+    return replace(
+        bound,
+        runner=runner_name(slot.vm, suffix),
+        scope=slot.scope,
+        issued=(*recent, now),
+        used={**unexpired, claims.fingerprint: claims.expires},
+    )
+
+
+def _bound(claims: Claims, node: Node, held: Binding | None, now: datetime) -> Binding:
+    """The binding of this life of the VM: the one there is, or a first one. Raises Refused for another instance.
+
+    What was used and registered before stays known when a VM is made again: its tokens, and the runner to be removed.
+    """
+    instance = claims.instance.id if claims.instance else None
+    if held is None:
+        return Binding(life=node.life, instance=instance, since=now)
+    if held.life != node.life:
+        return replace(held, life=node.life, instance=instance, since=now, issued=())
+    if held.instance is None:
+        return replace(held, instance=instance)
+    if instance != held.instance:
+        raise Refused(Reason.OTHER_INSTANCE, f"bound to {held.instance} since {held.since.isoformat()}")
+    return held

@@ -1,0 +1,212 @@
+"""The GitHub App: from its key to a short-lived token of least permissions, and from that to runners.
+
+Owns which permissions are asked for, how long tokens are kept, and how a key that was rotated is noticed. The key stays
+in this process and goes nowhere. https://docs.github.com/rest/apps/apps and .../actions/self-hosted-runners, read
+2026-11.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+from google.auth import crypt, jwt
+
+from infra.fleet.broker.github_calls import Answered, GitHubCalls
+from infra.fleet.broker.refusals import Reason, Refused
+
+RENEWED: Final = timedelta(minutes=5)
+"""Before its end a token is kept no longer."""
+JIT_LIFE: Final = timedelta(hours=1)
+"""A just-in-time configuration is good for about an hour; GitHub does not say until when."""
+WORK_FOLDER: Final = "_work"
+OF_REPOSITORY: Final = 1
+"""The group that every repository's own runners are in."""
+_APP_TOKEN: Final = timedelta(minutes=9)
+_DRIFT: Final = timedelta(minutes=1)
+_GROUPS_KEPT: Final = timedelta(minutes=10)
+_UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _BUSY = 401, 404, 409, 422
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A runner that may be started once. jit: the secret that is handed to the VM, and written nowhere else."""
+
+    id: int
+    jit: str = field(repr=False)
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    id: int
+    online: bool
+    busy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str = field(repr=False)
+    until: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class GitHubApp:
+    """One installation of the app. Safe to share between threads.
+
+    key: gives the app's private key (PEM); with True, as it is now and not as it was kept.
+    """
+
+    calls: GitHubCalls
+    app: str
+    installation: str
+    key: Callable[[bool], str] = field(repr=False)
+    clock: Callable[[], datetime]
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _tokens: dict[str, _Token] = field(default_factory=dict, repr=False)
+    _groups: dict[str, tuple[datetime, Mapping[str, int]]] = field(default_factory=dict, repr=False)
+
+    def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
+        """The runner of that name, None where there is none. Every method here raises Refused where GitHub does."""
+        found = self._ask("GET", scope, f"actions/runners?per_page=100&name={quote(name, safe='')}", deadline).body
+        try:
+            # A GitHub Enterprise server that does not know the filter answers with others too.
+            runners = [each for each in found["runners"] if each["name"] == name]
+            return next((Runner(id=r["id"], online=r["status"] == "online", busy=r["busy"]) for r in runners), None)
+        except (KeyError, TypeError):
+            raise _unreadable("runners") from None
+
+    def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
+        """Remove a runner; one that is gone already is no matter. Raises Refused for one that has a job."""
+        takes = frozenset({_NOT_FOUND, _BUSY})
+        if self._ask("DELETE", scope, f"actions/runners/{runner.id}", deadline, takes=takes).status == _BUSY:
+            raise Refused(Reason.SERVING, "GitHub does not let its runner go")
+
+    def register(
+        self, scope: str, name: str, *, labels: tuple[str, ...], group: str | None, deadline: float
+    ) -> Registered:
+        """A runner for one job. One of that name, left by an answer that was lost, is replaced."""
+        number = OF_REPOSITORY if group is None else self._group(scope, group, deadline)
+        body = {"name": name, "runner_group_id": number, "labels": list(labels), "work_folder": WORK_FOLDER}
+        made = self._generated(scope, body, deadline, takes=frozenset({_CONFLICT}))
+        if made.status == _CONFLICT:
+            if (lost := self.find(scope, name, deadline=deadline)) is not None:
+                self.remove(scope, lost, deadline=deadline)
+            made = self._generated(scope, body, deadline)
+        try:
+            jit, number = made.body["encoded_jit_config"], made.body["runner"]["id"]
+            if isinstance(jit, str) and jit and isinstance(number, int):
+                return Registered(id=number, jit=jit, expires=self.clock() + JIT_LIFE)
+        except (KeyError, TypeError):
+            pass
+        raise _unreadable("registration")
+
+    def _generated(
+        self, scope: str, body: Mapping[str, Any], deadline: float, takes: frozenset[int] = frozenset()
+    ) -> Answered:
+        return self._ask("POST", scope, "actions/runners/generate-jitconfig", deadline, body=body, takes=takes)
+
+    def _group(self, scope: str, name: str, deadline: float) -> int:
+        """The number of a runner group."""
+        with self._lock:
+            kept = self._groups.get(scope)
+        if kept is None or not self.clock() < kept[0] or name not in kept[1]:
+            kept = (self.clock() + _GROUPS_KEPT, self._asked_groups(scope, deadline))
+            with self._lock:
+                self._groups[scope] = kept
+        if name not in kept[1]:
+            raise Refused(Reason.GITHUB_REFUSED, f"{scope} has no runner group {name!r}")
+        return kept[1][name]
+
+    def _asked_groups(self, scope: str, deadline: float) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        try:
+            for page in range(1, 11):
+                body = self._ask("GET", scope, f"actions/runner-groups?per_page=100&page={page}", deadline).body
+                found |= {group["name"]: group["id"] for group in body["runner_groups"]}
+                if len(found) >= body["total_count"] or not body["runner_groups"]:
+                    break
+        except (KeyError, TypeError):
+            raise _unreadable("runner groups") from None
+        return found
+
+    def _ask(
+        self,
+        verb: str,
+        scope: str,
+        path: str,
+        deadline: float,
+        *,
+        body: Mapping[str, Any] | None = None,
+        takes: frozenset[int] = frozenset(),
+    ) -> Answered:
+        """A call with the installation's token; a token that is refused is replaced once."""
+        takes |= {_UNAUTHORIZED}
+        token = self._token(scope, deadline)
+        answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
+        if answer.status == _UNAUTHORIZED:
+            with self._lock:
+                self._tokens.pop(scope, None)
+            token = self._token(scope, deadline)
+            takes -= {_UNAUTHORIZED}
+            answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
+        return answer
+
+    def _token(self, scope: str, deadline: float) -> str:
+        """A token that may register runners there and nothing else. One thread gets it, the others wait."""
+        with self._lock:
+            kept = self._tokens.get(scope)
+            if kept is None or self.clock() >= kept.until:
+                kept = self._tokens[scope] = self._new_token(scope, deadline)
+            return kept.text
+
+    def _new_token(self, scope: str, deadline: float) -> _Token:
+        path, body = f"app/installations/{self.installation}/access_tokens", _permissions(scope)
+        signed = self._signed(fresh=False)
+        takes = frozenset({_UNAUTHORIZED})
+        answer = self.calls.ask("POST", path, token=signed, deadline=deadline, body=body, takes=takes)
+        if answer.status == _UNAUTHORIZED:
+            # The key may have been rotated since it was read.
+            answer = self.calls.ask("POST", path, token=self._signed(fresh=True), deadline=deadline, body=body)
+        try:
+            until = datetime.fromisoformat(answer.body["expires_at"])
+            return _Token(str(answer.body["token"]), until - RENEWED)
+        except (KeyError, TypeError, ValueError):
+            raise _unreadable("token") from None
+
+    def _signed(self, *, fresh: bool) -> str:
+        """The app's own token, by which GitHub knows it."""
+        now = self.clock()
+        claims = {
+            "iss": self.app,
+            "iat": int((now - _DRIFT).timestamp()),
+            "exp": int((now + _APP_TOKEN - _DRIFT).timestamp()),
+        }
+        try:
+            signer = crypt.RSASigner.from_string(self.key(fresh))
+            return jwt.encode(signer, claims).decode()
+        except (ValueError, TypeError, AttributeError):
+            # Another kind of key, or one with a passphrase; the error itself might quote it.
+            raise Refused(Reason.GITHUB_REFUSED, "the app's secret holds no RSA private key in PEM") from None
+
+
+def deadline_from_now(patience: float) -> float:
+    """By `time.monotonic`, as calls take it. patience: seconds."""
+    return time.monotonic() + patience
+
+
+def _permissions(scope: str) -> dict[str, Any]:
+    """For one repository alone, or for the runners of an organisation alone."""
+    kind, _, name = scope.partition("/")
+    if kind == "repos":
+        return {"repositories": [name.rpartition("/")[2]], "permissions": {"administration": "write"}}
+    return {"permissions": {"organization_self_hosted_runners": "write"}}
+
+
+def _unreadable(what: str) -> Refused:
+    return Refused(Reason.GITHUB_REFUSED, f"its answer with the {what} has another shape")

@@ -1,0 +1,178 @@
+"""Who a VM is, by an identity token of Google's: signature, issuer, audience, time and service account.
+
+Owns what is believed of a token, and the keys: kept as long as Google says, asked for again when a token names one that
+is not among them, at most once a minute. https://cloud.google.com/compute/docs/instances/verifying-instance-identity
+(read 2026-11) has the claims. What the account may do is `decide`'s.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias
+
+import urllib3
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from infra.fleet.broker import tokens
+from infra.fleet.broker.decide import Claims, Instance
+from infra.fleet.broker.refusals import Reason, Refused
+
+GOOGLE_KEYS: Final = "https://www.googleapis.com/oauth2/v3/certs"
+ISSUERS: Final = frozenset({"https://accounts.google.com", "accounts.google.com"})
+SKEW: Final = timedelta(seconds=60)
+"""By how much clocks may differ."""
+LONGEST_LIFE: Final = timedelta(hours=1) + SKEW
+LEAST_BITS: Final = 2048
+
+_AGAIN: Final = timedelta(minutes=1)
+_AFTER_FAILURE: Final = timedelta(seconds=10)
+_USUAL_AGE: Final = timedelta(minutes=5)
+_LONGEST_AGE: Final = timedelta(hours=24)
+_MAX_AGE: Final = re.compile(r"\bmax-age=(\d{1,9})\b")
+_MOST_KEYS: Final = 32
+
+Keys: TypeAlias = Mapping[str, rsa.RSAPublicKey]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Public keys by id, and how long they may be kept."""
+
+    keys: Keys
+    age: timedelta
+
+
+class GoogleKeys:
+    """Google's public keys as they are now. Safe to share between threads: one asks, the others wait for its answer."""
+
+    def __init__(self, fetch: Callable[[], KeySet], clock: Callable[[], datetime]) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: Keys = {}
+        self._until = self._asked = self._failed = datetime.min.replace(tzinfo=UTC)
+
+    def key(self, kid: str) -> rsa.RSAPublicKey | None:
+        """The key of that id, None where Google has none. Raises Refused where Google cannot be asked."""
+        with self._lock:
+            now = self._clock()
+            if now >= self._until:
+                self._refresh(now)
+            elif kid not in self._held and now - self._asked >= _AGAIN:
+                # A new key signs before those who keep the old set have heard of it.
+                self._refresh(now)
+            return self._held.get(kid)
+
+    def _refresh(self, now: datetime) -> None:
+        if timedelta(0) <= now - self._failed < _AFTER_FAILURE:
+            raise Refused(Reason.GOOGLE_DOWN, "its keys could not be had moments ago")
+        try:
+            found = self._fetch()
+        except Refused:
+            self._failed = now
+            raise
+        self._held, self._until, self._asked = found.keys, now + found.age, now
+
+
+def fetcher(url: str, http: urllib3.PoolManager) -> Callable[[], KeySet]:
+    """Reads keys (JSON Web Keys) from an address. What it makes raises Refused where they cannot be had."""
+
+    def fetch() -> KeySet:
+        try:
+            response = http.request("GET", url, redirect=False, retries=1, timeout=urllib3.Timeout(total=5))
+            if response.status != 200:
+                raise Refused(Reason.GOOGLE_DOWN, f"its keys answered {response.status}")
+            return KeySet(_keys(response.json()), _age(response.headers.get("cache-control", "")))
+        except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Refused(Reason.GOOGLE_DOWN, f"its keys: {type(error).__name__}") from None
+
+    return fetch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """Checks identity tokens for one audience."""
+
+    audience: str
+    keys: GoogleKeys = field(repr=False)
+
+    def verify(self, token: str, now: datetime) -> Claims:
+        """What is believed of a token. Raises Refused; a token's claims are looked at only once its signature holds."""
+        signed = tokens.parse(token)
+        key = self.keys.key(signed.kid)
+        if key is None or not signed.is_signed_by(key):
+            raise Refused(Reason.FORGED)
+        claims = signed.claims
+        if claims.get("iss") not in ISSUERS:
+            raise Refused(Reason.FOREIGN_ISSUER)
+        if claims.get("aud") != self.audience:
+            raise Refused(Reason.FOREIGN_AUDIENCE)
+        expires = _timely(claims, now)
+        email = claims.get("email")
+        if not isinstance(email, str) or not email or claims.get("email_verified") is not True:
+            raise Refused(Reason.NO_ACCOUNT)
+        return Claims(email=email, fingerprint=signed.fingerprint, expires=expires, instance=_instance(claims))
+
+
+def _timely(claims: Mapping[str, Any], now: datetime) -> datetime:
+    """When the token ends. Raises Refused where it has, has not begun, or would last longer than Google's do."""
+    issued, expires = _moment(claims.get("iat")), _moment(claims.get("exp"))
+    if now >= expires + SKEW:
+        raise Refused(Reason.EXPIRED)
+    if issued > now + SKEW or _moment(claims.get("nbf", claims.get("iat"))) > now + SKEW:
+        raise Refused(Reason.EARLY)
+    if expires - issued > LONGEST_LIFE:
+        raise Refused(Reason.BAD_TOKEN, "it lasts longer than Google's tokens do")
+    return expires
+
+
+def _moment(seconds: object) -> datetime:
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 <= seconds < 1 << 33:
+        raise Refused(Reason.BAD_TOKEN)
+    return datetime.fromtimestamp(seconds, tz=UTC)
+
+
+def _instance(claims: Mapping[str, Any]) -> Instance | None:
+    """The instance that a token of format=full names; None where there is none."""
+    google = claims.get("google")
+    found = google.get("compute_engine") if isinstance(google, dict) else None
+    if not isinstance(found, dict):
+        return None
+    number, zone = found.get("instance_id"), found.get("zone")
+    if not isinstance(number, str) or not number or not isinstance(zone, str):
+        raise Refused(Reason.BAD_TOKEN, "its instance has no id or no zone")
+    return Instance(id=number, zone=zone)
+
+
+def _keys(document: Any) -> Keys:
+    return {
+        key["kid"]: _public(key)
+        for key in document["keys"][:_MOST_KEYS]
+        if key["kty"] == "RSA" and key.get("use", "sig") == "sig" and key.get("alg", "RS256") == "RS256"
+    }
+
+
+def _public(key: Mapping[str, str]) -> rsa.RSAPublicKey:
+    found = rsa.RSAPublicNumbers(_number(key["e"]), _number(key["n"])).public_key()
+    if found.key_size < LEAST_BITS:
+        raise ValueError("a key is too short")
+    return found
+
+
+def _number(text: str) -> int:
+    try:
+        return int.from_bytes(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), "big")
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _age(cache_control: str) -> timedelta:
+    found = _MAX_AGE.search(cache_control)
+    age = timedelta(seconds=int(found[1])) if found else _USUAL_AGE
+    return min(max(age, _AGAIN), _LONGEST_AGE)

@@ -1,0 +1,174 @@
+"""A broker put together from its settings, and served.
+
+Owns the joining of its parts, Google's clients one a thread, the app's key with its rotation, and the HTTP server with
+the limits that an application cannot set: how many connections, how long and how large their headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import urllib3
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from infra.fleet.broker.fleet import FleetReader
+from infra.fleet.broker.github_app import GitHubApp
+from infra.fleet.broker.github_calls import GitHubCalls
+from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.registration import Broker
+from infra.fleet.broker.service import THREADS, Service
+from infra.fleet.broker.settings import Settings
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+
+HEADER_SECONDS: Final = 10.0
+MAX_HEADERS: Final = 16_384
+CONNECTIONS: Final = 512
+_KEY_KEPT: Final = timedelta(minutes=10)
+_KEY_AGAIN: Final = timedelta(minutes=1)
+
+Clock = Callable[[], datetime]
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def broker(settings: Settings, *, clock: Clock = wall_clock) -> Broker:
+    """Nothing is asked of anybody yet."""
+    http = urllib3.PoolManager(num_pools=4, maxsize=THREADS)
+    google = _ThreadClients(settings)
+    keys = GoogleKeys(fetcher(settings.keys_url, http), clock)
+    app = GitHubApp(
+        calls=GitHubCalls(settings.github_api, http, clock),
+        app=settings.app,
+        installation=settings.installation,
+        key=_AppKey(settings.key_secret, google, clock),
+        clock=clock,
+    )
+    return Broker(
+        stack=settings.stack,
+        bucket=settings.bucket,
+        verifier=Verifier(audience=settings.audience, keys=keys),
+        reader=FleetReader(stack=settings.stack, groups=settings.groups, clock=clock),
+        github=app,
+        google=google,
+        clock=clock,
+    )
+
+
+def service(settings: Settings, tell: Callable[[dict[str, Any]], None], *, clock: Clock = wall_clock) -> Service:
+    return Service(broker(settings, clock=clock).register, clock=clock, tell=tell)
+
+
+def serve(application: Any, *, host: str, port: int) -> None:
+    """Serve until SIGTERM or SIGINT, which let what is being answered end."""
+    asyncio.run(uvicorn.Server(server_config(application, host=host, port=port)).serve())
+
+
+def server_config(application: Any, *, host: str, port: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        host=host,
+        port=port,
+        interface="asgi3",
+        loop="asyncio",
+        http=HurriedProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        h11_max_incomplete_event_size=MAX_HEADERS,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=25,
+    )
+
+
+class HurriedProtocol(H11Protocol):
+    """HTTP/1.1 whose request lines and headers must have come within a time; uvicorn lets them take for ever."""
+
+    header_seconds = HEADER_SECONDS
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._limit = self.loop.call_later(self.header_seconds, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._calm()
+        elif self._limit is None:
+            self._limit = self.loop.call_later(self.header_seconds, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._calm()
+        super().connection_lost(exc)
+
+    def _calm(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+    def _too_slow(self) -> None:
+        self._limit = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+class _ThreadClients:
+    """Google's clients of the thread that asks."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._local = threading.local()
+
+    def __call__(self) -> Clients:
+        held = getattr(self._local, "clients", None)
+        if held is None:
+            try:
+                held = clients(self._settings.project, self._settings.google_endpoint, hurried=True)
+            except GoogleError as error:
+                raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+            self._local.clients = held
+        return held
+
+
+class _AppKey:
+    """The app's key out of Secret Manager, kept for some minutes so that a rotation needs no restart."""
+
+    def __init__(self, version: str, google: Callable[[], Clients], clock: Clock) -> None:
+        self._version = version
+        self._google = google
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: tuple[str, datetime] | None = None
+
+    def __call__(self, fresh: bool) -> str:
+        """fresh: as it is now, unless it was read within the last minute."""
+        with self._lock:
+            age = _KEY_AGAIN if fresh else _KEY_KEPT
+            if self._held is None or self._clock() - self._held[1] >= age:
+                self._held = (self._read(), self._clock())
+            return self._held[0]
+
+    def _read(self) -> str:
+        versions = self._google().api(Api.SECRETS).projects().secrets().versions()
+        try:
+            answer = execute(versions.access(name=self._version), f"reading the app's key, {self._version}")
+            return base64.b64decode(answer["payload"]["data"]).decode()
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+        except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
+            raise Refused(Reason.GITHUB_REFUSED, f"{self._version} holds no key") from None
