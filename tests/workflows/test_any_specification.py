@@ -41,7 +41,7 @@ def suites(draw: st.DrawFn) -> dict[str, Any]:
         "markers": draw(MARKERS),
         "where": "github-hosted" if hosted else draw(st.one_of(SOME_POOLS, EVENTS)),
         "jax": draw(st.one_of(st.just([]), versions(r"0\.[0-9]\.[0-9]"))),
-        "extras": draw(st.lists(NAMES, max_size=2)),
+        "extras": [*draw(st.lists(NAMES, max_size=2)), *([] if hosted else ["tpu"])],
         "options": draw(st.lists(st.from_regex(r"--[a-z]{1,8}(=[a-z0-9]{1,4})?", fullmatch=True), max_size=2)),
         "env": draw(st.dictionaries(st.from_regex(r"[A-Z]{1,6}", fullmatch=True), LINES, max_size=2)),
         "secrets": draw(st.lists(st.sampled_from(["HF_TOKEN", "WANDB_API_KEY"]), unique=True)),

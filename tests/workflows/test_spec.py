@@ -54,6 +54,7 @@ REFUSED = [
     ("where: [tpu-ci]", 'where: [tpu-ci]\n        node: "22"', "suites[1].node", "a pool's Node"),
     ('        python: ["3.11"]\n', "", "suites[0]", "names its Python"),
     ("        priority: first\n", "        leave_free: 1\n        priority: first\n", "leave_free", "is not first"),
+    ("        extras: [tpu]\n", "", "suites[1]", "the library that drives it"),
     ("where: github-hosted\n", "where: github-hosted\n        leave_free: 1\n", "leave_free", "leaves VMs free"),
     ("        priority: first\n", "        leave_free: -1\n", "leave_free", "a number of VMs"),
     ("images: [cluster]", "images: [clutser]", "groups[0].images[0]", "an image of images/images.yaml"),

@@ -125,6 +125,11 @@ class Suite(Model):
     leave_free: Annotated[Vms | None, WRITTEN] = None
     timeout_minutes: Minutes
 
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """What of the package is installed beside its own dependencies."""
+        return (*self.extras, *self.groups)
+
 
 class Tests(Model):
     """One file of test suites, on pushes to the branch and on pull requests that touch `paths`."""

@@ -102,6 +102,9 @@ def suites_say_what_their_runners_do_not(judged: Judged) -> Iterator[Problem]:
             if not suite.where.hosted and suite.node:
                 rule = "a pool's Node is the one of its runner image"
                 yield Problem(judged.subject((*path, "node")), suite.node, rule, "remove the line")
+            if not suite.where.hosted and not suite.jax and not any("tpu" in each for each in suite.chosen):
+                rule = "tests on a TPU run with the library that drives it: of a jax version, or of the package's extra"
+                yield Problem(judged.subject(path), suite.package, rule, "extras: [tpu]")
             if suite.where.hosted and not suite.python:
                 yield Problem(
                     judged.subject(path), "", "a suite on GitHub's runners names its Python", 'python: ["3.11"]'
