@@ -12,7 +12,7 @@ from typing import Final
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.memory import Memory, NodeMemory
 from infra.fleet.controller.notice import orphan_key, runner_key
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
+from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
 from infra.fleet.controller.sorting import Fleet
 from infra.model import run_labels
@@ -180,9 +180,17 @@ class Judge:
             situations.add(Situation.UNHEARD)
         if slot.name in self.memory.creating:
             situations.add(Situation.ASKED_FOR)
+        if self._missed_once(slot):
+            situations.add(Situation.MISSED_ONCE)
         if slot.name in self.fleet.taken:
             situations.add(Situation.TAKEN)
         return frozenset(situations)
+
+    def _missed_once(self, slot: Wanted) -> bool:
+        """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
+        zones = {place.zone for place in slot.places}
+        known = [self.memory.nodes.get(node_key(zone, slot.name)) for zone in zones]
+        return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
 
     def _possible_zones(self, slot: Wanted) -> frozenset[str]:
         """Zones in which the slot may have a VM: its home and those of fallbacks that were ever tried for it."""

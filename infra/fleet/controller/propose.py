@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from infra.fleet.controller import limits, rollout
 from infra.fleet.controller.actions import Create, Delete, Drain, Proposal, Recreate, RemoveRunner, Restart, Waiting
@@ -17,11 +18,13 @@ from infra.fleet.controller.notice import orphan_key
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
-from infra.fleet.controller.rules import DEAD, Verdict
+from infra.fleet.controller.rules import DEAD, Situation, Verdict
 from infra.fleet.controller.sorting import pool_of
 
 _HEAL, _MAKE, _CHANGE, _TIDY = range(4)
 """Urgencies: what is dead first, then what is missing, then what changes, then what is in nobody's way."""
+
+_SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +60,7 @@ class Proposals:
         room = Room(judge.desired, judge.fleet, judge.memory)
         placing = Placing.of(judge.memory, room, judge.desired.slots, judge.now)
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
-            if each.verdict is not Verdict.KEEP:
+            if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
                 self.unhealthy[slot.name] = each.reason
             match each.verdict:
                 case Verdict.RECREATE:

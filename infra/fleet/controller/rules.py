@@ -59,6 +59,7 @@ class Situation(StrEnum):
     ENGINE = "engine"
     ASKED_FOR = "asked-for"
     TAKEN = "taken"
+    MISSED_ONCE = "missed-once"
     UNPROVED = "unproved"
     PROVED = "proved"
     UNDRAINED = "undrained"

@@ -1,0 +1,112 @@
+"""Fleets, nodes and runners for tests of the controller's decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from infra.fleet.controller.actions import Decision
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Cap, Desired, Place, Settings, Wanted
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source
+from infra.model.catalogue import AcceleratorType, CapacityKind
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+SWEEP = timedelta(minutes=2)
+HOME, AWAY = "us-west4-a", "us-central1-a"
+V5E = AcceleratorType.parse("v5litepod-4")
+
+
+def minutes(count: float) -> timedelta:
+    return timedelta(minutes=count)
+
+
+def place(zone: str = HOME, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -> Place:
+    return Place(zone=zone, capacity=capacity, node={"acceleratorType": V5E.name})
+
+
+def slot(index: int, *, pool: str = "tpu-ci", fallbacks: tuple[Place, ...] = (), home: Place | None = None) -> Wanted:
+    at = home or place()
+    return Wanted(name=f"{pool}-{at.zone}-{index}", pool=pool, accelerator=V5E, places=(at, *fallbacks))
+
+
+def fleet(count: int = 6, **given: Any) -> Desired:
+    """A pool of `count` preemptible VMs in one zone."""
+    slots = given.pop("slots", tuple(slot(index, fallbacks=given.get("fallbacks", ())) for index in range(count)))
+    given.pop("fallbacks", None)
+    return Desired(stack="ci", project="a-lab", slots=slots, **{"settings": Settings(), **given})
+
+
+def quota(chips: int, zone: str = HOME, **given: Any) -> Cap:
+    usual = {"name": f"{zone} v5e preemptible quota", "generation": "v5e"}
+    covers = frozenset({CapacityKind.PREEMPTIBLE, CapacityKind.SPOT})
+    return Cap(**{**usual, "zone": zone, "chips": chips, "covers": covers, **given})
+
+
+def labels(pool: str = "tpu-ci", stack: str = "ci") -> dict[str, str]:
+    return {"tidepool-managed": "true", "tidepool-stack": stack, "tidepool-pool": pool}
+
+
+def node(name: str, state: str = "READY", **given: Any) -> NodeSeen:
+    usual: dict[str, Any] = {
+        "zone": HOME,
+        "accelerator": V5E.name,
+        "capacity": CapacityKind.PREEMPTIBLE,
+        "health": "HEALTHY",
+        "created": "2026-11-21T10:00:00Z",
+        "labels": labels(),
+    }
+    return NodeSeen(name=name, state=state, **{**usual, **given})
+
+
+def runner(vm: str, *, number: int = 1, online: bool = True, busy: bool = False) -> RunnerSeen:
+    return RunnerSeen(id=number, name=f"{vm}-{number:06x}", scope="orgs/a-lab", online=online, busy=busy)
+
+
+def served(desired: Desired, but: tuple[str, ...] = ()) -> tuple[RunnerSeen, ...]:
+    """A runner online for each slot, except for some."""
+    names = [each.name for each in desired.slots]
+    return tuple(runner(name, number=index + 1) for index, name in enumerate(names) if name not in but)
+
+
+def nodes(desired: Desired, **states: str) -> tuple[NodeSeen, ...]:
+    """A READY node for each slot; states by `sN` for the slot at that place in the list, `""` for no node."""
+    seen = []
+    for index, each in enumerate(desired.slots):
+        state = states.get(f"s{index}", "READY")
+        if state:
+            seen.append(node(each.name, state, zone=each.home.zone, capacity=each.home.capacity))
+    return tuple(seen)
+
+
+def seen(desired: Desired, **given: Any) -> Observed:
+    zones: Mapping[str, Source] = given.pop("zones", dict.fromkeys(sorted(desired.zones), KNOWN))
+    return Observed(**{"zones": zones, "nodes": nodes(desired), "runners": served(desired), **given})
+
+
+def sweeps(
+    desired: Desired, observed: Observed, count: int, *, memory: Memory = EMPTY, start: datetime = START
+) -> list[Decision]:
+    """The decisions of sweeps that all see the same."""
+    decisions = []
+    for index in range(count):
+        decisions.append(decide(desired, observed, memory, start + index * SWEEP))
+        memory = decisions[-1].memory
+    return decisions
+
+
+def first(desired: Desired, observed: Observed, memory: Memory = EMPTY, now: datetime = START) -> Decision:
+    return decide(desired, observed, memory, now)
+
+
+def doing(decision: Decision) -> list[tuple[str, str]]:
+    """What is done, as pairs such as `("Create", "tpu-ci-us-west4-a-0")`; reports and first orders left out."""
+    from infra.fleet.controller.actions import subject
+
+    return [
+        (type(action).__name__, subject(action))
+        for action in decision.actions
+        if type(action).__name__ not in ("Report", "Assign")
+    ]
