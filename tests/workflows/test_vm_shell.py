@@ -289,7 +289,7 @@ def test_a_vm_that_is_taken_away_is_told_as_that(machine: Machine, asked: Asked)
 @ONE
 def test_a_vm_that_is_asked_in_vain_for_a_while_is_asked_again(machine: Machine, asked: Asked) -> None:
     well(machine, asked)
-    machine.programs.answer("gcloud", "tpu-vm (describe|get-guest-attributes)", code=1, err="UNAVAILABLE", times=7)
+    machine.programs.answer("gcloud", "tpu-vm (describe|get-guest-attributes)", code=1, err="UNAVAILABLE", times=3)
     assert machine.run(asked).result == "success"
 
 
