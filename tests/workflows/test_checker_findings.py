@@ -114,3 +114,19 @@ def test_the_same_files_give_the_same_findings_and_are_not_changed() -> None:
     assert first == check(repository)
     assert [json.dumps(each.data) for each in repository] == before
     assert {each.rule for each in first} <= {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "on: 3\njobs: {a: {runs-on: x, needs: 3, strategy: 3, permissions: 3, if: [1], steps: [3, {run: 3}, {uses: 3}]}}",
+        "on: {schedule: 3, workflow_dispatch: {inputs: 3}, workflow_run: 3}\njobs: {a: {runs-on: [3, [4]], container: 3}}",
+        "on: push\njobs: {a: {services: 3, strategy: {matrix: {a: 3, include: 3}}, steps: [{run: 'x ${{'}, {if: '${{'}]}}",
+        *(
+            f"on: push\njobs: {{a: {{runs-on: x, steps: [{{run: {command}}}]}}}}"
+            for command in ("trap", "timeout", "cd", "sed -i", "xargs", "uv run", "python -m", "docker login -u")
+        ),
+    ],
+)
+def test_a_file_that_is_half_written_is_judged_as_far_as_it_goes(text: str) -> None:
+    check([read(text, "checks.yaml")])

@@ -34,7 +34,8 @@ def _made(command: Command) -> str:
 
 def _deleted(step: Step) -> frozenset[str]:
     """The kinds that a step deletes, in a function or a trap of its script too."""
-    trapped = (inner for each in step.commands if each.program == "trap" for inner in commands(each.texts[1]))
+    traps = (each.texts[1:2] for each in step.commands if each.program == "trap")
+    trapped = (inner for script in traps for inner in commands("".join(script)))
     found = (_GCLOUD.match(each.said) for each in (*step.commands, *trapped))
     return frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
