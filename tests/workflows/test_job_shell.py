@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.workflows.sandbox.generated import DIGEST, SHA, VARIABLES, Asked, files, jobs
+from tests.workflows.sandbox.generated import DIGEST, OWN, SHA, VARIABLES, Asked, files, jobs
 from tests.workflows.sandbox.hub import Hub, serving
 from tests.workflows.sandbox.programs import Call, Programs
 from tests.workflows.sandbox.running import JobEnd, Runner, StepRun, named, secrets
+from workflows.events import table
 
 GOLDEN = Path(__file__).parent / "golden" / "shell"
 EACH = pytest.mark.parametrize("asked", jobs(), ids=str)
@@ -284,6 +285,12 @@ def test_no_secret_is_an_argument_or_is_shown(machines: Machines, asked: Asked) 
     for value in values:
         assert not [str(call) for call in done.calls if value in " ".join(call.words)]
         assert value not in "".join(step.said for step in done.steps) + done.summary
+
+
+def test_every_file_has_a_table_of_the_jobs_that_each_event_starts() -> None:
+    for name, (repository, _) in files().items():
+        told = (GOLDEN.parent / name.removeprefix(f"{OWN}/")).with_suffix(".txt").read_text()
+        assert [event.title for event in table(repository=repository) if event.title not in told] == [], name
 
 
 def test_every_job_of_every_file_is_run() -> None:
