@@ -119,9 +119,9 @@ def test_the_same_files_give_the_same_findings_and_are_not_changed() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "on: 3\njobs: {a: {runs-on: x, needs: 3, strategy: 3, permissions: 3, if: [1], steps: [3, {run: 3}, {uses: 3}]}}",
-        "on: {schedule: 3, workflow_dispatch: {inputs: 3}, workflow_run: 3}\njobs: {a: {runs-on: [3, [4]], container: 3}}",
-        "on: push\njobs: {a: {services: 3, strategy: {matrix: {a: 3, include: 3}}, steps: [{run: 'x ${{'}, {if: '${{'}]}}",
+        "on: 3\njobs: {a: {runs-on: x, needs: 3, strategy: 3, if: [1], steps: [3, {run: 3}, {uses: 3}]}}",
+        "on: {schedule: 3, workflow_dispatch: {inputs: 3}, workflow_run: 3}\njobs: {a: {runs-on: [3, [4]]}}",
+        "on: push\njobs: {a: {services: 3, strategy: {matrix: {a: 3}}, steps: [{run: 'x ${{'}, {if: '${{'}]}}",
         *(
             f"on: push\njobs: {{a: {{runs-on: x, steps: [{{run: {command}}}]}}}}"
             for command in ("trap", "timeout", "cd", "sed -i", "xargs", "uv run", "python -m", "docker login -u")
