@@ -252,10 +252,16 @@ def test_a_github_that_refuses_fails_the_job_that_asks_it(machines: Machines, as
 NASTY = """a b $(touch pwned) `touch pwned` "; touch pwned; ' \\ * $HOME"""
 LINES = f"{NASTY}\n::warning::pwned\npwned=pwned"
 """Where more than one line can be: what a body says, and what an input of a run by hand is."""
+BY_MEMBERS = ("push", "schedule")
+"""Events of main, whose texts are those of people who may push there: tried in the heavy tier alone."""
 _CHOSEN = ("head_ref", "ref_name", "actor")
 
 
-@EACH
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param(each, marks=pytest.mark.heavy if each.event.name in BY_MEMBERS else ()) for each in jobs()],
+    ids=str,
+)
 def test_what_strangers_choose_stays_one_argument(machines: Machines, asked: Asked) -> None:
     event = asked.event
     github = {**event.github, **dict.fromkeys(_CHOSEN, NASTY), "ref": f"refs/heads/{NASTY}"}
