@@ -67,6 +67,8 @@ def command(
         raise Refusal("--legacy and --back go with --write --target FOLDER, one of them")
     if target is not None and action not in {"write", "check"}:
         raise Refusal("--target goes with --write and --check")
+    if action == "check" and target is not None and not target.is_dir():
+        raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
     ctx.exit(_code(action, explain, newer, read_tests, spec, target, legacy=legacy, back=back, as_json=as_json))
 
 

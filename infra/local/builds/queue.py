@@ -112,7 +112,7 @@ class Yard:
         now: int, fault: str | None,
     ) -> Iterator[tuple[str, Outcome]]:  # fmt: skip
         """Run these jobs of a push. commits: of repositories, where known. now: seconds since 1970."""
-        machine = self._machine(f"github-{run}", self.registry())
+        machine = self._machine(f"github-{run}-{os.getpid()}", self.registry())
         described = [each for name in wanted for each in jobs[name]["env"]["CHECKOUTS"].split(";")]
         revisions = {f"_{each.split()[0].upper()}_REVISION": commits.get(each.split()[1], "") for each in described}
         self._offer(machine, described, revisions, now)

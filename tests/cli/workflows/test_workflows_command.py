@@ -271,6 +271,7 @@ def test_the_list_of_tests_is_read_from_a_checkout(
         ("--check", "--legacy"),
         ("--write", "--legacy"),
         ("--coverage", "--target", "."),
+        ("--check", "--target", "no/such/folder"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(here: Checkout, arguments: tuple[str, ...]) -> None:
