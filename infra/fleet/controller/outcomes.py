@@ -1,7 +1,7 @@
 """What doing an action came to, and what memory learns of it.
 
-Owns the lesson of each outcome. A decision's memory says that all of it was done; this takes back what was not. Does
-not own doing (act).
+Owns the lesson of each outcome: a create that was not taken is taken back, an order that was written is remembered.
+Does not own doing (act).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.intents import EVENT_LENGTH, drained, nodes_of
-from infra.fleet.controller.memory import Event, Memory
+from infra.fleet.controller.intents import EVENT_LENGTH
+from infra.fleet.controller.memory import Event, Memory, VmMemory
 from infra.fleet.controller.notice import refused
 from infra.fleet.controller.observed import Trouble
 
@@ -49,24 +49,19 @@ def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: 
 
 def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) -> Memory:
     action = outcome.action
-    if outcome.result is not Result.DONE:
-        text = f"{type(action).__name__.lower()} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
-        event = Event(at=now, subject=subject(action), what=text)
-        memory = memory.model_copy(update={"events": (*memory.events, event)})
+    done = outcome.result is Result.DONE
+    if not done:
+        what = f"{type(action).__name__.lower()} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
+        memory = memory.model_copy(update={"events": (*memory.events, _event(now, action, what))})
     match action:
         case Create() | Recreate():
             return _after_create(memory, desired, action, outcome, now)
-        case Assign() if outcome.result is not Result.DONE:
-            return _vm(memory, action.vm, assigned=None, assigned_at=None)
-        case Drain() if outcome.result is not Result.DONE:
-            # An order that was not written leaves the VM as it was.
-            return drained(memory, action.vm, None if action.on else now, now)
-        case Restart() if outcome.result is not Result.DONE:
-            unasked = {
-                key: memory.nodes[key].model_copy(update={"restarted": None})
-                for key in nodes_of(action.vm, memory.nodes)
-            }
-            return memory.model_copy(update={"nodes": {**memory.nodes, **unasked}})
+        case Assign() if done:
+            return _vm(memory, action.vm, now, assigned=action.target.key, assigned_at=now)
+        case Drain() if done:
+            return _drained(memory, action.vm, now if action.on else None, now)
+        case Restart() if done:
+            return _restarted(memory, action, now)
         case _:
             return memory
 
@@ -86,7 +81,32 @@ def _after_create(
     return memory.model_copy(update={"creating": creating})
 
 
-def _vm(memory: Memory, vm: str, **changes: datetime | str | None) -> Memory:
-    if vm not in memory.vms:
-        return memory
-    return memory.model_copy(update={"vms": {**memory.vms, vm: memory.vms[vm].model_copy(update=changes)}})
+def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> Memory:
+    """Its orders say since when it takes no job. A node without owner that bears the name obeys the same orders."""
+    suspects = {
+        key: suspect.model_copy(update={"drained": since}) if _is_of(vm, key) else suspect
+        for key, suspect in memory.suspects.items()
+    }
+    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since)
+
+
+def _restarted(memory: Memory, action: Restart, now: datetime) -> Memory:
+    nodes = {
+        key: node.model_copy(update={"restarted": now}) if key.partition("/")[2] == action.vm else node
+        for key, node in memory.nodes.items()
+    }
+    return _vm(memory.model_copy(update={"nodes": nodes}), action.vm, now, restart=action.number)
+
+
+def _is_of(vm: str, suspect: str) -> bool:
+    kind, _, rest = suspect.partition(" ")
+    return kind == "node" and rest.partition(" ")[0].partition("/")[2] == vm
+
+
+def _vm(memory: Memory, vm: str, now: datetime, **changes: object) -> Memory:
+    known = (memory.vms.get(vm) or VmMemory(seen=now)).model_copy(update=changes)
+    return memory.model_copy(update={"vms": {**memory.vms, vm: known}})
+
+
+def _event(now: datetime, action: Action, what: str) -> Event:
+    return Event(at=now, subject=subject(action), what=what)

@@ -52,7 +52,7 @@ def sort(desired: Desired, observed: Observed) -> Fleet:
             continue
         if at_its_place:
             taken[node.name] = node
-        if run_labels.read(node.labels) is not None and node.labels.get(MANAGED) != "true":
+        elif run_labels.read(node.labels) is not None and node.labels.get(MANAGED) != "true":
             run_vms.append(node)
         elif node.labels.get(MANAGED) == "true":
             siblings.append(node)

@@ -250,9 +250,9 @@ class World:
 
     def _apply(self, action: Action) -> Outcome:
         if not isinstance(action, Assign):
-            self._tell(
-                f"{type(action).__name__} {getattr(action, 'slot', '')}{getattr(action, 'vm', '')} {getattr(action, 'place', '')} {action.reason}"
-            )
+            about = "".join(str(getattr(action, each, "")) for each in ("slot", "vm", "name", "subject"))
+            zone = getattr(getattr(action, "place", None), "zone", "")
+            self._tell(f"{type(action).__name__} {about} {zone}: {action.reason}")
         match action:
             case Create():
                 return self._create(action, action.slot, action.place)

@@ -11,6 +11,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Cap, Desired, Place, Settings, Wanted
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source
+from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.model.catalogue import AcceleratorType, CapacityKind
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -36,13 +37,17 @@ def fleet(count: int = 6, **given: Any) -> Desired:
     """A pool of `count` preemptible VMs in one zone."""
     slots = given.pop("slots", tuple(slot(index, fallbacks=given.get("fallbacks", ())) for index in range(count)))
     given.pop("fallbacks", None)
-    return Desired(stack="ci", project="a-lab", slots=slots, **{"settings": Settings(), **given})
+    usual: dict[str, Any] = {"settings": Settings()}
+    return Desired(stack="ci", project="a-lab", slots=slots, **{**usual, **given})
 
 
 def quota(chips: int, zone: str = HOME, **given: Any) -> Cap:
-    usual = {"name": f"{zone} v5e preemptible quota", "generation": "v5e"}
-    covers = frozenset({CapacityKind.PREEMPTIBLE, CapacityKind.SPOT})
-    return Cap(**{**usual, "zone": zone, "chips": chips, "covers": covers, **given})
+    usual: dict[str, Any] = {
+        "name": f"{zone} v5e preemptible quota",
+        "generation": "v5e",
+        "covers": frozenset({CapacityKind.PREEMPTIBLE, CapacityKind.SPOT}),
+    }
+    return Cap(zone=zone, chips=chips, **{**usual, **given})
 
 
 def labels(pool: str = "tpu-ci", stack: str = "ci") -> dict[str, str]:
@@ -83,7 +88,8 @@ def nodes(desired: Desired, **states: str) -> tuple[NodeSeen, ...]:
 
 def seen(desired: Desired, **given: Any) -> Observed:
     zones: Mapping[str, Source] = given.pop("zones", dict.fromkeys(sorted(desired.zones), KNOWN))
-    return Observed(**{"zones": zones, "nodes": nodes(desired), "runners": served(desired), **given})
+    usual: dict[str, Any] = {"zones": zones, "nodes": nodes(desired), "runners": served(desired)}
+    return Observed(**{**usual, **given})
 
 
 def sweeps(
@@ -92,9 +98,16 @@ def sweeps(
     """The decisions of sweeps that all see the same."""
     decisions = []
     for index in range(count):
-        decisions.append(decide(desired, observed, memory, start + index * SWEEP))
-        memory = decisions[-1].memory
+        now = start + index * SWEEP
+        decisions.append(decide(desired, observed, memory, now))
+        memory = remembered(decisions[-1], desired, now)
     return decisions
+
+
+def remembered(decision: Decision, desired: Desired, now: datetime) -> Memory:
+    """The memory after all of a decision was done."""
+    outcomes = [Outcome(action=action, result=Result.DONE) for action in decision.actions]
+    return learned(decision.memory, desired, outcomes, now)
 
 
 def first(desired: Desired, observed: Observed, memory: Memory = EMPTY, now: datetime = START) -> Decision:

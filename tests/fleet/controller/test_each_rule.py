@@ -1,0 +1,241 @@
+"""Each row of the controller's table, reached by what a sweep sees and remembers, and what then is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from infra.fleet.controller import rules
+from infra.fleet.controller.actions import Decision, subject
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
+from infra.model.catalogue import CapacityKind
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    fleet,
+    labels,
+    minutes,
+    node,
+    nodes,
+    place,
+    quota,
+    remembered,
+    runner,
+    seen,
+    served,
+    slot,
+)
+
+VM = f"tpu-ci-{HOME}-0"
+FLEET = fleet(6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is seen for how long, and what the last sweep does with whom. at: minutes from the first to the last."""
+
+    observed: Observed
+    at: tuple[float, ...] = (0,)
+    desired: Desired = FLEET
+    done: str = ""
+    about: str = VM
+
+
+def state(name: str) -> Observed:
+    return seen(FLEET, nodes=nodes(FLEET, s0=name), runners=served(FLEET, but=(VM,)))
+
+
+def lost(**given: Any) -> Observed:
+    """The first VM is READY without a runner."""
+    return seen(FLEET, runners=served(FLEET, but=(VM,)), **given)
+
+
+def beside(*extra: Any, **given: Any) -> Observed:
+    return seen(FLEET, nodes=(*nodes(FLEET), *extra), **given)
+
+
+def unfit(phase: Phase = Phase.UNFIT) -> ReportSeen:
+    return ReportSeen(vm=VM, pool="tpu-ci", phase=phase, at=START, reason="the TPU stays busy")
+
+
+ORPHAN = node(f"tpu-ci-{HOME}-9")
+AT_ORPHAN = ORPHAN.name
+AWAY_FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+AWAY_NODE = node(VM, zone=AWAY, capacity=CapacityKind.SPOT)
+TWO = (AWAY_NODE, *nodes(AWAY_FLEET, s0=""))
+RUN = {"tidepool-run": "77-1", "tidepool-expires": str(int((START + minutes(60)).timestamp()))}
+GHOST = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
+RESERVED = quota(64, covers=frozenset({CapacityKind.RESERVED}), reservation="lab", generation="v4")
+HELD = fleet(6, caps=(RESERVED,))
+READY_SICK = nodes(FLEET)[1:]
+
+CASES: dict[str, Case] = {
+    "slot-preempted": Case(observed=state("PREEMPTED"), done="Recreate"),
+    "slot-terminated": Case(observed=state("TERMINATED"), done="Recreate"),
+    "slot-failed": Case(observed=state("FAILED"), done="Recreate"),
+    "slot-stopped": Case(observed=state("STOPPED"), done="Recreate"),
+    "slot-lost": Case(observed=state("UNKNOWN"), at=(0, 10), done="Recreate"),
+    "slot-creating": Case(observed=state("CREATING"), at=(0, 60), done="Recreate"),
+    "slot-repairing": Case(observed=state("REPAIRING"), at=(0, 60), done="Recreate"),
+    "slot-restarting": Case(observed=state("RESTARTING"), at=(0, 30), done="Recreate"),
+    "slot-deleting": Case(observed=state("DELETING"), at=(0, 30), done="Report"),
+    "slot-hidden": Case(observed=state("HIDDEN"), at=(0, 60), done="Report"),
+    "slot-unspecified": Case(observed=state("STATE_UNSPECIFIED"), at=(0, 10), done="Report"),
+    "slot-unlisted": Case(observed=state("A_STATE_OF_TOMORROW"), at=(0, 10), done="Report"),
+    "slot-serving": Case(observed=seen(FLEET), at=(0, 600)),
+    "slot-serving-away": Case(observed=seen(AWAY_FLEET, nodes=TWO), desired=AWAY_FLEET, at=(0, 720), done="Drain"),
+    "slot-unheard": Case(observed=seen(FLEET, runners=(), github=unknown("502")), at=(0, 600)),
+    "slot-draining": Case(
+        observed=lost(wishes=Wishes(drains=(DrainWish(subject=VM, by="ada", since=START, minutes=60),))), at=(0, 2, 600)
+    ),
+    "slot-unfit": Case(observed=lost(reports={VM: unfit()}), done="Recreate"),
+    "slot-maintenance": Case(
+        observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 240), done="Recreate"
+    ),
+    "slot-unhealthy": Case(observed=lost(nodes=(node(VM, health="TIMEOUT"), *READY_SICK)), at=(0, 20), done="Recreate"),
+    "slot-unserved": Case(observed=lost(), at=(0, 20), done="Restart"),
+    "slot-restarted": Case(observed=lost(), at=(0, 20, 40), done="Recreate"),
+    "slot-engine": Case(observed=seen(FLEET, nodes=nodes(FLEET, s0=""), engine="an update is under way")),
+    "slot-unseen": Case(observed=seen(FLEET, nodes=(), runners=(), zones={HOME: unknown("no answer")})),
+    "slot-asked-for": Case(observed=state(""), at=(0, 2)),
+    "slot-taken": Case(observed=seen(FLEET, nodes=(node(VM, labels={}), *READY_SICK)), done="Report"),
+    "slot-absent": Case(observed=state(""), done="Create"),
+    "orphan-deleting": Case(observed=beside(replace(ORPHAN, state="DELETING")), at=(0, 60), about=AT_ORPHAN),
+    "orphan-engine": Case(observed=beside(ORPHAN, engine="an update"), at=(0, 60), about=AT_ORPHAN),
+    "orphan-new": Case(observed=beside(ORPHAN), at=(0, 8), about=AT_ORPHAN),
+    "orphan-dead": Case(
+        observed=beside(replace(ORPHAN, state="PREEMPTED")), at=(0, 10), done="Delete", about=AT_ORPHAN
+    ),
+    "orphan-hidden": Case(observed=beside(replace(ORPHAN, state="HIDDEN")), at=(0, 10), done="Report", about=AT_ORPHAN),
+    "orphan-unheard": Case(observed=beside(ORPHAN, github=unknown("502")), at=(0, 60), about=AT_ORPHAN),
+    "orphan-undrained": Case(
+        observed=beside(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=9))),
+        at=(0, 10),
+        done="Drain",
+        about=AT_ORPHAN,
+    ),
+    "orphan-busy": Case(
+        observed=beside(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=9, busy=True))),
+        at=(0, 10, 120),
+        done="Report",
+        about=AT_ORPHAN,
+    ),
+    "orphan-draining": Case(
+        observed=beside(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=9))),
+        at=(0, 10, 20),
+        done="Delete",
+        about=AT_ORPHAN,
+    ),
+    "orphan-idle": Case(observed=beside(ORPHAN), at=(0, 10), done="Delete", about=AT_ORPHAN),
+    "run-deleting": Case(observed=beside(node("run-1", "DELETING", labels=RUN)), at=(0, 90), about="run-1"),
+    "run-expired": Case(observed=beside(node("run-1", labels=RUN)), at=(60,), done="Delete", about="run-1"),
+    "run-current": Case(observed=beside(node("run-1", labels=RUN)), at=(59,), about="run-1"),
+    "stranger-reservation": Case(
+        observed=beside(node("x", labels={}, capacity=CapacityKind.RESERVED, accelerator="v4-8")),
+        desired=HELD,
+        done="Report",
+        about="x",
+    ),
+    "stranger-labels": Case(
+        observed=beside(node("x", labels={"tidepool-run": "77-1"})), at=(0,), done="Report", about="x"
+    ),
+    "stranger": Case(observed=beside(node("x", labels={})), done="Report", about="x"),
+    "runner-foreign": Case(
+        observed=seen(FLEET, runners=(*served(FLEET), runner("big-mac", number=70, online=False))),
+        at=(0, 600),
+        about=runner("big-mac", number=70).name,
+    ),
+    "runner-online": Case(
+        observed=seen(FLEET, runners=(*served(FLEET), replace(GHOST, online=True))), at=(0, 600), about=GHOST.name
+    ),
+    "runner-unseen": Case(
+        observed=seen(FLEET, nodes=(), runners=(GHOST,), zones={HOME: unknown("no answer")}),
+        at=(0, 600),
+        about=GHOST.name,
+    ),
+    "runner-ghost": Case(
+        observed=seen(FLEET, runners=(*served(FLEET), GHOST)), at=(0, 10), done="RemoveRunner", about=GHOST.name
+    ),
+    "runner-left": Case(
+        observed=seen(FLEET, runners=(*served(FLEET), runner(VM, number=70, online=False))),
+        at=(0, 90),
+        done="RemoveRunner",
+        about=runner(VM, number=70).name,
+    ),
+}
+"""By rule. A row that needs more than one fixed picture has a test of its own below."""
+
+OWN_TEST = {"slot-missed"}
+
+
+def lived(case: Case) -> Decision:
+    memory = EMPTY
+    for at in case.at:
+        now = START + timedelta(minutes=at)
+        decision = decide(case.desired, case.observed, memory, now)
+        memory = remembered(decision, case.desired, now)
+    return decision
+
+
+def done_to(decision: Decision, about: str) -> list[tuple[str, str]]:
+    """What is done with one subject, orders of what to run left out, as kind and rule."""
+    return [
+        (type(action).__name__, action.rule)
+        for action in decision.actions
+        if subject(action) == about and type(action).__name__ != "Assign"
+    ]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_the_row_does_what_it_says(rule: str) -> None:
+    case = CASES[rule]
+    decision = lived(case)
+    assert done_to(decision, case.about) == ([(case.done, rule)] if case.done else [])
+    about = [each.rule for each in decision.waiting if each.subject == case.about]
+    row = rules.rule(rule)
+    if row.verdict == "wait" and rule != "runner-unseen":
+        assert about == [rule], "what is waited for is said"
+
+
+@pytest.mark.parametrize("rule", [rule for rule, case in CASES.items() if rules.rule(rule).wait is not None])
+def test_nothing_is_done_a_minute_before_the_wait_is_over(rule: str) -> None:
+    case = CASES[rule]
+    early = lived(replace(case, at=(*case.at[:-1], case.at[-1] - 1)))
+    assert done_to(early, case.about) == []
+    assert [each.until for each in early.waiting if each.subject == case.about and each.until]
+
+
+def test_every_row_has_its_case() -> None:
+    assert {rule.id for rule in rules.rules()} == CASES.keys() | OWN_TEST
+
+
+def test_a_vm_that_may_be_elsewhere_must_be_missing_from_two_lists() -> None:
+    present = seen(AWAY_FLEET, nodes=TWO)
+    gone = seen(AWAY_FLEET, nodes=TWO[1:], runners=())
+    memory = decide(AWAY_FLEET, present, EMPTY, START).memory
+    once = decide(AWAY_FLEET, gone, memory, START + minutes(2))
+    assert [each.rule for each in once.waiting if each.subject == VM] == ["slot-missed"]
+    twice = decide(AWAY_FLEET, gone, once.memory, START + minutes(4))
+    assert done_to(twice, VM) == [("Create", "slot-absent")]
+
+
+def test_zones_that_are_known_are_healed_while_another_is_not() -> None:
+    elsewhere = slot(0, home=place("us-east1-c"))
+    desired = fleet(slots=(*FLEET.slots, elsewhere))
+    observed = replace(state("PREEMPTED"), zones={HOME: KNOWN, "us-east1-c": unknown("no answer")})
+    decision = decide(desired, observed, EMPTY, START)
+    assert done_to(decision, VM) == [("Recreate", "slot-preempted")]
+    assert done_to(decision, elsewhere.name) == []
+
+
+def test_labels_of_another_stack_make_a_node_none_of_ours() -> None:
+    observed = beside(node("tpu-ci-of-nightly", labels=labels(stack="nightly")))
+    decision = lived(Case(observed=observed, at=(0, 2, 4, 60)))
+    assert done_to(decision, "tpu-ci-of-nightly") == []
