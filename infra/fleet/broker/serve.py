@@ -24,7 +24,7 @@ from infra.fleet.broker.github_calls import GitHubCalls
 from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.broker.registration import Broker
-from infra.fleet.broker.service import THREADS, Service
+from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
 from infra.fleet.broker.settings import Settings
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 
@@ -41,10 +41,29 @@ def wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def broker(settings: Settings, *, clock: Clock = wall_clock) -> Broker:
-    """Nothing is asked of anybody yet."""
+def service(
+    settings: Settings,
+    tell: Callable[[dict[str, Any]], None],
+    *,
+    clock: Clock = wall_clock,
+    body_seconds: float = BODY_SECONDS,
+) -> Service:
+    """The broker of these settings as an application; nothing is asked of anybody yet. Close it at the end.
+
+    tell: gets the facts of every decision. body_seconds: what a body may take to come.
+    """
     http = urllib3.PoolManager(num_pools=4, maxsize=THREADS)
     google = _ThreadClients(settings)
+
+    def closing() -> None:
+        http.clear()
+        google.close()
+
+    made = _broker(settings, http, google, clock)
+    return Service(made.register, clock=clock, tell=tell, closing=closing, body_seconds=body_seconds)
+
+
+def _broker(settings: Settings, http: urllib3.PoolManager, google: _ThreadClients, clock: Clock) -> Broker:
     keys = GoogleKeys(fetcher(settings.keys_url, http), clock)
     app = GitHubApp(
         calls=GitHubCalls(settings.github_api, http, clock),
@@ -62,10 +81,6 @@ def broker(settings: Settings, *, clock: Clock = wall_clock) -> Broker:
         google=google,
         clock=clock,
     )
-
-
-def service(settings: Settings, tell: Callable[[dict[str, Any]], None], *, clock: Clock = wall_clock) -> Service:
-    return Service(broker(settings, clock=clock).register, clock=clock, tell=tell)
 
 
 def serve(application: Any, *, host: str, port: int) -> None:
@@ -107,14 +122,24 @@ class HurriedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._calm()
-        elif self._limit is None:
-            self._limit = self.loop.call_later(self.header_seconds, self._too_slow)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.trailing_data[0]:
+            # A part of the next request has come with this one, and nothing may follow.
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._calm()
         super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Set the time limit, unless a request is there in whole and is being answered."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._calm()
+        elif self._limit is None:
+            self._limit = self.loop.call_later(self.header_seconds, self._too_slow)
 
     def _calm(self) -> None:
         if self._limit is not None:
@@ -133,6 +158,7 @@ class _ThreadClients:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._local = threading.local()
+        self._made: list[Clients] = []
 
     def __call__(self) -> Clients:
         held = getattr(self._local, "clients", None)
@@ -142,7 +168,13 @@ class _ThreadClients:
             except GoogleError as error:
                 raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
             self._local.clients = held
+            self._made.append(held)
         return held
+
+    def close(self) -> None:
+        """Close those of all threads, none of which asks any more."""
+        for made in self._made:
+            made.close()
 
 
 class _AppKey:

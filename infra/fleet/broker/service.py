@@ -45,7 +45,10 @@ class _Reply:
 
 
 class Service:
-    """register: `Broker.register`. tell: gets the facts of every decision. body_seconds: for tests."""
+    """register: `Broker.register`. tell: gets the facts of every decision.
+
+    closing: called at the end, when no decision is being taken any more. body_seconds: what a body may take to come.
+    """
 
     def __init__(
         self,
@@ -53,11 +56,13 @@ class Service:
         *,
         clock: Callable[[], datetime],
         tell: Callable[[dict[str, Any]], None],
+        closing: Callable[[], None] = lambda: None,
         body_seconds: float = BODY_SECONDS,
     ) -> None:
         self._register = register
         self._clock = clock
         self._tell = tell
+        self._closing = closing
         self._body_seconds = body_seconds
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="broker")
         self._inside = 0
@@ -73,8 +78,9 @@ class Service:
             await self._decided(scope, receive, send)
 
     def close(self) -> None:
-        """Begin no more decisions."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Begin no more decisions, wait for those that were begun, and give connections back."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._closing()
 
     async def _decided(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer, and then tell."""

@@ -1,0 +1,144 @@
+"""A VM that is what it says gets a registration for one job, with its pool's labels, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+from infra.model import names
+from infra.model.runner_names import vm_of
+from tests.fleet.broker.broker_world import (
+    FORK,
+    FORK_ACCOUNT,
+    OTHER_REPO,
+    REPO,
+    ROAMING,
+    SHARED,
+    SHARED_ACCOUNT,
+    STACK,
+    VM,
+    World,
+    manifest,
+    slot,
+)
+
+
+def test_a_ready_vm_gets_a_runner_with_its_pools_labels(world: World) -> None:
+    reply = world.ask()
+    assert reply.status == 200
+    assert set(reply.body) == {"runner", "jit", "expires"}
+    assert vm_of(reply.body["runner"]) == VM
+    assert reply.headers["cache-control"] == "no-store"
+    runner = world.hub.connect(reply.body["jit"])
+    assert runner["name"] == reply.body["runner"]
+    assert [label["name"] for label in runner["labels"]] == ["tpu", "self-hosted", "tpu-ci"]
+
+
+def test_a_private_repository_without_an_organisation_has_runners_of_its_own(world: World) -> None:
+    """It has no runner groups; the token reaches that repository alone, and administers nothing else."""
+    assert world.ask().status == 200
+    [runner] = world.runners(f"repos/{REPO}")
+    assert runner["runner_group_id"] == 1
+    assert world.calls("github.list_runner_groups") == 0
+
+
+def test_an_organisations_runner_joins_the_group_of_its_trust(world: World) -> None:
+    groups = world.hub.add_organization("lab", groups=["tpu-member", "tpu-fork"])
+    world.start(groups={"member": "tpu-member", "fork": "tpu-fork"})
+    world.add_vm(FORK, pool="fork", account=FORK_ACCOUNT)
+    assert world.ask(FORK, "fork").status == 200
+    [runner] = world.runners("orgs/lab")
+    assert runner["runner_group_id"] == groups["tpu-fork"]
+    assert world.runners(f"repos/{REPO}") == []
+
+
+def test_slots_of_a_pool_that_serves_several_repositories_take_turns(world: World) -> None:
+    world.add_vm(SHARED, pool="two", account=SHARED_ACCOUNT)
+    assert world.ask(SHARED, "two").status == 200
+    assert [vm_of(runner["name"]) for runner in world.runners(f"repos/{OTHER_REPO}")] == [SHARED]
+
+
+def test_a_vm_in_its_pools_fallback_zone_is_served_there(world: World) -> None:
+    world.add_vm(ROAMING, zone="europe-west4-b")
+    assert world.ask(ROAMING).status == 200
+
+
+def test_after_its_job_a_vm_registers_again_under_another_name(world: World) -> None:
+    first = world.ask()
+    world.hub.queue_job(REPO, ["tpu-ci"])
+    world.hub.connect(first.body["jit"])
+    assert world.hub.take_job(first.body["jit"]) is not None
+    world.hub.end_job(first.body["jit"])
+    world.wait(60)
+    second = world.ask()
+    assert second.status == 200
+    assert second.body["runner"] != first.body["runner"]
+    assert [runner["name"] for runner in world.runners()] == [second.body["runner"]]
+
+
+def test_a_registration_that_was_never_used_is_taken_back_by_the_next(world: World) -> None:
+    """The answer was lost, or GitHub removed an idle runner: two configurations of one VM are never good at once."""
+    lost = world.ask()
+    world.wait(60)
+    found = world.ask()
+    assert [runner["name"] for runner in world.runners()] == [found.body["runner"]]
+    assert lost.body["runner"] != found.body["runner"]
+
+
+def test_a_token_without_an_instance_falls_back_to_account_and_slot(world: World) -> None:
+    token = world.token(full=False)
+    assert world.ask(token=token).status == 200
+    assert world.binding()["instance"] is None
+    world.wait(60)
+    assert world.ask().status == 200
+    assert world.binding()["instance"] is not None
+
+
+def test_a_slot_that_is_made_again_is_bound_anew(world: World) -> None:
+    assert world.ask().status == 200
+    before = world.binding()["instance"]
+    world.remake(VM)
+    assert world.ask().status == 200
+    assert world.binding()["instance"] not in (None, before)
+
+
+def test_a_manifest_that_changes_is_followed_within_seconds(world: World) -> None:
+    world.add_vm("new-0")
+    assert world.ask("new-0").reason == "unknown-vm"
+    body = manifest()
+    world.write(names.manifest_object(STACK), {**body, "slots": [*body["slots"], slot("new-0")]})
+    world.wait(11)
+    assert world.ask("new-0").status == 200
+
+
+def test_the_binding_remembers_tokens_as_hashes_and_never_a_secret(world: World) -> None:
+    token = world.token()
+    granted = world.ask(token=token)
+    kept = json.dumps(world.binding())
+    assert all(part not in kept for part in (*token.split("."), granted.body["jit"]))
+    assert world.binding()["runner"] == granted.body["runner"]
+    assert [len(each) for each in world.binding()["used"]] == [64]
+
+
+def test_a_decision_is_one_line_that_tells_everything_but_secrets(world: World) -> None:
+    token = world.token()
+    granted = world.ask(token=token)
+    [line] = world.lines
+    told = json.dumps(line)
+    assert {key: line[key] for key in ("outcome", "reason", "status", "stack", "vm", "pool", "runner", "scope")} == {
+        "outcome": "granted", "reason": "granted", "status": 200, "stack": STACK, "vm": VM, "pool": "tpu-ci",
+        "runner": granted.body["runner"], "scope": f"repos/{REPO}",
+    }  # fmt: skip
+    jit = base64.b64decode(granted.body["jit"])
+    credentials = json.loads(base64.b64decode(json.loads(jit)[".credentials"]))
+    secrets = [*token.split("."), granted.body["jit"], credentials["data"]["secret"], world.app["key"]]
+    assert [secret for secret in secrets if secret in told] == []
+    assert not re.search(r"gh[sp]_|PRIVATE KEY", told)
+
+
+def test_health_asks_nobody(world: World) -> None:
+    before = len(world.cloud.control.log(limit=20_000))
+    assert world.send(b"", verb="GET", path="/healthz").body == {"status": "ok"}
+    assert len(world.cloud.control.log(limit=20_000)) == before
+    assert world.lines == []
