@@ -64,7 +64,7 @@ def look_after(stack: Declared, endpoint: str | None) -> Aftermath:
     problems: list[str] = []
     published: Published | None = None
     try:
-        published = publish(config, endpoint, registry=stack.registry)
+        published = publish(config, endpoint, registry=stack.registry, siblings=stack.siblings)
     except GoogleError as error:
         problems.append(
             f"the desired fleet was not published: {error}; then run `./tidepool manifest publish {config.stack}`"

@@ -39,7 +39,7 @@ def publish_command(
     session = open_session(stack, engine=engine, cloud=cloud, console=people(as_json=as_json))
     session.ask_before_google(f"Publishing the manifest of {stack}", yes=yes)
     try:
-        published = publish(wanted.config, session.endpoint, registry=wanted.registry)
+        published = publish(wanted.config, session.endpoint, registry=wanted.registry, siblings=wanted.siblings)
     except GoogleError as error:
         raise Failure(f"the manifest was not published: {error}") from None
     session.say(manifest_line(published))

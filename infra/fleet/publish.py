@@ -7,7 +7,7 @@ nothing else of a stack, so that it also works after an apply that failed half-w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,17 @@ class Published:
         return self.bundle.changed or self.pointer.changed or self.manifest.changed
 
 
-def publish(config: StackConfig, endpoint: str | None, *, registry: StackConfig | None = None) -> Published:
+def publish(
+    config: StackConfig,
+    endpoint: str | None,
+    *,
+    registry: StackConfig | None = None,
+    siblings: Sequence[StackConfig] = (),
+) -> Published:
     """Write bundle, pointer and manifest of a stack where they differ from what is there.
 
     endpoint: the local cloud's root URL, None for Google. registry: the stack whose repositories this one uses
-    (`registry_stack`), None where they are its own.
+    (`registry_stack`), None where they are its own. siblings: stacks whose VMs draw on the same limits.
     Raises GoogleError where the bucket is missing, refuses or does not answer.
     """
     bundle = runner_bundle()
@@ -59,17 +65,23 @@ def publish(config: StackConfig, endpoint: str | None, *, registry: StackConfig 
             manifest_object=manifest_object,
             bundle=records.put_once(bundle_object, bundle.content, "application/gzip"),
             pointer=records.update(names.pointer_object(), lambda current: _pointer(config, bundle, current)),
-            manifest=records.update(manifest_object, lambda _: manifest_document(config, bundle, registry)),
+            manifest=records.update(manifest_object, lambda _: manifest_document(config, bundle, registry, siblings)),
         )
 
 
-def manifest_document(config: StackConfig, bundle: Bundle, registry: StackConfig | None = None) -> dict[str, Any]:
+def manifest_document(
+    config: StackConfig,
+    bundle: Bundle,
+    registry: StackConfig | None = None,
+    siblings: Sequence[StackConfig] = (),
+) -> dict[str, Any]:
     """The stack's manifest as it is published with this bundle."""
     return manifest(
         config,
         bundle=f"sha256:{bundle.sha256}",
         startup_script=STUB.read_text(encoding="utf-8"),
         registries=_docker_paths(registry or config),
+        siblings=siblings,
     )
 
 

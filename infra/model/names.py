@@ -28,6 +28,7 @@ RUNNER_PREFIX = "runner/"
 IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
+REPORTS_PREFIX = "reports/"
 
 IN_USE_PREFIX = "in-use-"
 """Tags that keep an image from clean-up; registries name it in `keep_tag_prefixes`."""
@@ -121,6 +122,31 @@ def pointer_object() -> str:
 def binding_object(stack: str, vm: str) -> str:
     """The object in which a stack's broker remembers a VM."""
     return f"{BROKER_PREFIX}{stack}/{vm}.json"
+
+
+def orders_object(vm: str) -> str:
+    """The object that says what a VM is to do. VMs of every pool may read it."""
+    return f"{RUNNER_PREFIX}orders/{vm}.json"
+
+
+def report_object(pool: str, vm: str) -> str:
+    """The object in which a VM says what it is doing; its pool's account writes below its own prefix alone."""
+    return f"{REPORTS_PREFIX}{pool}/{vm}.json"
+
+
+def lease_object(stack: str) -> str:
+    """The object that says who acts on a stack's fleet."""
+    return f"{CONTROL_PREFIX}{stack}/lease.json"
+
+
+def memory_object(stack: str) -> str:
+    """The object in which a stack's controller remembers."""
+    return f"{CONTROL_PREFIX}{stack}/memory.json"
+
+
+def sweep_object(stack: str) -> str:
+    """The object that says what the controller's last sweep saw, did and held."""
+    return f"{CONTROL_PREFIX}{stack}/sweep.json"
 
 
 def wishes_object(stack: str) -> str:
