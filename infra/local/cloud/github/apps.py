@@ -61,7 +61,8 @@ def _app(ask: Ask) -> JsonObject:
 
 
 def _permissions(ask: Ask, given: JsonObject) -> JsonObject:
-    wanted: Any = ask.body.get("permissions", given)
+    # No permissions and an empty object mean the same: PyGithub sends the latter and gets all there are.
+    wanted: Any = ask.body.get("permissions") or given
     if not isinstance(wanted, dict) or any(level not in _RANK for level in wanted.values()):
         raise unprocessable("InstallationToken", "permissions", "invalid")
     if any(_RANK[level] > _RANK.get(given.get(name, ""), 0) for name, level in wanted.items()):

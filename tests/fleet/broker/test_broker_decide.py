@@ -1,0 +1,138 @@
+"""What the decision holds to, whatever comes in whichever order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.fleet.broker.decide import (
+    AN_HOUR,
+    APART,
+    Binding,
+    Claims,
+    Fleet,
+    Instance,
+    Node,
+    Request,
+    Slot,
+    entitled,
+    standing,
+)
+from infra.fleet.broker.decide import admitted as decide_admitted
+from infra.fleet.broker.github_calls import PATIENCE
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS
+
+START = datetime(2026, 11, 21, 8, tzinfo=UTC)
+SLOT = Slot(vm="a-0", pool="a", account="a@x", zones=("z",), labels=("tpu",), scope="repos/o/r", group=None)
+SUFFIX = "0a1b2c"
+
+
+def claims(token: str, instance: str | None, now: datetime) -> Claims:
+    found = Instance(id=instance, zone="z") if instance else None
+    return Claims(email="a@x", fingerprint=token, expires=now + timedelta(hours=1), instance=found)
+
+
+def node(life: str) -> Node:
+    return Node(zone="z", state="READY", life=life, labels={})
+
+
+asks = st.lists(
+    st.tuples(
+        st.integers(0, 400),  # seconds since the one before
+        st.sampled_from([f"token-{number}" for number in range(6)]),
+        st.sampled_from([None, "one", "two"]),
+        st.sampled_from(["first", "first", "first", "second"]),
+    ),
+    max_size=120,
+)
+
+
+@given(asks)
+def test_no_token_serves_twice_no_life_has_two_instances_and_nobody_comes_too_often(
+    history: list[tuple[int, str, str | None, str]],
+) -> None:
+    held: Binding | None = None
+    now, used = START, set()
+    granted: list[tuple[datetime, str | None, str]] = []
+    for seconds, token, instance, life in history:
+        now += timedelta(seconds=seconds)
+        try:
+            held = decide_admitted(SLOT, claims(token, instance, now), node(life), held, suffix=SUFFIX, now=now)
+        except Refused:
+            continue
+        assert token not in used or now - max(at for at, _, _ in granted) > timedelta(hours=1)
+        used.add(token)
+        granted.append((now, instance, life))
+    lives: list[list[tuple[datetime, str | None]]] = []
+    for place, (at, instance, life) in enumerate(granted):
+        if place == 0 or granted[place - 1][2] != life:
+            lives.append([])
+        lives[-1].append((at, instance))
+    for one in lives:
+        assert len({instance for _, instance in one if instance}) <= 1
+        times = [at for at, _ in one]
+        assert all(later - earlier >= APART for earlier, later in pairwise(times))
+        assert all(sum(at - timedelta(hours=1) < each <= at for each in times) <= AN_HOUR for at in times)
+
+
+@given(st.integers(0, 7300))
+def test_a_used_token_is_remembered_for_as_long_as_it_could_be_believed(seconds: int) -> None:
+    first = decide_admitted(SLOT, claims("used", "one", START), node("l"), None, suffix=SUFFIX, now=START)
+    now = START + timedelta(seconds=60)
+    for step in range(60, seconds, 90):
+        now = START + timedelta(seconds=step)
+        first = decide_admitted(SLOT, claims(f"t{step}", "one", now), node("l"), first, suffix=SUFFIX, now=now)
+    believed = now < START + timedelta(hours=1, seconds=60)
+    assert not believed or "used" in first.used
+
+
+def test_what_a_binding_remembers_is_bounded() -> None:
+    held, now = None, START
+    for number in range(400):
+        now += APART
+        try:
+            held = decide_admitted(SLOT, claims(str(number), "one", now), node("l"), held, suffix=SUFFIX, now=now)
+        except Refused as refused:
+            assert refused.reason is Reason.TOO_OFTEN  # noqa: PT017 - it is looped over
+    assert held is not None
+    assert len(held.issued) <= AN_HOUR
+    assert len(held.used) <= 3 * AN_HOUR
+
+
+def test_a_registration_is_over_before_the_next_may_begin() -> None:
+    """Two at once for one VM would take back one another's runners. A record takes three calls to write."""
+    writing = HURRIED_SECONDS * (1 + HURRIED_RETRIES)
+    assert timedelta(seconds=PATIENCE + writing) <= APART
+
+
+@given(st.sampled_from(["", "ci", "nightly"]), st.sampled_from(["a-0", "b-0", "c"]), st.sampled_from(["a", "b"]),
+       st.sampled_from(["a@x", "b@x", "c@x"]), st.sampled_from([None, "z", "y"]))  # fmt: skip
+def test_only_the_pools_own_account_speaks_for_a_vm_of_it(
+    stack: str, vm: str, pool: str, email: str, zone: str | None
+) -> None:
+    other = Slot(vm="b-0", pool="b", account="b@x", zones=("y",), labels=("tpu",), scope="repos/o/r", group=None)
+    fleet = Fleet(stack="ci", slots={"a-0": SLOT, "b-0": other})
+    instance = Instance(id="1", zone=zone) if zone else None
+    token = Claims(email=email, fingerprint="t", expires=START, instance=instance)
+    mine = {("ci", "a-0", "a", "a@x"): "z", ("ci", "b-0", "b", "b@x"): "y"}
+    try:
+        found = entitled(Request(stack=stack, vm=vm, pool=pool), token, fleet)
+    except Refused:
+        assert mine.get((stack, vm, pool, email), "nowhere") != (zone or mine.get((stack, vm, pool, email)))
+    else:
+        assert mine[stack, vm, pool, email] == (zone or mine[stack, vm, pool, email])
+        assert found.vm == vm
+
+
+def test_a_vm_is_taken_for_what_the_api_says_and_in_the_zone_of_its_token() -> None:
+    request = Request(stack="ci", vm="a-0", pool="a")
+    there = Node(zone="y", state="READY", life="l", labels={"tidepool-stack": "ci", "tidepool-pool": "a"})
+    with pytest.raises(Refused) as refused:
+        standing(request, claims("t", "one", START), there)
+    assert refused.value.reason is Reason.WRONG_ZONE
+    assert standing(request, claims("t", None, START), there) is there
