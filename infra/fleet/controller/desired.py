@@ -33,12 +33,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One declared slot. places: its own first, then the pool's fallbacks in the order in which they are declared."""
+    """One declared slot. places: its own first, then the pool's fallbacks in the order in which they are declared.
+
+    serves: repositories, `OWNER/NAME`.
+    """
 
     name: str
     pool: str
     accelerator: AcceleratorType
     places: tuple[Place, ...]
+    serves: tuple[str, ...] = ()
 
     @property
     def home(self) -> Place:
@@ -89,7 +93,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The fleet of one stack as it shall be."""
+    """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups."""
 
     stack: str
     project: str
@@ -97,6 +101,14 @@ class Desired:
     caps: tuple[Cap, ...] = ()
     freezes: tuple[Freeze, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    groups: bool = False
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What the fleet's runners are registered with, as GitHub's paths have it."""
+        repositories = {repository for slot in self.slots for repository in slot.serves}
+        owners = {repository.partition("/")[0] for repository in repositories} if self.groups else set()
+        return (*(f"orgs/{owner}" for owner in sorted(owners)), *(f"repos/{each}" for each in sorted(repositories)))
 
     @property
     def pools(self) -> tuple[str, ...]:
@@ -128,6 +140,7 @@ def read(document: Mapping[str, Any]) -> Desired:
             caps=tuple(_cap(each) for each in document.get("limits", ())),
             freezes=tuple(Freeze.model_validate(each) for each in document.get("freezes", ())),
             settings=_settings(document.get("controller") or {}),
+            groups=bool((document.get("controller") or {}).get("groups")),
         )
     except (KeyError, TypeError, UnknownNameError, ValidationError, ValueError) as error:
         raise ManifestError(f"the manifest cannot be read: {type(error).__name__} {error}") from None
@@ -146,6 +159,7 @@ def _slot(slot: Mapping[str, Any]) -> Wanted:
         pool=slot["pool"],
         accelerator=AcceleratorType.parse(slot["accelerator"]),
         places=(_place(slot), *(_place(each) for each in slot.get("fallbacks", ()))),
+        serves=tuple(slot.get("serves", ())),
     )
 
 

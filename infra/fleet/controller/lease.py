@@ -1,0 +1,112 @@
+"""The lease on a stack's fleet: who acts on it now, so that `up` and the controller, or two sweeps, never act together.
+
+Owns taking, renewing and giving back. A holder that died is succeeded once its time is over; nobody waits for it. Each
+change carries the generation that was read, so that of two takers one is told that it lost.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Body, Records
+from infra.model import names
+
+VERSION: Final = 1
+SWEEP_TIME: Final = timedelta(minutes=5)
+"""Longer than a sweep with all its deadlines; a controller that died is succeeded after it."""
+UP_TIME: Final = timedelta(minutes=30)
+"""An apply renews its lease while it works."""
+
+
+class Kind(StrEnum):
+    UP = "up"
+    CONTROLLER = "controller"
+    DRAIN = "drain"
+
+
+class LeaseTakenError(Exception):
+    """Somebody else acts on the fleet; its text says who and until when."""
+
+    def __init__(self, stack: str, kind: str, holder: str, until: datetime) -> None:
+        self.until = until
+        what = {"up": "`./tidepool up`", "controller": "the controller", "drain": "`./tidepool drain`"}.get(kind, kind)
+        super().__init__(
+            f"{what} acts on the fleet of {stack} until {until:%Y-%m-%d %H:%M:%S} UTC at most ({holder}); "
+            "try again then"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """One holder's lease. clock: with a time zone."""
+
+    records: Records
+    stack: str
+    kind: Kind
+    holder: str
+    time: timedelta
+    clock: Callable[[], datetime]
+
+    def take(self) -> None:
+        """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
+        self.records.update(names.lease_object(self.stack), self._taken)
+
+    def give_back(self) -> None:
+        """End it, if it is still ours."""
+        self.records.update(names.lease_object(self.stack), self._given_back)
+
+    def _taken(self, current: Body | None) -> Body:
+        now = self.clock()
+        if current is not None and current.get("holder") != self.holder:
+            until = _until(current)
+            if until is not None and now < until <= now + max(UP_TIME, SWEEP_TIME):
+                raise LeaseTakenError(self.stack, str(current.get("kind")), str(current.get("holder")), until)
+        return self._body(now + self.time)
+
+    def _given_back(self, current: Body | None) -> Body:
+        if current is None or current.get("holder") != self.holder:
+            return current or self._body(self.clock())
+        return self._body(self.clock())
+
+    def _body(self, until: datetime) -> dict[str, Any]:
+        return {"version": VERSION, "kind": self.kind.value, "holder": self.holder, "until": until.isoformat()}
+
+
+@contextmanager
+def held(records: Records, stack: str, kind: Kind, clock: Callable[[], datetime], time: timedelta) -> Generator[Lease]:
+    """The lease, for as long as the block lasts. One that cannot be given back runs out by itself."""
+    lease = Lease(records=records, stack=stack, kind=kind, holder=this_process(), time=time, clock=clock)
+    lease.take()
+    try:
+        yield lease
+    finally:
+        # It ends by itself, and what the block came to is not lost over it.
+        with suppress(GoogleError):
+            lease.give_back()
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def this_process() -> str:
+    """A name that no other holder has."""
+    return f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
+
+
+def _until(current: Body) -> datetime | None:
+    """Until when a lease holds; one that cannot be read, or has no time zone, holds nobody back."""
+    try:
+        until = datetime.fromisoformat(str(current.get("until")))
+    except ValueError:
+        return None
+    return until if until.tzinfo else None

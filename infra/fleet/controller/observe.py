@@ -1,0 +1,266 @@
+"""Looking at everything that a sweep needs, at once: zones, operations, GitHub, reports, wishes, the pointer.
+
+Owns the calls and their deadline. Each source is asked in a thread of its own; one that fails, or is not done in time,
+is unknown, and what it had said so far is not used. List calls grow with zones and scopes, not with VMs: nodes and
+operations are one list each a zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from infra.fleet.controller import troubles
+from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.github import GitHubError, RunnerApi
+from infra.fleet.controller.memory import Creating, Memory
+from infra.fleet.controller.observed import (
+    KNOWN,
+    CreateEnded,
+    DrainWish,
+    NodeSeen,
+    Observed,
+    Phase,
+    ReportSeen,
+    RunnerSeen,
+    Source,
+    Target,
+    Wishes,
+    unknown,
+)
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.records import Records
+from infra.model import names
+from infra.model.catalogue import CapacityKind
+
+DEADLINE: Final = 20.0
+"""Seconds for one source with all its pages."""
+THREADS: Final = 16
+_NODE_PAGE: Final = 500
+_READERS: Final = 4
+"""Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
+
+T = TypeVar("T")
+
+
+class _ShapeError(Exception):
+    """An answer that is not what its API promises."""
+
+
+_UNKNOWN: Final = (GoogleError, GitHubError, _ShapeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observer:
+    """Where to look. endpoint: root of the local cloud, None for Google. github: None where no token is at hand."""
+
+    project: str
+    bucket: str
+    endpoint: str | None
+    github: RunnerApi | None
+    engine: Callable[[], str] = field(default=lambda: "")
+    deadline: float = DEADLINE
+
+    def observe(self, desired: Desired, memory: Memory) -> Observed:
+        """Everything that one sweep sees."""
+        zones = sorted(desired.zones | memory.zones.keys())
+        creating = {
+            zone: {slot: each for slot, each in memory.creating.items() if each.zone == zone and each.operation}
+            for zone in zones
+        }
+        pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="observe")
+        try:
+            looked = {zone: pool.submit(self._zone, zone, creating[zone]) for zone in zones}
+            scopes = {scope: pool.submit(self._runners, scope) for scope in desired.scopes}
+            wishes = pool.submit(self._wishes, desired.stack)
+            targets = pool.submit(self._targets, desired)
+            found = {zone: self._result(future) for zone, future in looked.items()}
+            runners = {scope: self._result(future) for scope, future in scopes.items()}
+            online = {each.vm for _, seen in runners.values() for each in seen or () if each.online}
+            asked = _to_be_asked(desired, memory, online)
+            readers = [pool.submit(self._reports, asked[start::_READERS]) for start in range(_READERS)]
+            said = [self._result(reader) for reader in readers]
+            wished, pointed = self._result(wishes), self._result(targets)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        return Observed(
+            zones={zone: source for zone, (source, _) in found.items()},
+            nodes=tuple(node for _, answer in found.values() if answer for node in answer[0]),
+            ended=tuple(ended for _, answer in found.values() if answer for ended in answer[1]),
+            github=_all_known({scope: source for scope, (source, _) in runners.items()}),
+            runners=tuple(runner for _, answer in runners.values() for runner in answer or ()),
+            reports={vm: report for _, reports in said for vm, report in (reports or {}).items()},
+            reports_source=next((source for source, _ in said if not source.known), KNOWN),
+            wishes=wished[1] or Wishes(),
+            targets=pointed[1],
+            engine=self.engine(),
+        )
+
+    def _result(self, future: Future[T]) -> tuple[Source, T | None]:
+        """What a source came to. The deadline counts from here: they all run already."""
+        try:
+            return KNOWN, future.result(timeout=self.deadline)
+        except TimeoutError:
+            return unknown(f"no answer within {self.deadline:g} s"), None
+        except _UNKNOWN as error:
+            return unknown(str(error)), None
+
+    def _zone(self, zone: str, creating: Mapping[str, Creating]) -> tuple[list[NodeSeen], list[CreateEnded]]:
+        with self._google() as google:
+            parent = f"projects/{self.project}/locations/{zone}"
+            nodes = [_node(zone, node) for node in self._nodes(google, parent)]
+            ended = list(_ended(zone, creating, self._operations(google, parent))) if creating else []
+            return nodes, ended
+
+    def _nodes(self, google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
+        api = google.api(Api.TPU).projects().locations().nodes()
+        request = api.list(parent=parent, pageSize=_NODE_PAGE)
+        while request is not None:
+            answer = execute(request, f"listing the TPU VMs of {parent}")
+            if answer.get("unreachable"):
+                raise _ShapeError(f"listing the TPU VMs of {parent}: {', '.join(answer['unreachable'])} did not answer")
+            yield from answer.get("nodes", ())
+            request = api.list_next(request, answer)
+
+    def _operations(self, google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
+        api = google.api(Api.TPU).projects().locations().operations()
+        request = api.list(name=parent, pageSize=_NODE_PAGE)
+        while request is not None:
+            answer = execute(request, f"listing the operations of {parent}")
+            yield from answer.get("operations", ())
+            request = api.list_next(request, answer)
+
+    def _runners(self, scope: str) -> tuple[RunnerSeen, ...]:
+        if self.github is None:
+            raise GitHubError("no token of GitHub is at hand")
+        return self.github.runners(scope)
+
+    def _reports(self, asked: Sequence[Wanted]) -> dict[str, ReportSeen]:
+        """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""
+        if not asked:
+            return {}
+        with self._google() as google:
+            records = Records(google=google, bucket=self.bucket)
+            read = {slot: records.read(names.report_object(slot.pool, slot.name)) for slot in asked}
+        found = {slot.name: _report(slot, record.body) for slot, record in read.items() if record is not None}
+        return {vm: report for vm, report in found.items() if report is not None}
+
+    def _wishes(self, stack: str) -> Wishes:
+        with self._google() as google:
+            record = Records(google=google, bucket=self.bucket).read(names.wishes_object(stack))
+        return read_wishes(record.body) if record else Wishes()
+
+    def _targets(self, desired: Desired) -> dict[str, Target] | None:
+        with self._google() as google:
+            record = Records(google=google, bucket=self.bucket).read(names.pointer_object())
+        if record is None:
+            return None
+        images: Any = record.body.get("images") or {}
+        bundle = record.body.get("bundle")
+        return {
+            pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=bundle)
+            for pool in desired.pools
+        }
+
+    def _google(self) -> Clients:
+        return clients(self.project, self.endpoint, hurried=True)
+
+
+def _to_be_asked(desired: Desired, memory: Memory, online: Collection[str | None]) -> list[Wanted]:
+    """Slots whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none."""
+    waiting = {vm for rollout in memory.rollouts.values() for vm in rollout.waiting}
+    return [slot for slot in desired.slots if slot.name not in online or slot.name in waiting]
+
+
+def read_wishes(document: Mapping[str, Any]) -> Wishes:
+    """The wishes of a document. Raises as an unknown source does where it is not one."""
+    try:
+        rollout = document.get("rollout") or {}
+        return Wishes(
+            drains=tuple(
+                DrainWish(
+                    subject=str(wish["subject"]),
+                    by=str(wish.get("by", "somebody")),
+                    since=datetime.fromisoformat(wish["since"]),
+                    minutes=int(wish["minutes"]),
+                )
+                for wish in document.get("drains", ())
+            ),
+            paused=frozenset(rollout.get("paused", ())),
+            undone={pool: frozenset(keys) for pool, keys in (rollout.get("undone") or {}).items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _ShapeError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
+
+
+def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:
+    scheduling = node.get("schedulingConfig") or {}
+    try:
+        return NodeSeen(
+            name=str(node["name"]).rpartition("/")[2],
+            zone=zone,
+            state=str(node.get("state", "STATE_UNSPECIFIED")),
+            health=str(node.get("health", "")),
+            health_text=str(node.get("healthDescription", "")),
+            accelerator=str(node.get("acceleratorType", "")),
+            capacity=_capacity(scheduling),
+            created=str(node.get("createTime", "")),
+            instance=str(node.get("id", "")),
+            labels=dict(node.get("labels") or {}),
+        )
+    except (KeyError, TypeError) as error:
+        raise _ShapeError(f"a TPU VM in {zone} cannot be read: {type(error).__name__} {error}") from None
+
+
+def _capacity(scheduling: Mapping[str, Any]) -> CapacityKind:
+    for key, kind in (
+        ("reserved", CapacityKind.RESERVED),
+        ("spot", CapacityKind.SPOT),
+        ("preemptible", CapacityKind.PREEMPTIBLE),
+    ):
+        if scheduling.get(key):
+            return kind
+    return CapacityKind.ON_DEMAND
+
+
+def _ended(
+    zone: str, creating: Mapping[str, Creating], operations: Iterable[Mapping[str, Any]]
+) -> Iterable[CreateEnded]:
+    by_name = {str(operation.get("name")): operation for operation in operations}
+    for slot, asked in creating.items():
+        operation = by_name.get(asked.operation, {})
+        if not operation.get("done"):
+            continue
+        error = operation.get("error") or {}
+        text = str(error.get("message", ""))
+        trouble = troubles.of_operation(int(error.get("code", 0)), text) if error else None
+        yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)
+
+
+def _report(slot: Wanted, body: Mapping[str, Any]) -> ReportSeen | None:
+    """A report, believed for the VM whose own object it is, whatever is in it."""
+    try:
+        at = datetime.fromisoformat(str(body["at"]))
+        return ReportSeen(
+            vm=slot.name,
+            pool=slot.pool,
+            phase=Phase(body["phase"]),
+            at=at if at.tzinfo else at.astimezone(),
+            reason=str(body.get("reason") or "")[:300],
+            instance=str(body.get("instance") or ""),
+            image=body.get("image"),
+            bundle=body.get("bundle"),
+            job=str(body.get("job") or ""),
+            obeyed=int(body.get("obeyed") or 0),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _all_known(scopes: Mapping[str, Source]) -> Source:
+    """Known if every scope is: a VM may be registered with any of them."""
+    failed = [f"{scope}: {source.reason}" for scope, source in scopes.items() if not source.known]
+    return unknown("; ".join(failed)) if failed else KNOWN

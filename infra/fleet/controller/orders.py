@@ -1,0 +1,27 @@
+"""Orders to VMs: one object a VM, which its supervisor polls. All pools may read all of them: they hold no secret.
+
+Owns the document's shape (version 1) and the change of one of its parts, conditional on what was read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from infra.fleet.records import Body, Records
+from infra.model import names
+
+VERSION: Final = 1
+EMPTY: Final[Body] = {
+    "version": VERSION,
+    "image": None,
+    "bundle": None,
+    "runner_version": None,
+    "restart": 0,
+    "drain": False,
+}
+"""What a VM without orders does: what the pointer says, and taking jobs."""
+
+
+def order(records: Records, vm: str, **changes: Any) -> None:
+    """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
+    records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})

@@ -1,0 +1,184 @@
+"""One sweep: take the lease, read, look, decide, remember, act, remember again, and say what it came to.
+
+Owns the order and the records. Does not own looking (`observe`), deciding (`decide`) nor doing (`act`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import Decision, Recreate, described
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, held, wall_clock
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import Observed
+from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Body, Records
+from infra.model import names
+
+VERSION: Final = 1
+
+
+class SweepError(Exception):
+    """A sweep that could not begin, or must not go on; its text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep saw, decided and did."""
+
+    at: datetime
+    observed: Observed
+    decision: Decision
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing was done, nothing failed and nothing is waited for."""
+        return self.decision.settled
+
+    def to_json(self) -> dict[str, Any]:
+        """As `control/STACK/sweep.json` and `--json` have it."""
+        upcoming = self.decision.next
+        sources = {f"zone {zone}": source for zone, source in self.observed.zones.items()}
+        sources |= {"github": self.observed.github, "reports": self.observed.reports_source}
+        return {
+            "version": VERSION,
+            "at": self.at.isoformat(),
+            "settled": self.settled,
+            "fuse": self.decision.fuse_blown,
+            "freeze": self.decision.frozen or None,
+            "engine": self.observed.engine or None,
+            "sources": {
+                name: {"known": source.known, "reason": source.reason} for name, source in sorted(sources.items())
+            },
+            "pools": {
+                pool: {
+                    "desired": figures.desired,
+                    "ready": figures.ready,
+                    "online": figures.online,
+                    "busy": figures.busy,
+                    "away": figures.away,
+                    "unhealthy": dict(figures.unhealthy),
+                }
+                for pool, figures in self.decision.pools.items()
+            },
+            "actions": [
+                described(each.action) | {"result": each.result.value, "text": each.text} for each in self.outcomes
+            ],
+            "held": [described(each.action) | {"held": each.why} for each in self.decision.held],
+            "waiting": [
+                {
+                    "subject": each.subject,
+                    "rule": each.rule,
+                    "reason": each.reason,
+                    "until": each.until.isoformat() if each.until else None,
+                }
+                for each in self.decision.waiting
+            ],
+            "findings": [
+                {
+                    "subject": each.subject,
+                    "rule": each.rule,
+                    "reason": each.reason,
+                    "since": each.since.isoformat(),
+                }
+                for each in self.decision.findings
+            ],
+            "next": {"subject": upcoming.subject, "reason": upcoming.reason, "at": str(upcoming.until)}
+            if upcoming
+            else None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweeper:
+    """Sweeps over one stack. clock: of the cloud, with a time zone. wall: of the lease, which real processes hold."""
+
+    stack: str
+    records: Records
+    observer: Observer
+    actor: Callable[[Desired], Actor]
+    clock: Callable[[], datetime]
+    wall: Callable[[], datetime] = wall_clock
+
+    def sweep(self) -> Swept:
+        """One sweep under the lease. Raises LeaseTakenError, SweepError, GoogleError."""
+        with held(self.records, self.stack, Kind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
+            desired = self._desired()
+            memory = self._memory()
+            observed = self.observer.observe(desired, memory)
+            now = self.clock()
+            decision = decide(desired, observed, memory, now)
+            self._remember(decision.memory, memory)
+            outcomes = self._act(desired, decision, lease)
+            after = learned(decision.memory, desired, outcomes, self.clock())
+            self._remember(after, decision.memory)
+            swept = Swept(at=now, observed=observed, decision=decision, outcomes=outcomes)
+            self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
+            return swept
+
+    def _desired(self) -> Desired:
+        name = names.manifest_object(self.stack)
+        record = self.records.read(name)
+        if record is None:
+            raise SweepError(
+                f"gs://{self.records.bucket}/{name} does not exist; `./tidepool up {self.stack}` publishes it"
+            )
+        try:
+            return manifests.read(record.body)
+        except manifests.ManifestError as error:
+            raise SweepError(str(error)) from None
+
+    def _memory(self) -> Memory:
+        record = self.records.read(names.memory_object(self.stack))
+        try:
+            return memories.read(record.body if record else None)
+        except memories.UnreadableMemoryError as error:
+            name = f"gs://{self.records.bucket}/{names.memory_object(self.stack)}"
+            raise SweepError(f"{error}; delete {name} to begin anew, which loses waits and nothing else") from None
+
+    def _remember(self, memory: Memory, before: Memory) -> None:
+        """Write it over what was read, and over nothing else: whoever wrote meanwhile holds the lease by now."""
+
+        def decide_write(current: Body | None) -> Body:
+            if current is not None and memories.read(current) != before:
+                raise SweepError("another sweep wrote the memory meanwhile; this one stops")
+            return memory.to_json()
+
+        self.records.update(names.memory_object(self.stack), decide_write)
+
+    def _act(self, desired: Desired, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
+        """Do it all, renewing the lease before what takes long; what is left without it is not done."""
+        actor = self.actor(desired)
+        outcomes = []
+        for action in decision.actions:
+            if isinstance(action, Recreate):
+                try:
+                    lease.take()
+                except GoogleError as error:
+                    outcomes.append(Outcome(action=action, result=Result.FAILED, text=f"the lease: {error}"))
+                    continue
+            outcomes.append(actor.do(action))
+        return tuple(outcomes)
+
+
+def summary(swept: Swept) -> str:
+    """One line on a sweep."""
+    done = Counter(type(each.action).__name__.lower() for each in swept.outcomes if each.result is Result.DONE)
+    failed = sum(each.result is Result.FAILED for each in swept.outcomes)
+    said = [f"{count} {what}" for what, count in sorted(done.items())]
+    said += [f"{failed} failed"] if failed else []
+    said += [f"{len(swept.decision.held)} held"] if swept.decision.held else []
+    said += [f"{len(swept.decision.waiting)} waiting"] if swept.decision.waiting else []
+    return ", ".join(said) or "nothing to do"
