@@ -54,8 +54,8 @@ def command(
     """Look at every zone and at GitHub, decide by the rules of docs/controller.md, and act within its limits.
 
     It works from the manifest in the fleet bucket, which `./tidepool up` publishes, and holds the lease that `up`
-    holds. On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN; without one, nothing that needs GitHub's word
-    is done.
+    holds. On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN; without one, nothing that needs GitHub's
+    word is done.
 
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """

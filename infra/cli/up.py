@@ -9,6 +9,7 @@ from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED, Failure
 from infra.cli.judgement import findings_document, judged
+from infra.cli.leased import leased
 from infra.cli.preview import planned
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
@@ -17,6 +18,7 @@ from infra.cli.render.progress import Progress
 from infra.cli.session import Declared, Session, declared, interruptible, open_session
 from infra.engines.phased import apply
 from infra.engines.protocol import CloudName, EngineName
+from infra.fleet.controller.lease import Kind
 from infra.model.fleet import capacity
 from infra.model.outcome import outcomes
 from infra.model.phases import Phases
@@ -76,10 +78,11 @@ def command(
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
     if declared(stack) != wanted:
         raise Failure(f"the file of {stack} was edited while its plan was shown; nothing was changed, run up again")
-    run, seconds = applied(session, wanted, plan, order)
-    for line in outcome(run, seconds):
-        session.say(line)
-    after = look_after(wanted, session.endpoint)
+    with leased(wanted.config, session, Kind.UP):
+        run, seconds = applied(session, wanted, plan, order)
+        for line in outcome(run, seconds):
+            session.say(line)
+        after = look_after(wanted, session.endpoint)
     after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:

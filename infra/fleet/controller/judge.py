@@ -151,7 +151,9 @@ class Judge:
         return self._minutes(self.desired.settings.job)
 
     def wished_to_drain(self, slot: Wanted) -> bool:
-        return any(wish.subject in (slot.name, slot.pool) for wish in self.observed.wishes.drains)
+        """Also where nobody can say: then what is drained stays so, and nothing else is drained for going home."""
+        wishes = self.observed.wishes.drains
+        return not self.observed.wishes_source.known or any(each.subject in (slot.name, slot.pool) for each in wishes)
 
     def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
         situations = set()

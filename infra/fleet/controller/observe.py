@@ -95,6 +95,7 @@ class Observer:
             reports={vm: report for _, reports in said for vm, report in (reports or {}).items()},
             reports_source=next((source for source, _ in said if not source.known), KNOWN),
             wishes=wished[1] or Wishes(),
+            wishes_source=wished[0],
             targets=pointed[1],
             engine=self.engine(),
         )

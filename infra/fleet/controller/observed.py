@@ -185,6 +185,7 @@ class Observed:
     ended: tuple[CreateEnded, ...] = ()
     targets: Mapping[str, Target] | None = None
     wishes: Wishes = field(default_factory=Wishes)
+    wishes_source: Source = KNOWN
     engine: str = ""
 
     def zone_known(self, zone: str) -> bool:

@@ -193,6 +193,8 @@ class Proposals:
     def _drains(self) -> None:
         """Orders follow what people wish; what nobody wishes any more ends, unless the VM is on its way home."""
         judge = self.judge
+        if not judge.observed.wishes_source.known:
+            return
         for slot in judge.desired.slots:
             drained = judge.memory.vms[slot.name].drained
             wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
@@ -222,7 +224,7 @@ class Proposals:
     def _roll(self) -> None:
         judge = self.judge
         self.rollouts = dict(judge.memory.rollouts)
-        if judge.observed.targets is None:
+        if judge.observed.targets is None or not judge.observed.wishes_source.known:
             return
         window = limits.frozen(judge.desired, judge.now)
         for pool in judge.desired.pools:
@@ -246,7 +248,11 @@ class Proposals:
             if entry.trouble in (Trouble.QUOTA, Trouble.REFUSED):
                 self.findings.append((key, f"create-{entry.trouble.value}", entry.text))
         sources = {f"zone {zone}": source for zone, source in self.judge.observed.zones.items()}
-        sources |= {"github": self.judge.observed.github, "reports": self.judge.observed.reports_source}
+        sources |= {
+            "github": self.judge.observed.github,
+            "reports": self.judge.observed.reports_source,
+            "wishes": self.judge.observed.wishes_source,
+        }
         for name, source in sources.items():
             if not source.known:
                 self.findings.append((name, "unknown", source.reason))

@@ -51,7 +51,11 @@ class Swept:
         """As `control/STACK/sweep.json` and `--json` have it."""
         upcoming = self.decision.next
         sources = {f"zone {zone}": source for zone, source in self.observed.zones.items()}
-        sources |= {"github": self.observed.github, "reports": self.observed.reports_source}
+        sources |= {
+            "github": self.observed.github,
+            "reports": self.observed.reports_source,
+            "wishes": self.observed.wishes_source,
+        }
         return {
             "version": VERSION,
             "at": self.at.isoformat(),

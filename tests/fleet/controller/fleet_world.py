@@ -144,7 +144,7 @@ class World:
             number = self._number()
             name = f"tpu-ci-{HOME}-{self.dice.randrange(40)}-{number:06x}"
             self.ghosts[number] = RunnerSeen(id=number, name=name, scope="orgs/a-lab", online=False, busy=False)
-        elif roll < 0.27 and self.targets:
+        elif roll < 0.27 and "tpu-ci" in self.memory.rollouts:
             image = self.dice.choice([BAD, f"registry@sha256:{self._number()}"])
             self.targets = {pool: Target(images={"us-west4": image, "us-central1": image}) for pool in self.targets}
             self._tell(f"promoted {image}")

@@ -1,0 +1,85 @@
+"""Holding the lease on a stack's fleet while a command changes it, so that the controller does not act meanwhile.
+
+Owns waiting for a sweep that is under way, and renewing while the command works. The lease itself is
+`infra.fleet.controller.lease`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from infra.cli.failures import Failure
+from infra.cli.session import Session
+from infra.fleet.controller.lease import UP_TIME, Kind, Lease, LeaseTakenError, this_process, wall_clock
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Records
+from infra.model.schema import StackConfig
+
+PATIENCE: Final = 360.0
+"""Seconds for which another holder is waited for: longer than a sweep may take."""
+_PAUSE: Final = 5.0
+_RENEW: Final = UP_TIME.total_seconds() / 6
+_MISSING: Final = 404
+
+
+@contextmanager
+def leased(config: StackConfig, session: Session, kind: Kind, *, patience: float = PATIENCE) -> Generator[None]:
+    """The lease, for as long as the block lasts.
+
+    A stack that is not up has no bucket and so no controller: there is nothing to hold. Raises Failure where another
+    holds it for longer than `patience`, or where the bucket does not answer.
+    """
+    holder = this_process()
+    if not _taken(config, session, kind, holder, patience):
+        yield
+        return
+    over = threading.Event()
+    renewing = threading.Thread(target=_renewed, args=(config, session, kind, holder, over), daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        renewing.join()
+
+
+def _taken(config: StackConfig, session: Session, kind: Kind, holder: str, patience: float) -> bool:
+    """Take it; False where there is no bucket to hold it in."""
+    until = time.monotonic() + patience
+    told = False
+    with clients(config.project, session.endpoint) as google:
+        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
+        while True:
+            try:
+                lease.take()
+            except LeaseTakenError as error:
+                if time.monotonic() >= until:
+                    raise Failure(f"nothing was changed: {error}") from None
+                if not told:
+                    session.say(f"waiting: {error}")
+                told = True
+                time.sleep(_PAUSE)
+            except GoogleError as error:
+                if error.status == _MISSING:
+                    return False
+                raise Failure(f"nothing was changed: the lease on the fleet cannot be had: {error}") from None
+            else:
+                return True
+
+
+def _renewed(config: StackConfig, session: Session, kind: Kind, holder: str, over: threading.Event) -> None:
+    """Renew until it is over, then give it back. It has connections of its own: they are not shared between threads."""
+    with suppress(GoogleError), clients(config.project, session.endpoint) as google:
+        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
+        while not over.wait(_RENEW):
+            with suppress(GoogleError, LeaseTakenError):
+                lease.take()
+        lease.give_back()
+
+
+def _lease(config: StackConfig, records: Records, kind: Kind, holder: str) -> Lease:
+    return Lease(records=records, stack=config.stack, kind=kind, holder=holder, time=UP_TIME, clock=wall_clock)

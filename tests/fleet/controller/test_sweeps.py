@@ -1,0 +1,269 @@
+"""Sweeps of the controller over a real local cloud and its GitHub, by the calls that it makes at Google and GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.github import GitHubError, RunnerApi
+from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
+from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.records import Records
+from infra.local.cloud.control import CloudClock
+from infra.local.cloud.github.control import GitHubControl
+from infra.model import names
+from infra.model.manifest import manifest
+from infra.model.schema import StackConfig
+from tests.model.given import parse, pool, stack_text
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+REPOSITORY = "a-lab/code"
+ZONE = "us-west4-a"
+VMS = [f"tpu-ci-{ZONE}-{index}" for index in range(3)]
+POOLS = pool(name="tpu-ci", zones="{us-west4-a: 3}", capacity="preemptible", serves=f"[{REPOSITORY}]")
+
+
+class Lab:
+    """A stack on a local cloud: its fleet bucket, its manifest, a sweeper, and runners that are put there by hand."""
+
+    def __init__(self, cloud: TestCloud, config: StackConfig, google: Clients) -> None:
+        self.cloud, self.config, self.google = cloud, config, google
+        self.github = GitHubControl(cloud.url)
+        self.github.add_repository(REPOSITORY)
+        self.github.add_token("of-the-controller", "controller")
+        body = {"name": config.bucket.name, "location": "us"}
+        execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
+        self.records = Records(google=google, bucket=config.bucket.name)
+        self.records.update(names.manifest_object(config.stack), lambda _: _plain(config))
+        self.api = RunnerApi(api=self.github.api, token=lambda _: "of-the-controller")
+        self.registrations = 0
+        for vm in VMS:
+            self.add_node(vm)
+            self.add_runner(vm)
+
+    def sweeper(self, github: RunnerApi | None = None, deadline: float = 20.0) -> Sweeper:
+        api = github or self.api
+        return Sweeper(
+            stack=self.config.stack,
+            records=self.records,
+            observer=Observer(
+                project=self.config.project,
+                bucket=self.config.bucket.name,
+                endpoint=self.cloud.url,
+                github=api,
+                deadline=deadline,
+            ),
+            actor=lambda desired: Actor(
+                google=self.google, records=self.records, github=api, desired=desired, sleep=lambda _: None
+            ),
+            clock=CloudClock(self.cloud.control),
+        )
+
+    def sweep(self, minutes: float = 2, **given: Any) -> Swept:
+        self.cloud.control.advance(minutes * 60)
+        return self.sweeper(**given).sweep()
+
+    def nodes(self) -> dict[str, str]:
+        return {node["name"].rpartition("/")[2]: node["state"] for node in self.cloud.control.nodes()}
+
+    def add_node(self, vm: str, **labels: str) -> None:
+        ours = {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "tpu-ci"}
+        node = {
+            "acceleratorType": "v5litepod-4",
+            "runtimeVersion": "v2-alpha-tpuv5-lite",
+            "schedulingConfig": {"preemptible": True},
+            "labels": labels or ours,
+        }
+        self.cloud.control.add_node(self.path(vm), node)
+
+    def add_runner(self, vm: str, status: str = "online", *, busy: bool = False) -> str:
+        self.registrations += 1
+        name = f"{vm}-{self.registrations:06x}"
+        self.github.add_runner(REPOSITORY, name, status=status, busy=busy, labels=["tpu-ci"])
+        return name
+
+    def runners(self) -> set[str]:
+        return {runner.name for runner in self.api.runners(f"repos/{REPOSITORY}")}
+
+    def path(self, vm: str) -> str:
+        return f"projects/{self.config.project}/locations/{ZONE}/nodes/{vm}"
+
+    def record(self, name: str) -> dict[str, Any]:
+        record = self.records.read(name)
+        assert record is not None
+        return record.body
+
+
+def _plain(config: StackConfig) -> dict[str, Any]:
+    """The manifest, its VMs in the default network and as the default account, which need no making here."""
+    document = manifest(config, bundle="sha256:ab", startup_script="#!/bin/sh")
+    for slot in document["slots"]:
+        slot["node"] = {
+            key: value for key, value in slot["node"].items() if key not in ("networkConfig", "serviceAccount")
+        }
+    return document
+
+
+@pytest.fixture
+def lab(ticking_cloud: TestCloud) -> Iterator[Lab]:
+    config = parse(stack_text(pools=POOLS))
+    with clients(config.project, ticking_cloud.url) as google:
+        yield Lab(ticking_cloud, config, google)
+
+
+def did(swept: Swept) -> list[tuple[str, str, str]]:
+    """What was done, orders of what to run left out."""
+    return [
+        (action["do"], action["subject"], action["result"])
+        for action in swept.to_json()["actions"]
+        if action["do"] != "assign"
+    ]
+
+
+def test_a_fleet_that_is_as_declared_is_left_alone(lab: Lab) -> None:
+    lab.sweep()
+    again = lab.sweep()
+    assert again.settled, again.to_json()
+    assert did(again) == []
+
+
+def test_one_sweep_right_after_a_preemption_makes_the_vm_again_as_it_was_declared(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    assert did(lab.sweep(0)) == [("recreate", VMS[0], "done")]
+    lab.cloud.control.advance(600)
+    assert lab.nodes() == dict.fromkeys(VMS, "READY")
+    made = next(node for node in lab.cloud.control.nodes() if node["name"].endswith(VMS[0]))
+    declared = _plain(lab.config)["slots"][0]["node"]
+    assert {key: made.get(key) for key in ("labels", "metadata", "tags")} == {
+        key: declared[key] for key in ("labels", "metadata", "tags")
+    }
+
+
+def test_what_is_absent_is_made_and_what_has_no_owner_goes_after_the_grace_time(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[1]))
+    lab.add_node(f"tpu-ci-{ZONE}-9")
+    lab.add_node("somebodys", owner="ada")
+    ghost = lab.add_runner(f"tpu-ci-{ZONE}-7", "offline")
+    foreign = lab.add_runner("mac", "offline")
+    first = lab.sweep()
+    assert did(first) == [("create", VMS[1], "done"), ("report", "somebodys", "done")]
+    later = lab.sweep(11)
+    assert ("delete", f"tpu-ci-{ZONE}-9", "done") in did(later)
+    assert ("removerunner", ghost, "done") in did(later)
+    lab.cloud.control.advance(600)
+    assert lab.nodes() == dict.fromkeys([*VMS, "somebodys"], "READY")
+    assert ghost not in lab.runners()
+    assert foreign in lab.runners()
+
+
+def test_github_in_an_outage_is_unknown_and_nothing_is_deleted(lab: Lab) -> None:
+    lab.add_node(f"tpu-ci-{ZONE}-9")
+    lab.sweep()
+
+    def no_token(scope: str) -> str:
+        raise GitHubError(f"{scope}: 502")
+
+    swept = lab.sweep(30, github=RunnerApi(api=lab.github.api, token=no_token))
+    assert not swept.observed.github.known
+    assert "delete" not in {action for action, _, _ in did(swept)}
+    assert f"tpu-ci-{ZONE}-9" in lab.nodes()
+
+
+def test_a_job_that_began_since_the_look_keeps_its_vm(lab: Lab) -> None:
+    vm = f"tpu-ci-{ZONE}-9"
+    lab.add_node(vm)
+    lab.sweep()
+    sweeper, began = lab.sweeper(), []
+
+    def actor(desired: Desired) -> Actor:
+        began.append(lab.add_runner(vm, busy=True))
+        return sweeper.actor(desired)
+
+    lab.cloud.control.advance(660)
+    late = replace(sweeper, actor=actor).sweep()
+    assert ("delete", vm, "changed") in did(late)
+    assert vm in lab.nodes()
+
+
+def test_a_source_that_is_too_slow_is_unknown(lab: Lab) -> None:
+    swept = lab.sweep(deadline=0.0)
+    assert not any(source.known for source in swept.observed.zones.values())
+    assert did(swept)[0][0] == "report"
+    assert {action for action, _, _ in did(swept)} == {"report"}
+
+
+def test_a_stockout_of_the_operation_starts_a_wait_and_people_see_until_when(lab: Lab) -> None:
+    lab.cloud.control.fail("stockout", zone=ZONE)
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    lab.sweep()
+    swept = lab.sweep()
+    assert did(swept) == []
+    (waiting,) = swept.to_json()["waiting"]
+    assert "stockout" in waiting["reason"]
+    assert waiting["until"] is not None
+
+
+def test_list_calls_grow_with_zones_and_not_with_vms(lab: Lab) -> None:
+    lab.sweep()
+    before = lab.cloud.control.log(limit=1)[-1]["number"]
+    lab.sweep()
+    methods = [entry["method"] for entry in lab.cloud.control.log(limit=500, after=before)]
+    of_fleet = [method for method in methods if method.startswith(("tpu.", "github."))]
+    assert of_fleet == ["tpu.projects.locations.nodes.list", "github.list_runners"] or of_fleet == [
+        "github.list_runners",
+        "tpu.projects.locations.nodes.list",
+    ], "three VMs of one zone and one repository are two lists"
+
+
+def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
+    wall = lambda: datetime.now(UTC)  # noqa: E731
+    with held(lab.records, "ci", Kind.UP, wall, timedelta(minutes=1)):
+        with pytest.raises(LeaseTakenError, match="tidepool up"):
+            lab.sweep()
+        with pytest.raises(LeaseTakenError), held(lab.records, "ci", Kind.CONTROLLER, wall, SWEEP_TIME):
+            pass
+    lab.sweep()
+
+
+def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
+    now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+    given: dict[str, Any] = {"records": lab.records, "stack": "ci", "time": SWEEP_TIME, "clock": lambda: now[0]}
+    Lease(kind=Kind.CONTROLLER, holder="a", **given).take()
+    second = Lease(kind=Kind.CONTROLLER, holder="b", **given)
+    now[0] += SWEEP_TIME - timedelta(seconds=1)
+    with pytest.raises(LeaseTakenError):
+        second.take()
+    now[0] += timedelta(seconds=1)
+    second.take()
+    Lease(kind=Kind.CONTROLLER, holder="a", **given).give_back()
+    assert lab.record(names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
+
+
+def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: Lab) -> None:
+    lab.records.update(names.memory_object("ci"), lambda _: {"version": 7})
+    with pytest.raises(SweepError, match="delete gs://"):
+        lab.sweep()
+
+
+def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> None:
+    lab.records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
+    lab.sweep()
+    assert lab.record(names.orders_object(VMS[0])) == {
+        "version": 1,
+        "image": None,
+        "bundle": "ab" * 32,
+        "runner_version": None,
+        "restart": 0,
+        "drain": False,
+    }
+    assert lab.record(names.sweep_object("ci"))["pools"]["tpu-ci"]["online"] == 3
