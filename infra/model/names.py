@@ -149,6 +149,11 @@ def sweep_object(stack: str) -> str:
     return f"{CONTROL_PREFIX}{stack}/sweep.json"
 
 
+def instance_object(stack: str, instance: str) -> str:
+    """The object in which a stack's broker remembers which VM a machine is. instance: Compute Engine's number."""
+    return f"{BROKER_PREFIX}{stack}/instances/{instance}.json"
+
+
 def wishes_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"

@@ -45,6 +45,23 @@ class Bindings:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         return made[-1]
 
+    def claim(self, instance: str, vm: str) -> None:
+        """Take a machine for a VM, for as long as there are records: it is never another VM's.
+
+        Otherwise one machine's token could speak for every VM of its pool that is not bound yet. Raises Refused where
+        it is another's, or where the record cannot be read or written.
+        """
+
+        def taken(current: Mapping[str, Any] | None) -> dict[str, Any]:
+            if current is not None and current.get("vm") != vm:
+                raise Refused(Reason.OTHER_SLOT, f"instance {instance} is {current.get('vm')}")
+            return {"version": VERSION, "stack": self.stack, "vm": vm}
+
+        try:
+            self.records.update(names.instance_object(self.stack, instance), taken)
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
 
 def _read(body: Mapping[str, Any]) -> Binding:
     if body.get("version") != VERSION:
@@ -56,7 +73,7 @@ def _read(body: Mapping[str, Any]) -> Binding:
             since=datetime.fromisoformat(body["since"]),
             runner=body["runner"],
             scope=body["scope"],
-            issued=tuple(datetime.fromisoformat(moment) for moment in body["issued"]),
+            asked=tuple(datetime.fromisoformat(moment) for moment in body["asked"]),
             used={token: datetime.fromisoformat(ends) for token, ends in body["used"].items()},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -70,6 +87,6 @@ def _written(binding: Binding) -> dict[str, Any]:
         "since": binding.since.isoformat(),
         "runner": binding.runner,
         "scope": binding.scope,
-        "issued": [moment.isoformat() for moment in binding.issued],
+        "asked": [moment.isoformat() for moment in binding.asked],
         "used": {token: ends.isoformat() for token, ends in binding.used.items()},
     }

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.model.runner_names import MAX_RUNNER_NAME, SUFFIX_DIGITS, runner_name
+from infra.model.runner_names import MAX_RUNNER_NAME, SUFFIX_DIGITS
 
 APART: Final = timedelta(seconds=30)
-"""Between two registrations of a VM. Longer than GitHub is waited for, so that no two are made for one VM at once."""
+"""Between two requests of a VM. Longer than GitHub is waited for, so that no two are answered for one VM at once."""
 AN_HOUR: Final = 60
-"""Registrations of one VM within an hour."""
+"""Requests of one VM within an hour."""
 _HOUR: Final = timedelta(hours=1)
 _READY: Final = "READY"
 
@@ -88,8 +88,8 @@ class Node:
 class Binding:
     """What the broker remembers of a VM. instance: the machine that it serves, None while tokens name none.
 
-    since: of this life. runner, scope: of the last registration. issued: registrations of the last hour.
-    used: when the tokens end that were used, by fingerprint.
+    since: of this life. runner, scope: the one runner that may be there, None where none was made. asked: requests of
+    the last hour that came as far as GitHub. used: when the tokens end that were used, by fingerprint.
     """
 
     life: str
@@ -97,7 +97,7 @@ class Binding:
     since: datetime
     runner: str | None = None
     scope: str | None = None
-    issued: tuple[datetime, ...] = ()
+    asked: tuple[datetime, ...] = ()
     used: Mapping[str, datetime] = field(default_factory=dict, hash=False)
 
 
@@ -138,28 +138,34 @@ def standing(request: Request, claims: Claims, node: Node | None) -> Node:
     return node
 
 
-def admitted(slot: Slot, claims: Claims, node: Node, held: Binding | None, *, suffix: str, now: datetime) -> Binding:
-    """The binding with one more registration in it, to be written before that is made. Raises Refused.
+def admitted(claims: Claims, node: Node, held: Binding | None, *, now: datetime) -> Binding:
+    """The binding with this request counted and its token used up. Raises Refused.
 
-    suffix: six hexadecimal digits that make the runner's name its own.
+    To be written before anybody is asked for more, so that what is refused later on was asked for all the same. The
+    runner stays the one before.
     """
     if held is not None and claims.fingerprint in held.used:
         raise Refused(Reason.REPLAYED)
     bound = _bound(claims, node, held, now)
-    recent = tuple(moment for moment in bound.issued if now - moment < _HOUR)
+    recent = tuple(moment for moment in bound.asked if now - moment < _HOUR)
     if recent and now - recent[-1] < APART:
         raise Refused(Reason.TOO_OFTEN, again=(recent[-1] + APART - now).total_seconds() + 1)
     if len(recent) >= AN_HOUR:
         raise Refused(Reason.TOO_OFTEN, again=(recent[-AN_HOUR] + _HOUR - now).total_seconds() + 1)
     # A token is good for a minute more than it says, for clocks that differ: it is remembered for longer.
     unexpired = {token: ends for token, ends in bound.used.items() if ends + _HOUR > now}
-    return replace(
-        bound,
-        runner=runner_name(slot.vm, suffix),
-        scope=slot.scope,
-        issued=(*recent, now),
-        used={**unexpired, claims.fingerprint: claims.expires},
-    )
+    return replace(bound, asked=(*recent, now), used={**unexpired, claims.fingerprint: claims.expires})
+
+
+def named(held: Binding | None, admission: Binding, *, runner: str, scope: str | None) -> Binding:
+    """The binding with the runner that is to be made, once the one before is gone. Raises Refused.
+
+    To be written before the runner is made: then the one that may be there is always known. held: as it is now, which
+    another broker may have changed since the admission.
+    """
+    if held is None or held.asked[-1:] != admission.asked[-1:]:
+        raise Refused(Reason.TOO_OFTEN, "another request of this VM came in between")
+    return replace(held, runner=runner, scope=scope)
 
 
 def _bound(claims: Claims, node: Node, held: Binding | None, now: datetime) -> Binding:
@@ -171,7 +177,7 @@ def _bound(claims: Claims, node: Node, held: Binding | None, now: datetime) -> B
     if held is None:
         return Binding(life=node.life, instance=instance, since=now)
     if held.life != node.life:
-        return replace(held, life=node.life, instance=instance, since=now, issued=())
+        return replace(held, life=node.life, instance=instance, since=now, asked=())
     if held.instance is None:
         return replace(held, instance=instance)
     if instance != held.instance:

@@ -35,6 +35,7 @@ _AFTER_FAILURE: Final = timedelta(seconds=10)
 _USUAL_AGE: Final = timedelta(minutes=5)
 _LONGEST_AGE: Final = timedelta(hours=24)
 _MAX_AGE: Final = re.compile(r"\bmax-age=(\d{1,9})\b")
+_INSTANCE: Final = re.compile(r"[0-9]{1,20}")
 _MOST_KEYS: Final = 32
 
 Keys: TypeAlias = Mapping[str, rsa.RSAPublicKey]
@@ -145,8 +146,8 @@ def _instance(claims: Mapping[str, Any]) -> Instance | None:
     if not isinstance(found, dict):
         return None
     number, zone = found.get("instance_id"), found.get("zone")
-    if not isinstance(number, str) or not number or not isinstance(zone, str):
-        raise Refused(Reason.BAD_TOKEN, "its instance has no id or no zone")
+    if not isinstance(number, str) or not _INSTANCE.fullmatch(number) or not isinstance(zone, str):
+        raise Refused(Reason.BAD_TOKEN, "its instance has no number or no zone")
     return Instance(id=number, zone=zone)
 
 

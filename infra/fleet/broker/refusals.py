@@ -46,6 +46,7 @@ class Reason(Enum):
     NOT_READY = ("not-ready", 403, "The VM is not READY by the TPU API.", 30)
     UNMANAGED = ("unmanaged", 403, "The VM of that name is not one of this stack and pool.", 0)
     OTHER_INSTANCE = ("other-instance", 403, "The slot is bound to another instance until its VM is made again.", 0)
+    OTHER_SLOT = ("other-slot", 403, "The token's instance is bound to another VM.", 0)
     SERVING = ("serving", 409, "A runner of this VM is online or has a job.", 30)
     TOO_OFTEN = ("too-often", 429, "The VM asks too often.", 30)
     # Those behind the broker

@@ -1,8 +1,8 @@
 """One registration, from a token to a configuration for one job.
 
-Owns the order: who asks, what is declared, what is there, the binding written, and only then GitHub. What is decided is
-`decide`'s. A token is used up and the time of a registration counted before GitHub is asked, so that nothing that fails
-there can be had twice.
+Owns the order: who asks, what is declared, what is there, the request counted in the binding, the runner before out of
+the way, the new one's name in the binding, and only then the new one. Whatever fails in between, a token is used up and
+the one runner that may be there is known. What is decided is `decide`'s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 from infra.fleet.broker import fleet
 from infra.fleet.broker.audit import Story
 from infra.fleet.broker.bindings import Bindings
-from infra.fleet.broker.decide import Binding, Request, Slot, admitted, entitled, standing
+from infra.fleet.broker.decide import Binding, Claims, Node, Request, Slot, admitted, entitled, named, standing
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp, deadline_from_now
 from infra.fleet.broker.github_calls import PATIENCE
@@ -23,7 +23,7 @@ from infra.fleet.broker.identity import Verifier
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Clients
 from infra.fleet.records import Records
-from infra.model.runner_names import SUFFIX_DIGITS
+from infra.model.runner_names import SUFFIX_DIGITS, runner_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,33 +56,45 @@ class Broker:
         slot = entitled(request, claims, self.reader.fleet(records))
         story.scope = slot.scope
         node = standing(request, claims, fleet.node(google, slot, claims))
-        before: list[Binding] = []
-
-        def decided(held: Binding | None) -> Binding:
-            before[:] = [held] if held else []
-            suffix = secrets.token_hex(SUFFIX_DIGITS // 2)
-            # The time of the decision and not of the request: from here on it is short until the registration is made.
-            return admitted(slot, claims, node, held, suffix=suffix, now=self.clock())
-
-        binding = Bindings(records=records, stack=self.stack).update(request.vm, decided)
-        assert binding.runner is not None
-        assert binding.scope is not None
-        story.runner = binding.runner
-        return self._minted(slot, binding.scope, binding.runner, before[0] if before else None)
-
-    def _minted(self, slot: Slot, scope: str, name: str, before: Binding | None) -> Granted:
-        """The registration at GitHub, after the one before is out of the way."""
+        bindings = Bindings(records=records, stack=self.stack)
+        admission = bindings.update(request.vm, self._admission(request.vm, claims, node, bindings))
         deadline = deadline_from_now(PATIENCE)
-        if before is not None and before.runner is not None and before.scope is not None:
-            self._cleared(before.scope, before.runner, deadline)
-        made = self.github.register(scope, name, labels=slot.labels, group=slot.group, deadline=deadline)
+        self._clear(admission, slot, deadline)
+        name = runner_name(slot.vm, secrets.token_hex(SUFFIX_DIGITS // 2))
+        bindings.update(request.vm, lambda held: named(held, admission, runner=name, scope=slot.scope))
+        story.runner = name
+        assert slot.scope is not None
+        made = self.github.register(slot.scope, name, labels=slot.labels, group=slot.group, deadline=deadline)
         return Granted(runner=name, jit=made.jit, expires=made.expires)
 
-    def _cleared(self, scope: str, name: str, deadline: float) -> None:
-        """Remove the runner of the registration before, so that its configuration cannot be used, unless it serves."""
-        found = self.github.find(scope, name, deadline=deadline)
+    def _admission(
+        self, vm: str, claims: Claims, node: Node, bindings: Bindings
+    ) -> Callable[[Binding | None], Binding]:
+        """Decides by the binding that there is, and takes a machine for the VM that was not bound to it before."""
+
+        def decided(held: Binding | None) -> Binding:
+            binding = admitted(claims, node, held, now=self.clock())
+            if binding.instance is None or (held is not None and held.instance == binding.instance):
+                return binding
+            bindings.claim(binding.instance, vm)
+            # Claiming took its time, and from the time of a decision it is counted how long GitHub may take.
+            return admitted(claims, node, held, now=self.clock())
+
+        return decided
+
+    def _clear(self, admission: Binding, slot: Slot, deadline: float) -> None:
+        """Remove the runner before, so that its configuration cannot be used too. Raises Refused where it serves."""
+        if admission.runner is None or admission.scope is None:
+            return
+        try:
+            found = self.github.find(admission.scope, admission.runner, deadline=deadline)
+        except Refused as refused:
+            if refused.reason is Reason.GITHUB_REFUSED and admission.scope != slot.scope:
+                # It was registered elsewhere than runners are now, where the app may have no rights any more.
+                return
+            raise
         if found is None:
             return
         if found.online or found.busy:
-            raise Refused(Reason.SERVING, f"runner {name} is {'busy' if found.busy else 'online'}")
-        self.github.remove(scope, found, deadline=deadline)
+            raise Refused(Reason.SERVING, f"runner {admission.runner} is {'busy' if found.busy else 'online'}")
+        self.github.remove(admission.scope, found, deadline=deadline)

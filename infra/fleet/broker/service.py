@@ -12,6 +12,7 @@ import json
 import logging
 import re
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -91,8 +92,9 @@ class Service:
             refused, reply = refusal, _refusal(refusal)
         except _Gone:
             return
-        except Exception as defect:
-            LOGGER.exception("a registration failed")
+        except Exception as defect:  # noqa: BLE001 - answered and told like every refusal
+            # Where it happened, and not what it says: an error may quote the header that it choked on.
+            LOGGER.error("a registration failed: %s\n%s", type(defect).__name__, _where(defect))  # noqa: TRY400
             refused = Refused(Reason.DEFECT, type(defect).__name__)
             reply = _refusal(refused)
         milliseconds = (time.perf_counter() - began) * 1000
@@ -126,6 +128,10 @@ class Service:
 
 class _Gone(Exception):  # noqa: N818 - nobody is there to be told
     """The caller has gone before its body had come."""
+
+
+def _where(defect: Exception) -> str:
+    return "".join(traceback.format_tb(defect.__traceback__))
 
 
 def _headers(scope: Any) -> dict[str, str]:

@@ -19,17 +19,17 @@ from infra.fleet.broker.decide import (
     Node,
     Request,
     Slot,
+    admitted,
     entitled,
+    named,
     standing,
 )
-from infra.fleet.broker.decide import admitted as decide_admitted
 from infra.fleet.broker.github_calls import PATIENCE
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SLOT = Slot(vm="a-0", pool="a", account="a@x", zones=("z",), labels=("tpu",), scope="repos/o/r", group=None)
-SUFFIX = "0a1b2c"
 
 
 def claims(token: str, instance: str | None, now: datetime) -> Claims:
@@ -62,7 +62,7 @@ def test_no_token_serves_twice_no_life_has_two_instances_and_nobody_comes_too_of
     for seconds, token, instance, life in history:
         now += timedelta(seconds=seconds)
         try:
-            held = decide_admitted(SLOT, claims(token, instance, now), node(life), held, suffix=SUFFIX, now=now)
+            held = admitted(claims(token, instance, now), node(life), held, now=now)
         except Refused:
             continue
         assert token not in used or now - max(at for at, _, _ in granted) > timedelta(hours=1)
@@ -82,11 +82,11 @@ def test_no_token_serves_twice_no_life_has_two_instances_and_nobody_comes_too_of
 
 @given(st.integers(0, 7300))
 def test_a_used_token_is_remembered_for_as_long_as_it_could_be_believed(seconds: int) -> None:
-    first = decide_admitted(SLOT, claims("used", "one", START), node("l"), None, suffix=SUFFIX, now=START)
+    first = admitted(claims("used", "one", START), node("l"), None, now=START)
     now = START + timedelta(seconds=60)
     for step in range(60, seconds, 90):
         now = START + timedelta(seconds=step)
-        first = decide_admitted(SLOT, claims(f"t{step}", "one", now), node("l"), first, suffix=SUFFIX, now=now)
+        first = admitted(claims(f"t{step}", "one", now), node("l"), first, now=now)
     believed = now < START + timedelta(hours=1, seconds=60)
     assert not believed or "used" in first.used
 
@@ -96,11 +96,11 @@ def test_what_a_binding_remembers_is_bounded() -> None:
     for number in range(400):
         now += APART
         try:
-            held = decide_admitted(SLOT, claims(str(number), "one", now), node("l"), held, suffix=SUFFIX, now=now)
+            held = admitted(claims(str(number), "one", now), node("l"), held, now=now)
         except Refused as refused:
             assert refused.reason is Reason.TOO_OFTEN  # noqa: PT017 - it is looped over
     assert held is not None
-    assert len(held.issued) <= AN_HOUR
+    assert len(held.asked) <= AN_HOUR
     assert len(held.used) <= 3 * AN_HOUR
 
 
@@ -136,3 +136,13 @@ def test_a_vm_is_taken_for_what_the_api_says_and_in_the_zone_of_its_token() -> N
         standing(request, claims("t", "one", START), there)
     assert refused.value.reason is Reason.WRONG_ZONE
     assert standing(request, claims("t", None, START), there) is there
+
+
+def test_a_runner_is_named_by_the_request_that_was_admitted_last() -> None:
+    first = admitted(claims("one", "i", START), node("l"), None, now=START)
+    assert named(first, first, runner="a-0-000001", scope="repos/o/r").runner == "a-0-000001"
+    later = START + APART
+    second = admitted(claims("two", "i", later), node("l"), first, now=later)
+    with pytest.raises(Refused) as refused:
+        named(second, first, runner="a-0-000001", scope="repos/o/r")
+    assert refused.value.reason is Reason.TOO_OFTEN

@@ -148,7 +148,7 @@ def test_no_more_requests_wait_than_can_be_served_soon(world: World) -> None:
     assert sorted(reply.status for reply in replies) == [200] * WAITING + [503]
 
 
-def test_a_defect_is_a_refusal_without_its_text(world: World) -> None:
+def test_a_defect_is_a_refusal_without_its_text(world: World, caplog: pytest.LogCaptureFixture) -> None:
     def broken(token: str, request: Request, story: Story) -> Granted:
         raise ZeroDivisionError(token)
 
@@ -157,4 +157,5 @@ def test_a_defect_is_a_refusal_without_its_text(world: World) -> None:
     reply = world.send(BODY, token="se.cr.et")
     defective.close()
     assert (reply.status, reply.reason) == (503, "defect")
-    assert "se.cr.et" not in json.dumps([reply.body, world.lines])
+    assert "in broken" in caplog.text
+    assert "se.cr.et" not in json.dumps([reply.body, world.lines, caplog.text])

@@ -97,6 +97,19 @@ def test_github_that_is_down_is_asked_twice_and_said_so(world: World) -> None:
     assert world.ask().status == 200
 
 
+def test_a_runner_that_serves_is_not_forgotten_while_github_fails(world: World) -> None:
+    granted = world.ask()
+    world.hub.connect(granted.body["jit"])
+    for method in ("github.list_runners", JIT):
+        fault = world.cloud.control.fail("error", method=method, code=502)["id"]
+        world.wait(60)
+        assert world.ask().reason in ("github-down", "serving")
+        world.cloud.control.mend(fault)
+    world.wait(60)
+    assert world.ask().reason == "serving"
+    assert [runner["name"] for runner in world.runners()] == [granted.body["runner"]]
+
+
 def test_an_answer_of_githubs_that_is_lost_leaves_no_second_runner(world: World) -> None:
     world.cloud.control.fail("lost", method=JIT, count=1)
     granted = world.ask()
@@ -142,6 +155,16 @@ def test_a_group_that_the_organisation_has_not_is_told_in_the_log(world: World) 
     world.start(groups={"member": "tpu-member"})
     assert world.ask().reason == "github-refused"
     assert "no runner group 'tpu-member'" in world.lines[-1]["detail"]
+
+
+def test_a_runner_that_was_registered_where_the_app_has_no_rights_any_more_is_left_there(world: World) -> None:
+    assert world.ask().status == 200
+    world.hub.add_organization("lab", groups=["tpu-member"])
+    world.hub.add_app("tidepool", account="lab", permissions={"organization_self_hosted_runners": "write"})
+    world.start(groups={"member": "tpu-member"})
+    world.wait(3600)
+    assert world.ask().status == 200
+    assert len(world.runners("orgs/lab")) == 1
 
 
 # The app's key
