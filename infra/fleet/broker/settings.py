@@ -65,13 +65,13 @@ def read(stack: str, environ: Mapping[str, str]) -> Settings:
 
     def address(name: str, default: str | None) -> str | None:
         value = environ.get(name) or default
-        if value is not None and not _is_safe(value):
-            rule = "an address is https, or on this machine"
-            problems.append(Problem(name, value, rule, "https://..."))
-        return value
+        if value is None or _is_safe(value):
+            return value
+        problems.append(Problem(name, value, "an address is https, or on this machine", "https://..."))
+        return None
 
     audience = address(AUDIENCE, None)
-    if audience is None:
+    if not environ.get(AUDIENCE):
         problems.append(Problem(AUDIENCE, "", "tokens are for one broker", "the URL by which VMs reach the broker"))
     number = "GitHub's number, as its page shows it"
     found = {
