@@ -46,7 +46,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
             "zones": {
                 **memory.zones,
                 **dict.fromkeys(desired.zones, now),
-                **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours},
+                **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours and not node.missing},
             },
             "pools": {**memory.pools, **dict.fromkeys(desired.pools, now)},
             "events": (*memory.events, *_changes(memory, fleet, now)),

@@ -1,0 +1,75 @@
+"""The controller's memory: it survives its document, stays bounded, and refuses what it cannot read."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.memory import EMPTY, MAX_EVENTS, UnreadableMemoryError
+from infra.fleet.controller.observed import RunnerSeen
+from tests.fleet.controller.fleet_world import World
+from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
+
+
+def test_a_memory_that_lived_survives_its_document() -> None:
+    world = World(desired=fleet(6), dice=Random(7))
+    world.populate()
+    for _ in range(60):
+        world.sweep()
+    again = memories.read(json.loads(json.dumps(world.memory.to_json())))
+    assert again == world.memory
+
+
+def test_no_memory_is_an_empty_one() -> None:
+    assert memories.read(None) == EMPTY
+    assert memories.read(EMPTY.to_json()) == EMPTY
+
+
+@pytest.mark.parametrize("document", [{"version": 2}, {"version": 1, "nodes": []}, {"version": 1, "sweeps": "many"}])
+def test_what_cannot_be_read_is_refused_with_its_place(document: dict[str, object]) -> None:
+    with pytest.raises(UnreadableMemoryError, match="cannot be read at"):
+        memories.read(document)
+
+
+def test_keys_of_a_later_controller_are_read_over() -> None:
+    assert memories.read({"version": 1, "of_tomorrow": True}) == EMPTY
+
+
+def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
+    desired = fleet(2)
+    memory = EMPTY
+    for sweep in range(40):
+        flood = tuple(node(f"strange-{sweep}-{index}", labels={}) for index in range(20))
+        runners = tuple(
+            RunnerSeen(id=1000 * sweep + index, name=f"x-{index}", scope="orgs/a", online=False, busy=False)
+            for index in range(20)
+        )
+        observed = seen(desired, nodes=(*nodes(desired), *flood), runners=runners)
+        memory = decide(desired, observed, memory, START + sweep * SWEEP).memory
+    assert len(memory.events) <= MAX_EVENTS
+    assert len(memory.nodes) <= 2 + 2 * 20
+    assert len(memory.suspects) <= 20
+    assert len(json.dumps(memory.to_json())) < 100_000
+
+
+def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
+    desired, smaller = fleet(2), fleet(0)
+    memory = decide(desired, seen(desired), EMPTY, START).memory
+    empty = seen(desired, nodes=(), runners=())
+    memory = decide(smaller, empty, memory, START + timedelta(days=6)).memory
+    assert HOME in memory.zones
+    memory = decide(smaller, empty, memory, START + timedelta(days=8)).memory
+    assert HOME not in memory.zones
+
+
+def test_a_zone_that_is_no_longer_declared_is_watched_while_a_vm_of_ours_is_in_it() -> None:
+    desired, smaller = fleet(2), fleet(0)
+    memory = decide(desired, seen(desired), EMPTY, START).memory
+    for day in range(1, 20):
+        memory = decide(smaller, seen(desired), memory, START + timedelta(days=day)).memory
+    assert HOME in memory.zones

@@ -1,0 +1,329 @@
+"""What keeps the controller from acting: fuse, hourly cap, freeze windows, chips, back-off, the last serving runner."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.fleet.controller import backoff, troubles
+from infra.fleet.controller.actions import Create, Delete, Drain, Recreate, subject
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import ManifestError, Settings, read
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.notice import LAG
+from infra.fleet.controller.observed import KNOWN, CreateEnded, DrainWish, Trouble, Wishes, unknown
+from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.model.catalogue import CapacityKind
+from infra.model.schema import Freeze
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    doing,
+    first,
+    fleet,
+    labels,
+    minutes,
+    node,
+    nodes,
+    place,
+    quota,
+    remembered,
+    runner,
+    seen,
+    served,
+    slot,
+    sweeps,
+)
+
+
+def test_half_a_fleet_that_looks_dead_blows_the_fuse_and_is_dealt_with_one_by_one_once_it_stays_so() -> None:
+    desired = fleet(6)
+    observed = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"))
+    decisions = sweeps(desired, observed, 9)
+    assert [doing(each) for each in decisions[:7]] == [[]] * 7
+    assert all(each.fuse_blown for each in decisions)
+    assert {subject(held.action) for held in decisions[0].held} == {s.name for s in desired.slots[:3]}
+    assert [doing(each) for each in decisions[8:]] == [[("Recreate", desired.slots[0].name)]]
+
+
+def test_a_third_of_the_fleet_is_replaced_at_once() -> None:
+    desired = fleet(9)
+    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"))
+    assert len(doing(first(desired, lost))) == 3
+
+
+def test_one_vm_of_two_never_blows_the_fuse() -> None:
+    desired = fleet(2)
+    assert doing(first(desired, seen(desired, nodes=nodes(desired, s0="PREEMPTED")))) == [
+        ("Recreate", desired.slots[0].name)
+    ]
+
+
+def test_a_manifest_that_lost_its_slots_blows_the_fuse_instead_of_deleting_the_fleet() -> None:
+    desired = fleet(6)
+    empty = replace(desired, slots=desired.slots[:2])
+    memory = first(desired, seen(desired)).memory
+    decisions = sweeps(empty, seen(desired, runners=()), 7, memory=memory)
+    assert all(action != "Delete" for each in decisions for action, _ in doing(each))
+    assert decisions[-1].fuse_blown
+
+
+def test_a_blown_fuse_stays_so_while_a_source_is_unknown() -> None:
+    desired = fleet(6)
+    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"), github=unknown("502"))
+    assert all(doing(each) == [] for each in sweeps(desired, lost, 20))
+
+
+def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
+    desired = fleet(9, settings=Settings(replacements=2))
+    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"))
+    decision = first(desired, lost)
+    assert len(doing(decision)) == 2
+    assert "replacements within the hour" in decision.held[0].why
+    third = seen(desired, nodes=nodes(desired, s2="PREEMPTED"))
+    memory = remembered(decision, desired, START)
+    assert doing(decide(desired, third, memory, START + minutes(59))) == []
+    assert doing(decide(desired, third, memory, START + minutes(61))) == [("Recreate", desired.slots[2].name)]
+
+
+def freeze(**given: object) -> Freeze:
+    return Freeze.model_validate(
+        {"name": "break", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22", **given}
+    )
+
+
+def test_in_a_freeze_window_the_declared_fleet_is_kept_and_nothing_else_is_changed() -> None:
+    desired = fleet(6, freezes=(freeze(),))
+    observed = seen(desired, nodes=(*nodes(desired, s0="PREEMPTED"), node(f"tpu-ci-{HOME}-9")))
+    decisions = sweeps(desired, observed, 7)
+    assert doing(decisions[0]) == [("Recreate", desired.slots[0].name)]
+    assert decisions[-1].frozen == "break"
+    assert [held.why for held in decisions[-1].held if held.action.rule == "orphan-idle"] == ["freeze window break"]
+
+
+def test_an_overridden_freeze_window_holds_nothing() -> None:
+    override = {"until": "2026-11-22", "reason": "A deadline needs its VMs today."}
+    desired = fleet(6, freezes=(freeze(override=override),))
+    observed = seen(desired, nodes=(*nodes(desired), node(f"tpu-ci-{HOME}-9")))
+    assert ("Delete", f"tpu-ci-{HOME}-9") in [each for made in sweeps(desired, observed, 7) for each in doing(made)]
+
+
+@pytest.mark.parametrize(
+    ("cap", "made"),
+    [(quota(24), 2), (quota(20), 1), (quota(24, held_elsewhere=4), 1), (quota(24, siblings=8), 0), (quota(16), 0)],
+)
+def test_what_is_made_fits_below_the_quota(cap: object, made: int) -> None:
+    desired = fleet(6, caps=(cap,))
+    observed = seen(desired, nodes=nodes(desired, s0="", s1=""))
+    decision = first(desired, observed)
+    assert sum(isinstance(action, Create) for action in decision.actions) == made
+
+
+def test_strangers_count_against_a_quota_and_not_twice_with_what_is_held_elsewhere() -> None:
+    stranger = node("somebodys", labels={})
+    desired = fleet(6, caps=(quota(28, held_elsewhere=4),))
+    observed = seen(desired, nodes=(*nodes(desired, s0=""), stranger))
+    assert ("Create", desired.slots[0].name) in doing(first(desired, observed))
+    intruder = node("intruder", labels={})
+    crowded = seen(desired, nodes=(*nodes(desired, s0=""), stranger, intruder))
+    assert ("Create", desired.slots[0].name) not in doing(first(desired, crowded))
+
+
+def test_another_stack_counts_as_declared_or_as_seen_whichever_is_more() -> None:
+    sibling = node("tpu-of-nightly", labels=labels(stack="nightly"))
+    desired = fleet(6, caps=(quota(28, siblings=4),))
+    observed = seen(desired, nodes=(*nodes(desired, s0=""), sibling))
+    assert ("Create", desired.slots[0].name) in doing(first(desired, observed))
+
+
+def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, name: str) -> Memory:
+    action = Create(slot=name, place=place(), rule="slot-absent", reason="")
+    failed = Outcome(action=action, result=Result.FAILED, trouble=trouble, text="no more capacity")
+    return learned(memory, desired, [failed], now)  # ty: ignore[invalid-argument-type]
+
+
+def test_a_stockout_is_waited_out_and_after_three_the_fallback_is_taken() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
+    memory, now, tried = EMPTY, START, []
+    for _ in range(60):
+        decision = decide(desired, observed, memory, now)
+        memory = decision.memory
+        for action in decision.actions:
+            if isinstance(action, Create):
+                tried.append(action.place.zone)
+                memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
+        if AWAY in tried:
+            break
+        now += minutes(2)
+    assert tried == [HOME, HOME, HOME, AWAY]
+
+
+def test_quota_is_told_once_and_not_hammered() -> None:
+    desired = fleet(2)
+    name = desired.slots[0].name
+    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
+    memory, creates, reports = EMPTY, 0, 0
+    for index in range(60):
+        now = START + minutes(2 * index)
+        decision = decide(desired, observed, memory, now)
+        memory = decision.memory
+        reports += sum(action.rule == "create-quota" for action in decision.actions)
+        if any(isinstance(action, Create) for action in decision.actions):
+            creates += 1
+            memory = refused(memory, desired, Trouble.QUOTA, now, name)
+    assert reports == 1
+    assert creates <= 3, "two hours with a wait of one to two"
+
+
+def test_a_create_whose_node_no_list_shows_is_believed_for_ten_minutes() -> None:
+    desired = fleet(2)
+    absent = seen(desired, nodes=nodes(desired, s0=""))
+    memory = remembered(first(desired, absent), desired, START)
+    assert doing(decide(desired, absent, memory, START + LAG - minutes(1))) == []
+    assert doing(decide(desired, absent, memory, START + LAG)) == [("Create", desired.slots[0].name)]
+
+
+def test_an_operation_that_failed_ends_its_create_and_begins_a_wait() -> None:
+    desired = fleet(2)
+    absent = seen(desired, nodes=nodes(desired, s0=""))
+    memory = remembered(first(desired, absent), desired, START)
+    ended = CreateEnded(slot=desired.slots[0].name, zone=HOME, trouble=Trouble.STOCKOUT, text="no more capacity")
+    decision = decide(desired, replace(absent, ended=(ended,)), memory, START + minutes(2))
+    assert doing(decision) == []
+    assert decision.memory.creating == {}
+    (waiting,) = [each for each in decision.waiting if each.subject == desired.slots[0].name]
+    assert waiting.until == next(iter(decision.memory.backoff.values())).until
+
+
+@given(failures=st.integers(1, 10_000), trouble=st.sampled_from(Trouble))
+def test_waits_lie_between_a_sweep_and_their_longest_and_are_drawn_the_same_again(
+    failures: int, trouble: Trouble
+) -> None:
+    wait = backoff.wait("us-west4-a/v5litepod-4/spot", failures, trouble)
+    assert backoff.FLOOR <= wait <= backoff.LONGEST[trouble]
+    assert wait == backoff.wait("us-west4-a/v5litepod-4/spot", failures, trouble)
+
+
+def test_two_zones_do_not_knock_in_step() -> None:
+    waits = {backoff.wait(f"zone-{index}/v4-8/spot", 5, Trouble.STOCKOUT) for index in range(20)}
+    assert len(waits) == 20
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "trouble"),
+    [
+        (8, "There is no more capacity in the zone", Trouble.STOCKOUT),
+        (8, "Quota limit 'TPUV5sLitepod' has been exceeded", Trouble.QUOTA),
+        (14, "unavailable", Trouble.OUTAGE),
+        (3, "bad runtime version", Trouble.REFUSED),
+    ],
+)
+def test_failures_of_operations_are_told_apart(code: int, text: str, trouble: Trouble) -> None:
+    assert troubles.of_operation(code, text) is trouble
+
+
+@pytest.mark.parametrize(
+    ("status", "trouble"),
+    [
+        (None, Trouble.OUTAGE),
+        (503, Trouble.OUTAGE),
+        (429, Trouble.QUOTA),
+        (400, Trouble.REFUSED),
+        (403, Trouble.REFUSED),
+    ],
+)
+def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) -> None:
+    assert troubles.of_answer(status, "") is trouble
+
+
+def test_the_last_serving_runner_of_a_pool_is_spared_while_it_is_an_orphan() -> None:
+    desired = fleet(2)
+    orphan = node(f"tpu-ci-{HOME}-9")
+    observed = seen(desired, nodes=(*nodes(desired), orphan), runners=(runner(orphan.name, number=9),))
+    decisions = sweeps(desired, observed, 8)
+    assert all(("Drain", orphan.name) not in doing(each) for each in decisions)
+    assert "no other VM of pool tpu-ci serves" in {held.why for held in decisions[-1].held}
+    late = decide(desired, observed, remembered(decisions[-1], desired, START), START + timedelta(hours=2, minutes=2))
+    assert ("Drain", orphan.name) in doing(late)
+
+
+def test_a_drain_that_people_wish_begins_and_ends_with_their_wish() -> None:
+    desired = fleet(2)
+    wish = DrainWish(subject="tpu-ci", by="ada", since=START, minutes=30)
+    wished = seen(desired, wishes=Wishes(drains=(wish,)))
+    drained = first(desired, wished)
+    assert doing(drained) == [("Drain", each.name) for each in desired.slots]
+    memory = remembered(drained, desired, START)
+    busy = replace(wished, runners=(runner(desired.slots[0].name, busy=True),))
+    late = decide(desired, busy, memory, START + minutes(30))
+    assert [each.rule for each in late.findings] == ["drain-late"]
+    blind = replace(seen(desired), wishes_source=unknown("503"))
+    assert doing(decide(desired, blind, memory, START + minutes(40))) == [], "nobody knows whether it is over"
+    over = decide(desired, seen(desired), memory, START + minutes(40))
+    assert [(type(action), action.on) for action in over.actions if isinstance(action, Drain)] == [(Drain, False)] * 2
+
+
+def test_of_two_vms_of_one_slot_the_one_that_is_ready_stays() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    second = node(name, "CREATING", zone=AWAY, capacity=CapacityKind.SPOT)
+    observed = seen(desired, nodes=(*nodes(desired), second), runners=())
+    actions = [action for each in sweeps(desired, observed, 7) for action in each.actions]
+    deleted = [action.node for action in actions if isinstance(action, Delete)]
+    assert deleted
+    assert all(each == second for each in deleted)
+
+
+def test_a_vm_at_its_fallback_goes_home_once_its_runner_has_ended() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    away = node(name, zone=AWAY, capacity=CapacityKind.SPOT)
+    observed = seen(desired, nodes=(away, *nodes(desired, s0="")))
+    memory = remembered(first(desired, observed), desired, START)
+    drained = decide(desired, observed, memory, START + timedelta(hours=12))
+    assert doing(drained) == [("Drain", name)]
+    memory = remembered(drained, desired, START + timedelta(hours=12))
+    ended = replace(observed, runners=served(desired, but=(name,)))
+    gone = decide(desired, ended, memory, START + timedelta(hours=12, minutes=2))
+    (action,) = [action for action in gone.actions if isinstance(action, Recreate)]
+    assert action.node == away
+    assert action.place is None, "another zone is tried once this VM is gone"
+
+
+def test_a_manifest_of_another_version_or_with_a_name_twice_is_refused() -> None:
+    with pytest.raises(ManifestError, match="version 2"):
+        read({"version": 2})
+    one = {
+        "name": "a-0",
+        "pool": "a",
+        "accelerator": "v5litepod-4",
+        "zone": HOME,
+        "capacity": "spot",
+        "node": {},
+    }
+    with pytest.raises(ManifestError, match="two slots of one name"):
+        read({"version": 1, "stack": "ci", "project": "p", "slots": [one, one]})
+    with pytest.raises(ManifestError, match="accelerator"):
+        read({"version": 1, "stack": "ci", "project": "p", "slots": [{**one, "accelerator": "v9-1"}]})
+
+
+def test_a_clock_that_went_back_holds_nothing_for_ever() -> None:
+    desired = fleet(2)
+    observed = seen(desired, nodes=nodes(desired, s0="UNKNOWN"))
+    memory = decide(desired, observed, EMPTY, START + timedelta(days=400)).memory
+    again = decide(desired, observed, memory, START)
+    assert doing(decide(desired, observed, again.memory, START + minutes(11))) == [("Recreate", desired.slots[0].name)]
+
+
+def test_slots_of_an_unknown_zone_wait_while_others_are_made() -> None:
+    elsewhere = slot(0, home=place("us-east1-c"))
+    desired = fleet(slots=(slot(0), elsewhere))
+    observed = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), "us-east1-c": KNOWN})
+    assert doing(first(desired, observed)) == [("Create", elsewhere.name)]

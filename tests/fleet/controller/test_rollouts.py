@@ -1,0 +1,156 @@
+"""New versions: a canary, then a share at a time, or back to what was proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from infra.fleet.controller.actions import Assign, Decision
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observed import Phase, ReportSeen, RunnerSeen, Target, Wishes
+from infra.fleet.controller.rollout import at_once, image_for
+from infra.model.schema import Freeze
+from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, remembered, runner, seen
+
+
+def target(digest: str) -> Target:
+    return Target(images={"us-west4": f"r@sha256:{digest}"})
+
+
+@dataclass
+class Pool:
+    """A pool whose VMs obey their orders at the next sweep, unless they are deaf or the image is bad."""
+
+    desired: Desired
+    target: Target
+    now: datetime = START
+    memory: Memory = EMPTY
+    runs: dict[str, str | None] = field(default_factory=dict)
+    busy: set[str] = field(default_factory=set)
+    bad: str = ""
+    gone: str = ""
+    wishes: Wishes = field(default_factory=Wishes)
+
+    def sweep(self) -> list[str]:
+        """Indices of VMs that were told something, with the last letters of the image."""
+        decision = self.decided()
+        self.memory = remembered(decision, self.desired, self.now)
+        told = {a.vm: image_for(a.target, HOME) for a in decision.actions if isinstance(a, Assign)}
+        self.runs |= {vm: image for vm, image in told.items() if vm not in self.busy}
+        self.now += minutes(2)
+        return [f"{vm[-1]}:{(image or ' ')[-1]}" for vm, image in told.items()]
+
+    def decided(self) -> Decision:
+        names = [slot.name for slot in self.desired.slots if slot.name != self.gone]
+        online = [name for name in names if not (self.bad and (self.runs.get(name) or "").endswith(self.bad))]
+        runners: tuple[RunnerSeen, ...] = tuple(runner(name, busy=name in self.busy) for name in online)
+        reports = {
+            name: ReportSeen(
+                vm=name,
+                pool="tpu-ci",
+                phase=Phase.IDLE if name in online else Phase.PULLING,
+                at=self.now,
+                image=self.runs.get(name),
+            )
+            for name in names
+        }
+        observed = replace(
+            seen(self.desired, nodes=tuple(node for node in nodes(self.desired) if node.name != self.gone)),
+            runners=runners,
+            reports=reports,
+            targets={"tpu-ci": self.target},
+            wishes=self.wishes,
+        )
+        return decide(self.desired, observed, self.memory, self.now)
+
+    @property
+    def stage(self) -> str:
+        return self.memory.rollouts["tpu-ci"].stage
+
+
+def steady(count: int = 6, **given: object) -> Pool:
+    pool = Pool(desired=fleet(count, **given), target=target("a"))
+    pool.sweep()
+    return pool
+
+
+def test_at_first_every_vm_is_told_what_its_pool_runs() -> None:
+    pool = Pool(desired=fleet(3), target=target("a"))
+    assert pool.sweep() == ["0:a", "1:a", "2:a"]
+    assert pool.sweep() == []
+    assert pool.stage == "steady"
+
+
+def test_a_new_image_goes_to_one_canary_and_then_to_a_share_at_a_time() -> None:
+    pool = steady()
+    pool.target = target("b")
+    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["1:b", "2:b", "3:b"], ["4:b", "5:b"], []]
+    assert pool.stage == "steady"
+    assert set(pool.runs.values()) == {"r@sha256:b"}
+
+
+def test_the_canary_is_an_idle_vm_where_there_is_one() -> None:
+    pool = steady()
+    pool.busy = {pool.desired.slots[0].name, pool.desired.slots[1].name}
+    pool.target = target("b")
+    assert pool.sweep() == ["2:b"]
+
+
+def test_a_canary_that_does_not_come_online_brings_its_image_back_and_it_is_not_tried_again() -> None:
+    pool = steady()
+    pool.target, pool.bad = target("b"), "b"
+    told = [pool.sweep() for _ in range(40)]
+    assert [each for each in told if each] == [["0:b"], ["0:a"]]
+    assert pool.stage == "failed"
+    assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
+    pool.target = target("c")
+    assert pool.sweep() == ["0:c"] or pool.stage == "canary"
+
+
+def test_a_canary_that_is_lost_proves_nothing_and_another_takes_its_place() -> None:
+    pool = steady()
+    pool.target = target("b")
+    pool.sweep()
+    pool.gone = pool.desired.slots[0].name
+    assert sorted(pool.sweep()) == ["0:a", "1:b"], "the lost one boots with what is proved"
+
+
+def test_the_job_of_a_busy_canary_comes_first() -> None:
+    pool = steady(1)
+    name = pool.desired.slots[0].name
+    pool.busy, pool.target = {name}, target("b")
+    told = [pool.sweep() for _ in range(60)]
+    assert [each for each in told if each] == [["0:b"]], "two hours of one job are no failure"
+    pool.busy.clear()
+    pool.runs[name] = "r@sha256:b"
+    pool.sweep()
+    assert pool.stage == "steady"
+
+
+def test_paused_and_frozen_pools_get_nothing_new() -> None:
+    pool = steady()
+    pool.target, pool.wishes = target("b"), Wishes(paused=frozenset({"tpu-ci"}))
+    assert pool.sweep() == []
+    pool.wishes = Wishes()
+    window = Freeze.model_validate({"name": "f", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22"})
+    pool.desired = replace(pool.desired, freezes=(window,))
+    assert pool.sweep() == []
+    pool.desired = replace(pool.desired, freezes=())
+    assert pool.sweep() == ["0:b"]
+
+
+def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
+    pool = steady()
+    pool.target = target("b")
+    for _ in range(4):
+        pool.sweep()
+    pool.wishes = Wishes(undone={"tpu-ci": frozenset({target("b").key})})
+    assert [pool.sweep() for _ in range(3)] == [["0:a", "1:a", "2:a"], ["3:a", "4:a", "5:a"], []]
+    assert pool.stage == "undone"
+
+
+def test_a_pool_is_never_in_work_as_a_whole() -> None:
+    assert [at_once(size, 0.34) for size in (1, 2, 3, 6, 100)] == [1, 1, 2, 3, 34]
+    assert [at_once(size, 1.0) for size in (1, 2, 3)] == [1, 1, 2]
