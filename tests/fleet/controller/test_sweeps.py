@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -195,11 +196,18 @@ def test_a_job_that_began_since_the_look_keeps_its_vm(lab: Lab) -> None:
     assert vm in lab.nodes()
 
 
-def test_a_source_that_is_too_slow_is_unknown(lab: Lab) -> None:
-    swept = lab.sweep(deadline=0.0)
-    assert not any(source.known for source in swept.observed.zones.values())
-    assert did(swept)[0][0] == "report"
-    assert {action for action, _, _ in did(swept)} == {"report"}
+def test_a_source_that_is_too_slow_is_unknown_and_holds_up_no_other(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    over = threading.Event()
+
+    def slow(_: str) -> str:
+        over.wait(10)
+        return "of-the-controller"
+
+    swept = lab.sweep(github=RunnerApi(api=lab.github.api, token=slow), deadline=0.5)
+    over.set()
+    assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within 0.5 s"
+    assert ("recreate", VMS[0], "done") in did(swept)
 
 
 def test_a_stockout_of_the_operation_starts_a_wait_and_people_see_until_when(lab: Lab) -> None:
