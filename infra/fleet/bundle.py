@@ -1,13 +1,14 @@
 """The runner's shell files as one archive whose digest depends on their content alone.
 
-Owns which files are in it and that two machines make the same bytes of them. Leaves where it is kept to
-`infra.fleet.publish`, and how a VM fetches it to `runner/stub.sh`, which alone is not in it.
+Owns which files are in it, that two machines make the same bytes of them, and that nothing in it is unpinned. Leaves
+where it is kept to `infra.fleet.publish`, and how a VM fetches it to `runner/stub.sh`, which alone is not in it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import re
 import struct
 import tarfile
 import zlib
@@ -15,10 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from infra.model.errors import ConfigError, Problem
+
 RUNNER: Final = Path(__file__).resolve().parent / "runner"
 STUB: Final = RUNNER / "stub.sh"
 
-_FILES: Final = ("*.sh", "*.env", "steps/*.sh")
+_FILES: Final = ("*.sh", "*.env", "*.service", "steps/*.sh")
+_UNRESOLVED: Final = re.compile(r"^(\w+)_SHA256=unresolved$", re.MULTILINE)
 # Deflate without compression: zlib's compressed bytes differ between its versions, stored blocks do not.
 _GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _STORED_BLOCK: Final = 0xFFFF
@@ -33,9 +37,24 @@ class Bundle:
 
 
 def runner_bundle(root: Path = RUNNER) -> Bundle:
-    """The bundle of the shell files below `root`: equal files, equal bytes, wherever and whenever it is made."""
+    """The bundle of the shell files below `root`: equal files, equal bytes, wherever and whenever it is made.
+
+    Raises ConfigError where a download is not pinned: every VM would refuse it and take no job.
+    """
+    _insist_on_pins(root)
     content = _gzip(_tar(root))
     return Bundle(content=content, sha256=hashlib.sha256(content).hexdigest())
+
+
+def _insist_on_pins(root: Path) -> None:
+    rule = "a bundle is made of downloads whose checksum somebody vouches for"
+    problems = [
+        Problem(f"{path.name} {name}_SHA256", "unresolved", rule, "a SHA-256, and above it where it was read")
+        for path in sorted(root.glob("*.env"))
+        for name in _UNRESOLVED.findall(path.read_text(encoding="utf-8"))
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def _tar(root: Path) -> bytes:

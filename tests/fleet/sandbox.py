@@ -1,7 +1,8 @@
-"""A VM in a folder: a real server of metadata, storage and downloads; recorded stand-ins for what changes a machine.
+"""A VM in a folder: a real server of metadata, storage, broker and downloads; recorded stand-ins for what changes a
+machine.
 
 The shell files run as they are, under the real bash, curl, jq, tar and sha256sum. Only what touches the system (apt,
-systemd, udev, docker, users) or the internet is replaced, and every such call is written down.
+systemd, udev, docker, iptables, mounts, users) or the internet is replaced, and every such call is written down.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,32 +24,82 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from infra.fleet.bundle import RUNNER, runner_bundle
 
 TOKEN = "ya29.token-of-the-sandbox"
 REAL_TOOLS = (
-    *("bash", "basename", "cat", "dirname", "env", "grep", "gzip", "install", "jq", "mkdir", "mktemp", "mv", "python3"),
-    *("rm", "sed", "sha256sum", "tar", "timeout", "touch"),
+    *("bash", "basename", "cat", "cmp", "cp", "date", "dirname", "env", "grep", "gzip", "install", "jq", "ln", "ls"),
+    *("mkdir", "mktemp", "mv", "python3", "readlink", "rm", "sed", "sha256sum", "sort", "tail", "tar", "timeout"),
+    *("touch", "tr"),
 )
 NEEDED = ("bash", "curl", "jq")
 """What the machine must have for a sandbox; the rest of REAL_TOOLS is on every Linux."""
 
+VM = "tpu-ci-us-west4-a-0"
+REPORT = f"reports/tpu-ci/{VM}.json"
+ORDERS = f"runner/orders/{VM}.json"
+JIT = "eyJqaXQiOiJvZi10aGUtc2FuZGJveCJ9"
+IMAGE = f"us-west4-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@sha256:{'a' * 64}"
+TPU_ENV = "ACCELERATOR_TYPE: 'v5litepod-4'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'\nHOST_BOUNDS: '1,1,1'\n"
+ONE_JOB = """
+echo "2026-11-21 15:00:00Z: Listening for Jobs"
+echo "2026-11-21 15:00:01Z: Running job: tpu-tests"
+echo "2026-11-21 15:00:09Z: Job tpu-tests completed with result: Succeeded"
+"""
+"""What GitHub's runner prints of a job, as a script."""
+
 _RECORD = '#!/bin/bash\nprintf "%s\\n" "$(basename "$0") $*" >>"$SANDBOX/calls"\n'
+_DOCKER = (
+    _RECORD
+    + r"""
+broken() { [[ -e $SANDBOX/no-$1 ]]; }
+case "$1 $2" in
+  "login "*) cat >/dev/null ;;
+  "pull "*) broken pull && exit 1; printf "%s\n" "${@: -1}" >>"$SANDBOX/images" ;;
+  "version "*) broken docker && exit 1; echo 29.9.0 ;;
+  "image ls") printf "sha256:%s\n" old "$(tail -n 1 "$SANDBOX/images")" ;;
+  "image rm") [[ ! -e $SANDBOX/freed ]] || cp "$SANDBOX/freed" "$SANDBOX/free" ;;
+  "image inspect")
+    grep -qx "${@: -1}" "$SANDBOX/images" || exit 1
+    [[ $* != *Config.Env* ]] || printf "PATH=/bin\nGITHUB_RUNNER_VERSION=%s\n" "$(<"$SANDBOX/has-runner")"
+    [[ $* != *.Id* ]] || printf "sha256:%s\n" "${@: -1}"
+    ;;
+  "ps "*) broken docker && exit 1; cat "$SANDBOX/left" 2>/dev/null ;;
+  "rm "*) broken rm && exit 1; rm -f "$SANDBOX/left" ;;
+  "stop "*) touch "$SANDBOX/stopped" ;;
+  "run "*)
+    read -r jit
+    printf "%s\n" "$jit" >>"$SANDBOX/jits"
+    cat /proc/[0-9]*/cmdline 2>/dev/null | grep -qaFf <(printf "%s" "$jit") && echo "the registration is listed"
+    source "$SANDBOX/container"
+    ;;
+esac
+exit 0
+"""
+)
 _FAKES = {
-    "apt-get": _RECORD + '[[ "$*" == *install* ]] && touch "$SANDBOX/installed"\nexit 0\n',
+    "apt-get": _RECORD + '[[ "$*" == *install* ]] && touch "$SANDBOX/installed"\n[[ ! -e $SANDBOX/no-packages ]]\n',
     "chown": _RECORD,
-    "docker": _RECORD
-    + '[[ $1 == login ]] && cat >/dev/null\n[[ "$1 $2" == "image inspect" ]] && exec grep -qx "$3" "$SANDBOX/images"\n'
-    + '[[ $1 == pull ]] && printf "%s\\n" "${@: -1}" >>"$SANDBOX/images"\nexit 0\n',
-    "fuser": _RECORD + '[[ -e $SANDBOX/locked ]] && rm "$SANDBOX/locked"\n',
+    "df": '#!/bin/bash\nprintf "Avail\\n%sM\\n" "$(<"$SANDBOX/free")"\n',
+    "docker": _DOCKER,
+    "fuser": _RECORD + '[[ -e $SANDBOX/locked ]] && { [[ -e $SANDBOX/locked-for-good ]] || rm "$SANDBOX/locked"; }\n',
     "git": _RECORD + '[[ ! -e $SANDBOX/no-github && $* != */private* ]] && mkdir -p "${@: -1}"\n',
+    "iptables": _RECORD
+    + "shift\n[[ ! -e $SANDBOX/no-iptables ]] || exit 1\nrule=${*:2}\n"
+    + 'case $1 in -C) grep -qxF -- "$rule" "$SANDBOX/rules" ;;\n'
+    + '-[AI]) printf "%s\\n" "$rule" >>"$SANDBOX/rules" ;; esac\n',
+    "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
+    "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
     "setpriv": _RECORD + 'while [[ $1 == --* ]]; do [[ $1 == --clear-groups ]] && shift || shift 2; done\nexec "$@"\n',
-    # A wait that no longer ends ends the boot.
-    "sleep": _RECORD + '(($(grep -c ^sleep "$SANDBOX/calls") < 40)) || kill "$PPID"\n',
-    "systemctl": _RECORD,
-    "udevadm": _RECORD,
+    # A wait that no longer ends ends whoever waits. What happens meanwhile is the test's own.
+    "sleep": _RECORD
+    + '[[ ! -e $SANDBOX/meanwhile ]] || source "$SANDBOX/meanwhile"\n'
+    + '(($(grep -c ^sleep "$SANDBOX/calls") < $(<"$SANDBOX/sleeps"))) || kill "$PPID"\n',
+    "systemctl": _RECORD + "[[ ! -e $SANDBOX/no-systemd || $1 == stop ]]\n",
+    "udevadm": _RECORD + "[[ ! -e $SANDBOX/no-udev ]]\n",
+    "umount": _RECORD + '[[ ! -e $SANDBOX/no-umount ]] && rm -f "$SANDBOX/mounted"\n',
     # The internet is below the sandbox's own server: https://HOST/PATH is asked for as http://SERVER/HOST/PATH.
     "curl": '#!/bin/bash\nexec "$REAL_CURL" "${@/#https:\\/\\//http://$GCE_METADATA_HOST/}"\n',
 }
@@ -56,7 +108,10 @@ _UV = _RECORD + 'mkdir -p "$UV_CACHE_DIR/wheels"\n[[ ! -e $SANDBOX/bad-lock ]]\n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
-    """One run of the stub: how it ended, what it said (times, digests and paths made equal), what it called."""
+    """One run of the stub or the supervisor: how it ended, what it said, what it called.
+
+    Times, digests and paths in it are made equal.
+    """
 
     status: int
     log: str
@@ -65,7 +120,11 @@ class Boot:
 
 @dataclass(kw_only=True)
 class Sandbox:
-    """One VM. `objects` is its fleet bucket, `internet` what https addresses answer, `requests` what was asked for."""
+    """One VM. `objects` is its fleet bucket, `internet` what https addresses answer, `requests` what was asked for.
+
+    broker: its answers in order, each a status, a Retry-After (0 for none) and a body; after the last it is down.
+    asked: the bodies, with the token, that the broker got. reports: every report that was written.
+    """
 
     path: Path
     server: str
@@ -73,6 +132,14 @@ class Sandbox:
     objects: dict[str, bytes] = field(default_factory=dict)
     internet: dict[str, bytes] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
+    broker: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+    skew_s: int = 0
+    """How far the metadata server's time is ahead."""
+    down: set[str] = field(default_factory=set)
+    """Objects that storage answers with 503, and `reports` for no write at all."""
     refuse: int = 0
     """So many storage requests are answered with 403 first, as before the first publish."""
     hesitate: dict[str, int] = field(default_factory=dict)
@@ -85,33 +152,95 @@ class Sandbox:
     def publish(self, **pointer: Any) -> str:
         """Put the bundle of the sandbox's shell files, and a pointer to it, into the bucket."""
         bundle = runner_bundle(self.runner)
-        body = {"version": 1, "bundle": bundle.sha256, "images": {}, "serves": {"tpu-ci": ["marin-community/marin"]}}
+        body = {
+            "version": 1,
+            "bundle": bundle.sha256,
+            "broker": f"http://{self.server}",
+            "images": {},
+            "serves": {"tpu-ci": ["marin-community/marin"]},
+        }
         self.objects["runner/current.json"] = json.dumps({**body, **pointer}, indent=2).encode()
         self.objects[f"runner/bundles/{bundle.sha256}.tar.gz"] = bundle.content
         return bundle.sha256
 
     def pin(self, **values: str) -> None:
         """Change lines of versions.env."""
-        path = self.runner / "versions.env"
+        self.edit("versions.env", **values)
+
+    def edit(self, file: str, **values: str) -> None:
+        """Change the values of variables in a shell file."""
+        path = self.runner / file
         text = path.read_text()
         for key, value in values.items():
-            text = re.sub(rf"^{key}=.*$", f"{key}={value}", text, flags=re.MULTILINE)
+            text, found = re.subn(rf"^{key}=\S*", f"{key}={value}", text, flags=re.MULTILINE)
+            assert found, f"{file} has no {key}"
         path.write_text(text)
 
-    def flag(self, name: str) -> None:
-        """Something that goes wrong: locked, no-github, bad-lock."""
-        (self.path / name).touch()
+    def flag(self, name: str, text: str = "") -> None:
+        """Something that goes wrong, or that a stand-in reads: locked, no-github, free, meanwhile ..."""
+        (self.path / name).write_text(text)
+
+    def clear(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
 
     def without(self, tool: str) -> None:
         (self.path / "bin" / tool).unlink()
 
-    def boot(self) -> Boot:
+    def order(self, **orders: Any) -> None:
+        self.objects[ORDERS] = json.dumps({"version": 1, **orders}).encode()
+
+    def grants(self, count: int) -> None:
+        """So many registrations, one after another."""
+        body = {"jit": JIT, "expires": "2026-11-21T16:00:00Z"}
+        self.broker += [(200, 0, {"runner": f"{VM}-00000{number}", **body}) for number in range(count)]
+
+    def device(self, number: int, *, busy: bool = False) -> Path:
+        """A chip as vfio shows it: a group that opens, unless it is busy (then it is what does not open)."""
+        group = self.root / f"dev/vfio/{number}"
+        group.parent.mkdir(parents=True, exist_ok=True)
+        if busy:
+            group.mkdir()
+        else:
+            group.touch()
+        function = self.root / f"sys/bus/pci/devices/0000:00:0{number}.0"
+        function.mkdir(parents=True)
+        (function / "iommu_group").touch()
+        (function / "driver").symlink_to("../../../bus/pci/drivers/vfio-pci")
+        return function / "reset"
+
+    def boot(self, *, sleeps: int = 40) -> Boot:
+        return self._run(RUNNER / "stub.sh", sleeps)
+
+    def supervise(self, *, sleeps: int = 1) -> Boot:
+        """The supervisor of a VM that has booted, until it has waited so many times."""
+        state = self.root / "var/lib/tidepool"
+        bundle = state / self.bundle
+        if not bundle.exists():
+            shutil.copytree(self.runner, bundle)
+        return self._run(bundle / "supervisor.sh", sleeps)
+
+    @property
+    def bundle(self) -> str:
+        return json.loads(self.objects["runner/current.json"])["bundle"]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return json.loads(self.objects[REPORT])
+
+    @property
+    def phases(self) -> list[str]:
+        """The phases that were reported, one after another."""
+        said = [report["phase"] for report in self.reports]
+        return [phase for number, phase in enumerate(said) if number == 0 or phase != said[number - 1]]
+
+    def _run(self, script: Path, sleeps: int) -> Boot:
         calls = self.path / "calls"
-        calls.unlink(missing_ok=True)
+        calls.write_text("")
+        self.flag("sleeps", str(sleeps))
         curl = shutil.which("curl")
         assert curl is not None
         done = subprocess.run(
-            ["bash", str(RUNNER / "stub.sh")],
+            ["bash", str(script)],
             env={
                 "PATH": str(self.path / "bin"),
                 "SANDBOX": str(self.path),
@@ -121,13 +250,14 @@ class Sandbox:
                 "TIDEPOOL_STORAGE": f"http://{self.server}",
                 "GCE_METADATA_HOST": self.server,
             },
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=60,
             check=False,
         )
-        said = calls.read_text().splitlines() if calls.exists() else []
+        said = calls.read_text().splitlines()
         return Boot(status=done.returncode, log=self._plain(done.stdout), calls=tuple(map(self._plain, said)))
 
     def _plain(self, text: str) -> str:
@@ -135,7 +265,7 @@ class Sandbox:
         text = re.sub(re.escape(str(self.path / "tmp")) + r"/tmp\.\w+", "SCRATCH", text)
         text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
         text = re.sub(r"\b[0-9a-f]{64}\b", "SHA256", text)
-        return re.sub(r"after \d+ s", "after N s", text)
+        return re.sub(r"(after |seconds\":\")\d+", r"\1N", text)
 
 
 @contextmanager
@@ -144,6 +274,8 @@ def sandbox(path: Path) -> Generator[Sandbox]:
     (path / "bin").mkdir(parents=True)
     (path / "tmp").mkdir()
     (path / "images").touch()
+    for name, text in (("free", "99999"), ("rules", ""), ("container", ONE_JOB), ("has-runner", "2.337.0")):
+        (path / name).write_text(text)
     for tool in REAL_TOOLS:
         # The interpreter itself and not a version manager's shim, which would look for tools that are not here.
         real = sys.executable if tool == "python3" else shutil.which(tool)
@@ -159,26 +291,36 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         server.vm = vm
         _pin_archives(vm)
         vm.publish()
+        vm.device(0)
         yield vm
 
 
 def _pin_archives(vm: Sandbox) -> None:
-    runner, wheel = _runner_archive(), _uv_wheel("9.9.9")
-    vm.internet = {"/github.com/runner.tar.gz": runner, "/files.pythonhosted.org/uv.whl": wheel}
+    runner, wheel = _archive({"run.sh": ""}), _uv_wheel("9.9.9")
+    docker = _archive({"docker/docker": _DOCKER})
+    vm.internet = {
+        "/github.com/runner.tar.gz": runner,
+        "/files.pythonhosted.org/uv.whl": wheel,
+        "/download.docker.com/docker.tgz": docker,
+    }
     vm.pin(
         RUNNER_URL="https://github.com/runner.tar.gz",
         RUNNER_SHA256=hashlib.sha256(runner).hexdigest(),
+        DOCKER_URL="https://download.docker.com/docker.tgz",
+        DOCKER_SHA256=hashlib.sha256(docker).hexdigest(),
         UV_VERSION="9.9.9",
         UV_URL="https://files.pythonhosted.org/uv.whl",
         UV_SHA256=hashlib.sha256(wheel).hexdigest(),
     )
 
 
-def _runner_archive() -> bytes:
+def _archive(files: dict[str, str]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        entry = tarfile.TarInfo("run.sh")
-        archive.addfile(entry, io.BytesIO(b""))
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(text.encode()), 0o755
+            archive.addfile(entry, io.BytesIO(text.encode()))
     return buffer.getvalue()
 
 
@@ -211,14 +353,42 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(404, b"")
 
+    def do_POST(self) -> None:
+        vm, parts = self.vm, urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        token = self.headers.get("Authorization", "")
+        vm.requests.append((parts.path, token))
+        if parts.path == "/v1/registrations":
+            vm.asked.append({**json.loads(body), "token": token})
+            status, again, answer = (
+                vm.broker.pop(0) if vm.broker else (503, 300, {"reason": "down", "message": "Down."})
+            )
+            self._send(status, json.dumps(answer).encode(), {"Retry-After": str(again)} if again else {})
+        elif token != f"Bearer {TOKEN}" or "reports" in vm.down:
+            self._send(503, b"")
+        else:
+            query = parse_qs(parts.query)
+            assert query["uploadType"] == ["media"]
+            vm.objects[query["name"][0]] = body
+            vm.reports.append(json.loads(body))
+            self._send(200, b"{}")
+
     def _metadata(self, path: str) -> None:
         values = {
             "attributes/tidepool-bucket": "hai-gcp-models-tidepool-ci",
+            "attributes/tidepool-stack": "ci",
             "attributes/tidepool-pool": "tpu-ci",
             "attributes/tidepool-region": "us-west4",
+            "attributes/instance-id": VM,
+            "attributes/agent-worker-number": "0",
+            "attributes/worker-network-endpoints": "unknown:unknown:10.0.0.2",
+            "attributes/tpu-env": TPU_ENV,
+            "id": "4567",
+            "service-accounts/default/identity": f"identity of {self._audience()}",
             "service-accounts/default/token": json.dumps(
                 {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
             ),
+            **self.vm.metadata,
         }
         if self.vm.hesitate.get(path, 0) > 0:
             self.vm.hesitate[path] -= 1
@@ -227,17 +397,28 @@ class _Handler(BaseHTTPRequestHandler):
         known = path in values and self.headers.get("Metadata-Flavor") == "Google"
         self._send(200 if known else 404, values.get(path, "").encode())
 
+    def _audience(self) -> str:
+        query = parse_qs(urlsplit(self.path).query)
+        return f"{query.get('audience', [''])[0]} {query.get('format', [''])[0]}"
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string((timestamp or time.time()) + self.vm.skew_s)
+
     def _object(self, name: str) -> None:
         vm = self.vm
-        if vm.refuse > 0 or self.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if name in vm.down:
+            self._send(503, b"")
+        elif vm.refuse > 0 or self.headers.get("Authorization") != f"Bearer {TOKEN}":
             vm.refuse -= 1
             self._send(403, b"")
         else:
             # An account that may not list a bucket is told 403 of an object that is not there, and not 404.
             self._send(200 if name in vm.objects else 403, vm.objects.get(name, b""))
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,15 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.fleet.bundle import RUNNER, STUB
+from infra.fleet.bundle import RUNNER, STUB, runner_bundle
+from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.node import node_spec
 from infra.model.stack import load_stack
-from tests.fleet.sandbox import NEEDED, TOKEN, Sandbox, sandbox
+from tests.fleet.sandbox import IMAGE, NEEDED, TOKEN, VM, Sandbox, sandbox
 
 SHELL_FILES = sorted(str(path) for path in RUNNER.rglob("*") if path.suffix in (".sh", ".env"))
 GOLDEN = Path(__file__).parent / "golden"
-IMAGE = f"us-west4-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@sha256:{'a' * 64}"
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def test_shell_files_are_formatted() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in SHELL_FILES if "/steps/" in path or path.endswith(("stub.sh", "start.sh"))]
+    "path",
+    [path for path in SHELL_FILES if "/steps/" in path or path.endswith(("stub.sh", "start.sh", "supervisor.sh"))],
 )
 def test_every_program_stops_at_its_first_error(path: str) -> None:
     assert "\nset -euo pipefail\n" in Path(path).read_text()
@@ -61,17 +63,35 @@ def test_the_stub_is_small_and_says_the_same_on_every_vm() -> None:
 def test_a_vm_knows_what_the_stub_and_the_steps_ask_its_metadata_for() -> None:
     config = load_stack(Path(__file__).parents[2], "ci")
     known = set(node_spec(config, slots(config)[0]).metadata)
-    asked = {"tidepool-bucket", "tidepool-pool", "tidepool-region"}
     text = "".join(Path(path).read_text() for path in SHELL_FILES)
-    assert asked <= known
-    assert all(name in text for name in asked)
+    asked = set(re.findall(r"\(own ([a-z-]+)\)", text)) - {"vm", "machine", "worker", "endpoints", "tpu-env"}
+    assert asked == {"bucket", "stack", "pool", "region"}, "the rest is what Google says of every TPU VM"
+    assert {f"tidepool-{name}" for name in asked} <= known
 
 
-def test_a_first_boot_does_every_step_in_order(vm: Sandbox) -> None:
+def test_a_first_boot_does_every_step_in_order_and_registers_last(vm: Sandbox, update_goldens: bool) -> None:
     boot = vm.boot()
     assert boot.status == 0, boot.log
-    assert boot.log == (GOLDEN / "first-boot.log").read_text()
-    assert list(boot.calls) == (GOLDEN / "first-boot.calls").read_text().splitlines()
+    log, calls = GOLDEN / "first-boot.log", GOLDEN / "first-boot.calls"
+    if update_goldens:
+        log.write_text(boot.log)
+        calls.write_text("\n".join(boot.calls) + "\n")
+    assert boot.log == log.read_text()
+    assert list(boot.calls) == calls.read_text().splitlines()
+    assert boot.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
+
+
+def test_a_boot_is_told_step_by_step_in_the_vms_report(vm: Sandbox) -> None:
+    boot = vm.boot()
+    told = vm.report
+    assert [step["step"] for step in told["boot"]] == re.findall(r"step \d of 9, (\S+): begins", boot.log)
+    assert {step["outcome"] for step in told["boot"]} == {"done"}
+    assert all(step["began"] <= step["ended"] for step in told["boot"])
+    assert (told["version"], told["phase"], told["reason"], told["bundle"]) == (1, "booting", None, vm.bundle)
+    assert (told["vm"], told["pool"], told["stack"], told["machine"]) == (VM, "tpu-ci", "ci", "4567")
+    said = [json.loads(line.removeprefix("tidepool-event: ")) for line in boot.log.splitlines() if "-event: " in line]
+    kept = [{**event, "at": "TIME"} | ({"seconds": "N"} if "seconds" in event else {}) for event in told["events"]]
+    assert kept == said, "what the console gets, the report has"
 
 
 def test_a_second_boot_repeats_nothing_that_is_done(vm: Sandbox) -> None:
@@ -90,10 +110,6 @@ def test_every_boot_gives_devices_back_to_the_runner(vm: Sandbox) -> None:
     assert "udevadm trigger --action=change --subsystem-match=pci" in vm.boot().calls
 
 
-def test_the_script_ends_by_saying_that_it_registers_nothing(vm: Sandbox) -> None:
-    assert vm.boot().log.splitlines()[-1].endswith("registers no runner with GitHub, so this VM takes no job")
-
-
 @pytest.mark.parametrize("fault", ["no-github", "bad-lock"])
 def test_a_cache_that_cannot_be_warmed_is_logged_and_ignored(vm: Sandbox, fault: str) -> None:
     vm.flag(fault)
@@ -101,7 +117,7 @@ def test_a_cache_that_cannot_be_warmed_is_logged_and_ignored(vm: Sandbox, fault:
     assert boot.status == 0, boot.log
     assert "the cache could not be warmed for marin-community/marin" in boot.log
     assert "warm-cache: failed after N s, and the boot goes on" in boot.log
-    assert "step 6 of 6, install-runner: done" in boot.log
+    assert "step 9 of 9, start-supervisor: done" in boot.log
 
 
 def test_a_repository_that_fails_does_not_keep_the_next_one_cold(vm: Sandbox) -> None:
@@ -128,7 +144,7 @@ def test_without_an_image_for_its_pool_and_region_a_vm_skips_the_pull_and_says_s
     vm.publish(images=images)
     boot = vm.boot()
     assert "no image is promoted to tpu-ci in us-west4; pull skipped" in boot.log
-    assert not [call for call in boot.calls if call.startswith("docker")]
+    assert not [call for call in boot.calls if call.startswith("docker pull")]
 
 
 def test_a_recorded_image_is_pulled_once_by_digest_with_the_vms_own_identity(vm: Sandbox) -> None:
@@ -150,7 +166,7 @@ def test_an_image_that_is_no_digest_of_artifact_registry_is_refused(vm: Sandbox,
     assert boot.status == 1
     assert f"refused image {image.split('@')[0]}" in boot.log
     assert "this VM is not ready and takes no job" in boot.log
-    assert "step 4" not in boot.log
+    assert "step 6" not in boot.log
 
 
 def test_no_token_reaches_the_log_or_a_command_line(vm: Sandbox) -> None:
@@ -169,9 +185,19 @@ def test_a_held_package_lock_is_waited_for(vm: Sandbox) -> None:
 
 
 def test_a_tool_that_the_image_lacks_is_installed(vm: Sandbox) -> None:
-    vm.without("docker")
+    vm.without("iptables")
     calls = vm.boot().calls
-    assert "apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends docker.io" in calls
+    assert "apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends iptables" in calls
+
+
+def test_docker_is_the_pinned_release_whatever_the_image_brings(vm: Sandbox) -> None:
+    vm.without("docker")
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    assert (vm.root / "opt/tidepool/docker").readlink().name == "docker-29.9.0"
+    assert "systemctl mask docker.service" in boot.calls
+    assert "systemctl restart tidepool-docker.service" in boot.calls
+    assert "systemctl start tidepool-docker.service" in vm.boot().calls, "a second boot interrupts nothing"
 
 
 def test_a_download_with_another_checksum_is_refused_and_leaves_nothing(vm: Sandbox) -> None:
@@ -183,13 +209,14 @@ def test_a_download_with_another_checksum_is_refused_and_leaves_nothing(vm: Sand
     assert not list((vm.root / "opt/actions-runner").glob("*"))
 
 
-def test_a_runner_whose_checksum_is_unresolved_is_not_downloaded_and_the_boot_goes_on(vm: Sandbox) -> None:
-    vm.pin(RUNNER_SHA256="unresolved")
-    vm.publish()
-    boot = vm.boot()
-    assert boot.status == 0, boot.log
-    assert "is unresolved: it is not downloaded" in boot.log
-    assert "/github.com/runner.tar.gz" not in [path for path, _ in vm.requests]
+def test_no_bundle_is_made_of_a_download_that_nobody_vouches_for(vm: Sandbox) -> None:
+    vm.pin(RUNNER_SHA256="unresolved", UV_SHA256="unresolved")
+    with pytest.raises(ConfigError) as refused:
+        runner_bundle(vm.runner)
+    assert [problem.subject for problem in refused.value.problems] == [
+        "versions.env RUNNER_SHA256",
+        "versions.env UV_SHA256",
+    ]
 
 
 def test_a_download_that_fails_is_tried_again_with_growing_waits_and_then_fails_the_boot(vm: Sandbox) -> None:

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What every step uses: where things are, the log, retries, verified downloads, the metadata server.
-export TZ=UTC
+# What every script uses: where things are, the log and its events, retries, verified downloads, the metadata server.
+export TZ=UTC LC_ALL=C
 
 # A sandbox sets TIDEPOOL_ROOT; on a VM it is empty.
 root=${TIDEPOOL_ROOT-}
@@ -9,9 +9,37 @@ state=$root/var/lib/tidepool runner_user=1000
 # paths.uv_cache of images/images.yaml: where jobs, in the image as well, look for it. A container mounts it there.
 # shellcheck disable=SC2034 # read by those who source this
 uv_cache=$root/opt/uv/cache
+PATH=$root/opt/tidepool/docker:$PATH
 
 # To standard error: functions that say a value to their caller log too.
 log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*" >&2; }
+
+# blame TEXT...: a log line that is also the reason, should this step or phase fail.
+blame() {
+  log "$*"
+  printf '%s' "$*" >"$state/blame"
+}
+
+# json TEXT: as a JSON string. What a job prints may come through here, so only plain characters do.
+json() {
+  local text=${1:0:500}
+  text=${text//[^ -~]/?}
+  text=${text//\\/\\\\}
+  printf '"%s"' "${text//\"/\\\"}"
+}
+
+# event NAME [KEY TEXT]...: a line for machines, on the console and in the VM's report.
+event() {
+  local line
+  printf -v line '{"at":"%(%Y-%m-%dT%H:%M:%SZ)T","event":%s' -1 "$(json "$1")"
+  shift
+  while (($#)); do
+    line+=,$(json "$1"):$(json "$2")
+    shift 2
+  done
+  printf 'tidepool-event: %s}\n' "$line" >&2
+  printf '%s}\n' "$line" >>"$state/events"
+}
 
 # retry ATTEMPTS COMMAND...: again after 2, 4, 8 ... at most 60 seconds.
 retry() {
@@ -20,7 +48,8 @@ retry() {
   for ((attempt = 1; ; attempt++)); do
     if "$@"; then return 0; fi
     if ((attempt >= attempts)); then
-      log "gave up after $attempts attempts: $1 ${2-}"
+      # Where it said itself why it failed, that is the reason.
+      if [[ -s $state/blame ]]; then log "gave up after $attempts attempts: $1"; else blame "gave up after $attempts attempts: $1 ${2-}"; fi
       return 1
     fi
     log "attempt $attempt of $attempts failed: $1 ${2-}; again in $delay s"
@@ -32,20 +61,48 @@ retry() {
 # download URL SHA256 FILE: FILE appears only once its checksum is right.
 download() {
   local url=$1 sha256=$2 file=$3
+  if [[ $sha256 == unresolved ]]; then
+    blame "refused $url: its checksum is unresolved; pin it in versions.env"
+    return 1
+  fi
   retry 6 curl -fsSL --connect-timeout 20 --speed-limit 1000 --speed-time 60 -o "$file.part" "$url" || return 1
   if ! sha256sum -c --quiet <<<"$sha256  $file.part"; then
     rm -f "$file.part"
-    log "refused $url: its SHA-256 is not $sha256"
+    blame "refused $url: its SHA-256 is not $sha256"
     return 1
   fi
   mv "$file.part" "$file"
 }
 
-# metadata PATH: a value of the VM's metadata server, which may be slow or not be there yet while a VM boots.
+# metadata PATH [CURL-OPTION...]: a value of the metadata server, which may be slow or not be there yet at boot.
 metadata() {
-  retry 5 curl -fsS --max-time 20 -H 'Metadata-Flavor: Google' \
+  retry 5 curl -fsS --max-time 20 -H 'Metadata-Flavor: Google' "${@:2}" \
     "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"
 }
 
-# attribute NAME: one metadata value of the VM's own.
-attribute() { metadata "attributes/$1"; }
+# own NAME: something that this VM is, asked for once. The names of a TPU VM's attributes are as Ray reads them:
+# https://github.com/ray-project/ray, python/ray/_private/accelerators/tpu.py (read 2026-11).
+own() {
+  local file=$state/own/$1 path value
+  case $1 in
+    vm) path=attributes/instance-id ;;
+    machine) path=id ;;
+    worker) path=attributes/agent-worker-number ;;
+    endpoints) path=attributes/worker-network-endpoints ;;
+    tpu-env) path=attributes/tpu-env ;;
+    *) path=attributes/tidepool-$1 ;; # bucket, stack, pool, region
+  esac
+  if [[ ! -s $file ]]; then
+    value=$(metadata "$path") || return 1
+    mkdir -p "$state/own"
+    printf '%s' "$value" >"$file"
+  fi
+  printf '%s' "$(<"$file")"
+}
+
+# workers: the addresses of the slice's hosts, in order, one a line.
+workers() {
+  local endpoints
+  endpoints=$(own endpoints) || return 1
+  tr ',' '\n' <<<"$endpoints" | sed 's/.*://'
+}

@@ -19,5 +19,5 @@ for ((attempt = 1; attempt <= 30; attempt++)); do
   fi
   sleep 2
 done
-log "the package lock was held for 60 s"
+blame "the package lock was held for 60 s"
 exit 1

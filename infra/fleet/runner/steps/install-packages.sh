@@ -1,12 +1,12 @@
 #!/bin/bash
-# Installs what later steps and jobs call and the image lacks.
+# Installs what later steps and the supervisor call and the image lacks. Docker is a step of its own: it is pinned.
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 missing=()
-for tool in docker jq curl git; do
-  command -v "$tool" >/dev/null || missing+=("${tool/#docker/docker.io}")
+for tool in jq curl git iptables fuser; do
+  command -v "$tool" >/dev/null || missing+=("${tool/#fuser/psmisc}")
 done
 
 if ((${#missing[@]})); then
@@ -15,6 +15,5 @@ if ((${#missing[@]})); then
   retry 5 apt-get -o DPkg::Lock::Timeout=60 update -q
   retry 5 apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends "${missing[@]}"
 else
-  log "docker, jq, curl and git are there"
+  log "jq, curl, git, iptables and fuser are there"
 fi
-systemctl enable --now docker

@@ -12,10 +12,6 @@ if [[ -d $target ]]; then
   log "runner $RUNNER_VERSION is there"
   exit 0
 fi
-if [[ $RUNNER_SHA256 == unresolved ]]; then
-  log "the checksum of runner $RUNNER_VERSION is unresolved: it is not downloaded; pin it in versions.env"
-  exit 0
-fi
 
 archive=$(mktemp -d)
 trap 'rm -rf "$archive" "$target.part"' EXIT

@@ -39,7 +39,7 @@ warm() {
     as_runner "$2" timeout 900 "$uv" sync --locked --directory "$2/checkout"
 }
 
-pool=$(attribute tidepool-pool)
+pool=$(own pool)
 served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/current.json")
 failed=0
 for repository in $served; do
@@ -50,7 +50,7 @@ for repository in $served; do
     touch "$mark"
     log "the cache was warmed for $repository"
   else
-    log "the cache could not be warmed for $repository"
+    blame "the cache could not be warmed for $repository"
     failed=1
   fi
 done

@@ -1,0 +1,30 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# One registration from the broker, against the VM's own identity. The VM holds no credential of GitHub's.
+
+# ask_broker: sets jit and runner; where there is none, again (seconds after which to ask, empty where nobody said) and
+# blame. What comes back is kept in variables: no file and no command line ever holds it.
+ask_broker() {
+  local broker token body answer status headers
+  jit='' runner='' again=''
+  broker=${order_broker:-$pointer_broker}
+  if [[ ! $broker =~ ^https?://[^[:space:]]+$ ]]; then
+    blame "runner/current.json names no broker"
+    return 1
+  fi
+  token=$(metadata service-accounts/default/identity -G --data-urlencode "audience=$broker" --data-urlencode format=full) ||
+    return 1
+  body=$(jq -nc --arg stack "$(own stack)" --arg vm "$(own vm)" --arg pool "$(own pool)" '$ARGS.named')
+  headers=$(mktemp)
+  answer=$(curl -sS --max-time 90 -D "$headers" -w '\n%{http_code}' -H 'Content-Type: application/json' \
+    -H @<(printf 'Authorization: Bearer %s' "$token") --data "$body" "${broker%/}/v1/registrations") || :
+  again=$(tr -d '\r' <"$headers" | sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]\{1,6\}\)$/\1/p')
+  rm -f "$headers"
+  status=${answer##*$'\n'} answer=${answer%$'\n'*}
+  if [[ $status == 200 ]] && answer=$(jq -er '.jit, .runner' <<<"$answer"); then
+    { read -r jit && read -r runner; } <<<"$answer"
+    return 0
+  fi
+  jit='' runner=''
+  blame "the broker gives no registration: $status $(jq -r '"\(.reason): \(.message)"' <<<"$answer" 2>/dev/null || :)"
+  return 1
+}

@@ -1,0 +1,143 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# The container in which GitHub's runner takes one job: what it gets, what it says, how it goes. Nothing of the VM is in
+# it but the TPU and a copy of uv's cache that is its own; what it writes goes with it.
+
+container=tidepool-job
+job=$state/job
+
+# wipe: no container, no workspace, no cache of a job is left.
+wipe() {
+  local left
+  left=$(timeout 60 docker ps -aq --filter "name=^$container\$") || {
+    blame "docker does not answer"
+    return 1
+  }
+  if [[ -n $left ]] && ! timeout 60 docker rm -f -v "$container" >/dev/null; then
+    blame "the last job's container cannot be removed"
+    return 1
+  fi
+  if mountpoint -q "$job/cache" && ! umount "$job/cache"; then
+    blame "the last job's cache cannot be taken away"
+    return 1
+  fi
+  rm -rf "$job" || {
+    blame "the last job's workspace cannot be wiped"
+    return 1
+  }
+}
+
+# prepare IMAGE: fills args for `docker run`.
+prepare() {
+  args=(--rm --interactive --init --name "$container" --pull never --log-driver none --stop-timeout=5
+    --user "$runner_user:$runner_user" --security-opt no-new-privileges --cap-add=SYS_RESOURCE
+    --shm-size=100g --ulimit memlock=68719476736:68719476736
+    --env "JAX_PLATFORMS=tpu,cpu" --env PJRT_DEVICE=TPU --env TPU_CI=true --env TPU_STDERR_LOG_LEVEL=3
+    --env TPU_MIN_LOG_LEVEL=3 --env WANDB_MODE=offline --env "UV_CACHE_DIR=${uv_cache#"$root"}")
+  add_devices && add_slice && add_cache && add_runner "$1"
+}
+
+add_devices() {
+  local device
+  if [[ -e $root/dev/vfio ]]; then
+    args+=(--device "$root/dev/vfio:/dev/vfio")
+    return 0
+  fi
+  while read -r device; do args+=(--device "$device:${device#"$root"}"); done < <(tpu_devices)
+}
+
+# What libtpu would ask the metadata server for, which it cannot reach. A slice of several hosts needs their network.
+add_slice() {
+  local addresses number name value
+  addresses=$(workers) || return 1
+  args+=(--env TPU_SKIP_MDS_QUERY=true --env TPU_WORKER_ID=0)
+  if [[ $addresses != *$'\n'* ]]; then
+    args+=(--env TPU_WORKER_HOSTNAMES=localhost --env JAX_COORDINATOR_ADDRESS=127.0.0.1)
+  else
+    args+=(--network host --env "TPU_WORKER_HOSTNAMES=${addresses//$'\n'/,}"
+      --env "JAX_COORDINATOR_ADDRESS=${addresses%%$'\n'*}")
+    number=0
+    while read -r value; do args+=(--add-host "worker-$((number++)):$value"); done <<<"$addresses"
+  fi
+  while IFS=: read -r name value || [[ -n $name ]]; do
+    value=${value//[\' ]/}
+    case $name in
+      ACCELERATOR_TYPE | CHIPS_PER_HOST_BOUNDS | HOST_BOUNDS) args+=(--env "TPU_$name=$value") ;;
+    esac
+  done < <(own tpu-env)
+}
+
+# A job may write to uv's cache and no other job reads what it wrote: it writes above the VM's. A cache that could not be
+# warmed would hide the image's.
+add_cache() {
+  mkdir -p "$job"
+  if [[ -z $(ls "$state/warmed" 2>/dev/null) ]]; then return 0; fi
+  mkdir -p "$job/cache" "$job/written" "$job/work"
+  chown "$runner_user:$runner_user" "$job/written"
+  if ! mount -t overlay -o "lowerdir=$uv_cache,upperdir=$job/written,workdir=$job/work" tidepool-cache "$job/cache"; then
+    blame "the job's cache cannot be mounted"
+    return 1
+  fi
+  args+=(--mount "type=bind,src=$job/cache,dst=${uv_cache#"$root"}")
+}
+
+# The image's own runner, unless another version is to run: then a copy of the VM's, which the bundle pins.
+add_runner() {
+  local wanted has
+  wanted=${order_runner:-$RUNNER_VERSION}
+  has=$(docker image inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$1" |
+    sed -n 's/^GITHUB_RUNNER_VERSION=//p') || return 1
+  if [[ $has == "$wanted" ]]; then return 0; fi
+  if [[ ! $wanted =~ ^[0-9.]+$ || ! -d $root/opt/actions-runner/$wanted ]]; then
+    blame "runner $wanted is neither in the image (${has:-none}) nor pinned by the bundle ($RUNNER_VERSION)"
+    return 1
+  fi
+  cp -a "$root/opt/actions-runner/$wanted" "$job/runner"
+  args+=(--mount "type=bind,src=$job/runner,dst=/opt/actions-runner")
+}
+
+# By standard input, into the environment that the runner reads and then forgets
+# (https://github.com/actions/runner, src/Runner.Listener/CommandSettings.cs, read 2026-11).
+entry='read -r ACTIONS_RUNNER_INPUT_JITCONFIG && export ACTIONS_RUNNER_INPUT_JITCONFIG &&
+exec /opt/actions-runner/run.sh </dev/null'
+
+# run_container IMAGE: until it ends. What it prints is followed here, and orders are looked at meanwhile.
+run_container() {
+  local line got process look=$((SECONDS + look_every))
+  # A builtin's arguments are in no list of processes.
+  exec 4< <(printf '%s\n' "$jit" | docker run "${args[@]}" --entrypoint /bin/bash "$1" -c "$entry" 2>&1)
+  process=$!
+  jit=''
+  while :; do
+    got=0
+    # In pieces, so that a job which prints without end fills no memory.
+    IFS= read -r -t "$look_every" -n 1000 line <&4 || got=$?
+    if [[ -n $line ]]; then heard "$line"; fi
+    if ((got > 0 && got <= 128)); then break; fi
+    if ((SECONDS >= look)); then
+      look=$((SECONDS + look_every))
+      meanwhile
+    fi
+  done
+  exec 4<&-
+  ended=0
+  wait "$process" || ended=$?
+}
+
+# heard LINE: of the runner's own. A job can print what looks like one: it lies about itself alone.
+heard() {
+  log "runner: ${1:0:200}"
+  case $1 in
+    *': Listening for Jobs'*) phase idle ;;
+    *': Running job: '*)
+      jobs=$((jobs + 1))
+      say job "${1#*: Running job: }"
+      event job-began job "${1#*: Running job: }" runner "$runner"
+      phase busy
+      ;;
+    *': Job '*' completed with result: '*)
+      event job-ended job "$(said job)" result "${1##*completed with result: }"
+      ;;
+  esac
+}
+
+stop_container() { timeout 60 docker stop "$container" >/dev/null 2>&1 || :; }

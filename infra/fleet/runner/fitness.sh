@@ -1,0 +1,48 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Whether this VM may take a job. Each check says why not.
+
+least_disk_mb=20480 most_skew_s=30
+
+# fit IMAGE: disk, clock and the metadata server's wall. The TPU is looked at where it is cleaned.
+fit() {
+  disk_has_room "$1" && clock_is_right && metadata_is_blocked
+}
+
+disk_has_room() {
+  local free
+  free=$(free_mb) || return 1
+  if ((free < least_disk_mb)) && [[ -n $1 ]]; then
+    log "only $free MB of disk are free: images other than the assigned one go"
+    drop_other_images "$1"
+    free=$(free_mb) || return 1
+  fi
+  if ((free < least_disk_mb)); then
+    blame "the disk is full: $free MB are free and a job needs $least_disk_mb"
+    return 1
+  fi
+}
+
+free_mb() { df --output=avail -BM "$state" | tail -n 1 | tr -dc '0-9'; }
+
+# By the metadata server, whose time is the machine's below this one: it needs neither a network nor TLS, which a wrong
+# clock breaks.
+clock_is_right() {
+  local theirs ours skew
+  theirs=$(metadata id -o /dev/null -D - | sed -n 's/^[Dd]ate: *//p' | tr -d '\r') || return 1
+  if [[ -z $theirs ]]; then return 0; fi
+  printf -v ours '%(%s)T' -1
+  skew=$((ours - $(date -d "$theirs" +%s))) || return 1
+  if ((${skew#-} > most_skew_s)); then
+    blame "the clock is off by $skew s"
+    return 1
+  fi
+}
+
+metadata_is_blocked() {
+  if iptables -w -C DOCKER-USER -j TIDEPOOL-METADATA 2>/dev/null; then return 0; fi
+  log "the rules that keep jobs from the metadata server are gone: set again"
+  if ! bash "$here/steps/block-metadata.sh"; then
+    blame "jobs cannot be kept from the metadata server"
+    return 1
+  fi
+}

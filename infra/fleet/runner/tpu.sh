@@ -1,0 +1,50 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# The TPU between two jobs: whatever the last one left on it goes, and it must open again.
+
+# tpu_devices: one device file a chip. v5e and newer are behind vfio; v4 has a driver of its own
+# (https://github.com/ray-project/ray, python/ray/_private/accelerators/tpu.py, read 2026-11).
+tpu_devices() {
+  local device
+  for device in "$root"/dev/vfio/[0-9]* "$root"/dev/accel[0-9]*; do
+    if [[ -e $device ]]; then printf '%s\n' "$device"; fi
+  done
+}
+
+# clean_tpu: fails, and says why, where a chip stays busy.
+clean_tpu() {
+  local devices
+  rm -rf "$root/tmp/libtpu_lockfile" "$root/tmp/tpu_logs"
+  mapfile -t devices < <(tpu_devices)
+  if ((! ${#devices[@]})); then
+    blame "there is no TPU device: neither /dev/vfio/0 nor /dev/accel0"
+    return 1
+  fi
+  # It also fails where nobody held them, which is how it should be.
+  fuser -k -KILL "${devices[@]}" >/dev/null 2>&1 && log "killed what held the TPU"
+  reset_tpu
+  wait_for_tpu "${devices[@]}"
+}
+
+reset_tpu() {
+  local function
+  for function in "$root"/sys/bus/pci/devices/*; do
+    if [[ -e $function/iommu_group && $(basename "$(readlink "$function/driver")") == vfio-pci ]]; then
+      echo 1 2>/dev/null >"$function/reset" || log "$(basename "$function") could not be reset"
+    fi
+  done
+}
+
+# Opening a vfio group that somebody holds fails as busy, so opening is the proof.
+opens() { (: <>"$1") 2>/dev/null; }
+
+wait_for_tpu() {
+  local device second
+  for device; do
+    for ((second = 0; second <= 30; second++)); do
+      if opens "$device"; then continue 2; fi
+      if ((second < 30)); then sleep 1; fi
+    done
+    blame "the TPU stays busy: ${device#"$root"} did not open within 30 s"
+    return 1
+  done
+}
