@@ -11,7 +11,7 @@ from infra.local.cloud import tokens
 from tests.fleet.broker.broker_world import Host, World, a_world
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def few_keys() -> Iterator[None]:
     """Six RSA keys for all worlds in turn: making one takes longer than most tests."""
     keys = cycle([tokens.new_key() for _ in range(6)])
@@ -26,13 +26,13 @@ def broker_host() -> Host:
 
 
 @pytest.fixture
-def world(broker_host: Host, few_keys: None) -> Iterator[World]:
+def world(broker_host: Host) -> Iterator[World]:
     with a_world(broker_host) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def shared_world(broker_host: Host, few_keys: None) -> Iterator[World]:
+def shared_world(broker_host: Host) -> Iterator[World]:
     with a_world(broker_host) as made:
         yield made
 
