@@ -10,17 +10,13 @@ import pytest
 from infra.model.fit import misfits
 from infra.model.stack import parse_stack
 from tests.model.given import ROOT
+from tests.workflows import monorepo
+from tests.workflows.monorepo import world
 from workflows.outputs import Outputs, outputs
 from workflows.stale import Stale, stale
-from workflows.world import World, load_world
 
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
-CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
-
-
-@cache
-def world() -> World:
-    return load_world(ROOT)
+CI = monorepo.stack_text("ci")
 
 
 @cache
