@@ -9,12 +9,17 @@ import click
 
 from infra.cli import options
 from infra.cli.documents import run_document
-from infra.cli.failures import FAILED
+from infra.cli.failures import FAILED, Failure
+from infra.cli.leased import leased
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.progress import Progress
-from infra.cli.session import interruptible, open_session
+from infra.cli.session import Session, declared, interruptible, open_session
 from infra.engines.protocol import CloudName, EngineName
+from infra.fleet.controller.lease import Kind
+from infra.fleet.google import GoogleError
+from infra.fleet.publish import withdraw
+from infra.model.schema import StackConfig
 from infra.preview.words import ranges
 
 
@@ -53,9 +58,14 @@ def command(
     extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
-    with interruptible(stack, "destroy"), Progress(session.console) as progress:
-        run = work.destroy(progress)
-        seconds = progress.seconds
+    config = declared(stack).config
+    with leased(config, session, Kind.DESTROY):
+        if exclude_protected and not targets:
+            # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
+            _withdraw(config, session)
+        with interruptible(stack, "destroy"), Progress(session.console) as progress:
+            run = work.destroy(progress)
+            seconds = progress.seconds
     for line in outcome(run, seconds):
         session.say(line)
     if not exclude_protected and any("is protected" in (step.error or "") for step in run.steps):
@@ -64,6 +74,13 @@ def command(
     if as_json:
         machines(run_document(run, seconds=seconds, code=code))
     ctx.exit(code)
+
+
+def _withdraw(config: StackConfig, session: Session) -> None:
+    try:
+        withdraw(config, session.endpoint)
+    except GoogleError as error:
+        raise Failure(f"nothing was deleted: the manifest could not be emptied: {error}") from None
 
 
 def _vms(outputs: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.fleet.bundle import STUB, Bundle, runner_bundle
-from infra.fleet.google import clients
+from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Records, Written, encode
 from infra.model import names
 from infra.model.images.record import EMPTY
@@ -20,6 +20,7 @@ from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
 
 POINTER_VERSION = 1
+_MISSING = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,21 @@ def publish(
             pointer=records.update(names.pointer_object(), lambda current: _pointer(config, bundle, current)),
             manifest=records.update(manifest_object, lambda _: manifest_document(config, bundle, registry, siblings)),
         )
+
+
+def withdraw(config: StackConfig, endpoint: str | None) -> None:
+    """Declare no VM any more, where the bucket is there and has a manifest. Raises GoogleError where it fails."""
+    name = names.manifest_object(config.stack)
+    with clients(config.project, endpoint) as google:
+        records = Records(google=google, bucket=config.bucket.name)
+        try:
+            found = records.read(name)
+        except GoogleError as error:
+            if error.status == _MISSING:
+                return
+            raise
+        if found is not None:
+            records.update(name, lambda current: {**(current or found.body), "slots": []})
 
 
 def manifest_document(

@@ -18,7 +18,7 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,6 +49,12 @@ echo "2026-11-21 15:00:01Z: Running job: tpu-tests"
 echo "2026-11-21 15:00:09Z: Job tpu-tests completed with result: Succeeded"
 """
 """What GitHub's runner prints of a job, as a script."""
+NO_JOB = """
+echo "2026-11-21 15:00:00Z: Listening for Jobs"
+while [[ ! -e $SANDBOX/stopped ]]; do /bin/sleep 0.02; done
+exit 130
+"""
+"""A runner that has no job until it is stopped."""
 
 _RECORD = '#!/bin/bash\nprintf "%s\\n" "$(basename "$0") $*" >>"$SANDBOX/calls"\n'
 _DOCKER = (
@@ -123,7 +129,7 @@ class Sandbox:
     """One VM. `objects` is its fleet bucket, `internet` what https addresses answer, `requests` what was asked for.
 
     broker: its answers in order, each a status, a Retry-After (0 for none) and a body; after the last it is down.
-    asked: the bodies, with the token, that the broker got. reports: every report that was written.
+    asked: the bodies, with the token, that the broker got. registered: called at every registration. reports: every report that was written.
     """
 
     path: Path
@@ -134,6 +140,7 @@ class Sandbox:
     requests: list[tuple[str, str]] = field(default_factory=list)
     broker: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    registered: Callable[[], None] = lambda: None
     reports: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     skew_s: int = 0
@@ -363,6 +370,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, again, answer = (
                 vm.broker.pop(0) if vm.broker else (503, 300, {"reason": "down", "message": "Down."})
             )
+            if status == 200:
+                vm.registered()
             self._send(status, json.dumps(answer).encode(), {"Retry-After": str(again)} if again else {})
         elif token != f"Bearer {TOKEN}" or "reports" in vm.down:
             self._send(503, b"")

@@ -8,8 +8,12 @@ import google.auth
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import DefaultCredentialsError
+from google.oauth2.credentials import Credentials
+from google_auth_httplib2 import AuthorizedHttp
+from googleapiclient.errors import HttpError
+from googleapiclient.http import HttpMockSequence
 
-from infra.fleet.google import Api, GoogleError, clients, execute
+from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS, Api, Clients, GoogleError, clients, execute
 
 LOCAL = "http://127.0.0.1:9"
 
@@ -53,3 +57,23 @@ def test_no_answer_is_said_in_one_line_with_what_was_being_done() -> None:
         execute(Unanswered(), "looking up a bucket")
     assert raised.value.status is None
     assert "\n" not in str(raised.value)
+
+
+def test_a_hurried_client_carries_credentials_and_a_time_limit() -> None:
+    credentials = Credentials(token="short-lived")
+    with Clients(project="a-lab", endpoint=f"{LOCAL}/", credentials=credentials, hurried=True) as made:
+        http = made.api(Api.TPU)._http
+        assert isinstance(http, AuthorizedHttp)
+        assert (http.credentials, http.http.timeout) == (credentials, HURRIED_SECONDS)
+    with clients("a-lab", LOCAL, hurried=True) as anonymous:
+        assert anonymous.api(Api.TPU)._http.timeout == HURRIED_SECONDS
+
+
+def test_a_hurried_request_is_tried_again_once() -> None:
+    with clients("a-lab", LOCAL, hurried=True) as made:
+        request = made.api(Api.TPU).projects().locations().nodes().get(name="projects/p/locations/z/nodes/n")
+        request._sleep = lambda _: None
+        request.http = HttpMockSequence([({"status": "503"}, b"{}")] * 9)
+        with pytest.raises(HttpError):
+            request.execute(num_retries=4)
+        assert len(request.http.request_sequence) == 1 + HURRIED_RETRIES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from infra.fleet.controller import troubles
@@ -36,7 +36,7 @@ from infra.fleet.records import Records
 from infra.model import run_labels
 
 DELETE_SECONDS: Final = 90.0
-"""How long a delete is waited for before the create that follows it is left to a later sweep."""
+"""How long one sweep waits for deletes, all together, before it leaves the creates that follow to a later one."""
 
 _PAUSE: Final = 1.0
 _GONE, _EXISTS = 404, 409
@@ -44,7 +44,10 @@ _GONE, _EXISTS = 404, 409
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """What acts on one stack. clock, sleep: of real time, for the wait between a delete and its create."""
+    """What acts on one stack for one sweep, from its making on.
+
+    clock, sleep: of real time, for the wait between a delete and its create.
+    """
 
     google: Clients
     records: Records
@@ -52,6 +55,7 @@ class Actor:
     desired: Desired
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    began: float = field(default_factory=time.monotonic)
 
     def do(self, action: Action) -> Outcome:
         """Do one action. A failure is an outcome, and keeps no other action from being done."""
@@ -86,9 +90,8 @@ class Actor:
         deleted = self._deleted(action, action.node)
         if deleted.result is not Result.DONE or action.place is None:
             return deleted
-        deadline = self.clock() + DELETE_SECONDS
         while self._node(action.node.zone, action.node.name) is not None:
-            if self.clock() >= deadline:
+            if self.clock() >= self.began + DELETE_SECONDS:
                 return Outcome(action=action, result=Result.DEFERRED, text="its delete takes long; it is made later")
             self.sleep(_PAUSE)
         return self._create(action, action.slot, action.place)

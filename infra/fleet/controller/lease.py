@@ -31,6 +31,7 @@ class Kind(StrEnum):
     UP = "up"
     CONTROLLER = "controller"
     DRAIN = "drain"
+    DESTROY = "destroy"
 
 
 class LeaseTakenError(Exception):
@@ -38,7 +39,7 @@ class LeaseTakenError(Exception):
 
     def __init__(self, stack: str, kind: str, holder: str, until: datetime) -> None:
         self.until = until
-        what = {"up": "`./tidepool up`", "controller": "the controller", "drain": "`./tidepool drain`"}.get(kind, kind)
+        what = "the controller" if kind == Kind.CONTROLLER else f"`./tidepool {kind}`"
         super().__init__(
             f"{what} acts on the fleet of {stack} until {until:%Y-%m-%d %H:%M:%S} UTC at most ({holder}); "
             "try again then"

@@ -163,16 +163,17 @@ class Sweeper:
         self.records.update(names.memory_object(self.stack), decide_write)
 
     def _act(self, desired: Desired, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
-        """Do it all, renewing the lease before what takes long; what is left without it is not done."""
-        actor = self.actor(desired)
+        """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done."""
+        actor, renewed = self.actor(desired), self.wall()
         outcomes = []
         for action in decision.actions:
-            if isinstance(action, Recreate):
+            if isinstance(action, Recreate) or self.wall() - renewed >= SWEEP_TIME / 5:
                 try:
                     lease.take()
                 except GoogleError as error:
                     outcomes.append(Outcome(action=action, result=Result.FAILED, text=f"the lease: {error}"))
                     continue
+                renewed = self.wall()
             outcomes.append(actor.do(action))
         return tuple(outcomes)
 

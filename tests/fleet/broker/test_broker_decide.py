@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import pairwise
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.fleet.broker import tokens
 from infra.fleet.broker.decide import (
     AN_HOUR,
     APART,
@@ -25,10 +30,22 @@ from infra.fleet.broker.decide import (
     standing,
 )
 from infra.fleet.broker.github_calls import PATIENCE
+from infra.fleet.broker.identity import GoogleKeys, KeySet, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS
+from infra.local.cloud.tokens import new_key, public_pem, signed
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+@cache
+def rsa_key() -> tuple[RSAPublicKey, str]:
+    private = new_key()
+    public = load_pem_public_key(public_pem(private).encode())
+    assert isinstance(public, RSAPublicKey)
+    return public, private
+
+
 SLOT = Slot(vm="a-0", pool="a", account="a@x", zones=("z",), labels=("tpu",), scope="repos/o/r", group=None)
 
 
@@ -136,6 +153,41 @@ def test_a_vm_is_taken_for_what_the_api_says_and_in_the_zone_of_its_token() -> N
         standing(request, claims("t", "one", START), there)
     assert refused.value.reason is Reason.WRONG_ZONE
     assert standing(request, claims("t", None, START), there) is there
+
+
+@given(st.one_of(st.text(), st.from_regex(r"[A-Za-z0-9_-]{0,40}\.[A-Za-z0-9_-]{0,40}\.[A-Za-z0-9_-]{0,40}")))
+def test_whatever_is_sent_as_a_token_is_a_token_or_refused(text: str) -> None:
+    try:
+        found = tokens.parse(text)
+    except Refused as refused:
+        assert refused.reason is Reason.BAD_TOKEN  # noqa: PT017 - the other outcome is as good
+    else:
+        assert found.kid
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["iss", "aud", "exp", "iat", "nbf", "email", "email_verified", "google"]), json_values
+    )
+)
+def test_whatever_google_signs_is_believed_or_refused(said: dict[str, object]) -> None:
+    key = rsa_key()
+    verifier = Verifier(
+        audience="me", keys=GoogleKeys(lambda: KeySet({"k": key[0]}, timedelta(hours=1)), lambda: START)
+    )
+    good = {"iss": "https://accounts.google.com", "aud": "me", "email": "a@x", "email_verified": True}
+    times = {"iat": int(START.timestamp()), "exp": int(START.timestamp()) + 60}
+    for claims in (said, {**good, **times, **said}):
+        with contextlib.suppress(Refused):
+            found = verifier.verify(signed(key[1], claims, kid="k"), START)
+            assert isinstance(found.email, str)
+            assert found.instance is None or found.instance.id.isdigit()
 
 
 def test_a_runner_is_named_by_the_request_that_was_admitted_last() -> None:

@@ -45,13 +45,13 @@ def test_all_that_is_missing_is_told_at_once() -> None:
     [
         (settings.AUDIENCE, "http://broker.example.com"),
         (settings.GITHUB_API, "http://github.example.com/api/v3"),
-        (settings.GITHUB_API, "https://user:word@github.example.com"),
+        (settings.GITHUB_API, "https://user:word@github.example.com"),  # pragma: allowlist secret
         (settings.GOOGLE_ENDPOINT, "ftp://127.0.0.1"),
         (settings.KEYS_URL, "http://127.0.0.1.example.com/certs"),
         (settings.APP, "12a"),
         (settings.INSTALLATION, "-1"),
         (settings.KEY_SECRET, "projects/a-lab/secrets/app-key"),
-        (settings.KEY_SECRET, "-----BEGIN RSA PRIVATE KEY-----"),
+        (settings.KEY_SECRET, "-----BEGIN RSA PRIVATE KEY-----"),  # pragma: allowlist secret
         (settings.GROUPS, "[]"),
         (settings.GROUPS, '{"member": 7}'),
         (settings.GROUPS, "member"),

@@ -1,0 +1,457 @@
+"""What the supervisor of a runner VM does between two jobs, run for real in a sandbox against a stand-in broker."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.fleet.bundle import runner_bundle
+from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, REPORT, TOKEN, VM, Boot, Sandbox, sandbox
+
+GOLDEN = Path(__file__).parent / "golden"
+OTHER_IMAGE = f"{IMAGE.partition('@')[0]}@sha256:{'b' * 64}"
+
+
+@pytest.fixture
+def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
+    """A VM with its image, as after a boot."""
+    for name in NEEDED:
+        tool(name)
+    with sandbox(tmp_path) as made:
+        made.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+        made.flag("images", f"{IMAGE}\n")
+        yield made
+
+
+def containers(boot: Boot) -> list[list[str]]:
+    """The arguments of every `docker run`, without the script at its end."""
+    return [shlex.split(call)[2:] for call in boot.calls if call.startswith("docker run ")]
+
+
+def values(arguments: list[str], option: str) -> list[str]:
+    """What an option was given, in either of its spellings."""
+    apart = [arguments[number + 1] for number, each in enumerate(arguments) if each == option]
+    return apart + [each.partition("=")[2] for each in arguments if each.startswith(f"{option}=")]
+
+
+def test_a_good_cycle_cleans_registers_runs_one_job_and_asks_again(vm: Sandbox, update_goldens: bool) -> None:
+    vm.boot()
+    vm.grants(1)
+    cycle = vm.supervise()
+    log, calls = GOLDEN / "job-cycle.log", GOLDEN / "job-cycle.calls"
+    if update_goldens:
+        log.write_text(cycle.log)
+        calls.write_text("\n".join(cycle.calls) + "\n")
+    assert cycle.log == log.read_text()
+    assert "\n".join(cycle.calls) + "\n" == calls.read_text()
+    assert vm.phases == ["booting", "cleaning", "pulling", "registering", "idle", "busy", "cleaning", "registering"]
+    assert (vm.path / "jits").read_text() == f"{JIT}\n"
+
+
+def test_the_broker_is_told_who_asks_and_nothing_else(vm: Sandbox) -> None:
+    vm.supervise()
+    token = f"Bearer identity of http://{vm.server} full"
+    assert vm.asked == [{"stack": "ci", "vm": VM, "pool": "tpu-ci", "token": token}]
+
+
+def test_a_registration_is_in_no_file_no_log_and_no_list_of_processes(vm: Sandbox) -> None:
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "the registration is listed" not in cycle.log
+    for secret in (JIT, TOKEN, "identity of"):
+        assert secret not in cycle.log
+        assert not [call for call in cycle.calls if secret in call]
+        assert secret not in json.dumps(vm.reports)
+        assert not [each for each in vm.root.rglob("*") if each.is_file() and secret in each.read_text("latin-1")]
+    assert not list((vm.path / "tmp").iterdir())
+
+
+def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> None:
+    vm.boot()
+    vm.grants(1)
+    (arguments,) = containers(vm.supervise())
+    assert not {"--privileged", "--volume", "-v", "--network", "--pid", "--ipc", "--publish", "-p"} & set(arguments)
+    assert values(arguments, "--device") == ["ROOT/dev/vfio:/dev/vfio"]
+    assert values(arguments, "--mount") == ["type=bind,src=ROOT/var/lib/tidepool/job/cache,dst=/opt/uv/cache"]
+    assert values(arguments, "--user") == ["1000:1000"]
+    assert values(arguments, "--cap-add") == ["SYS_RESOURCE"]
+    assert values(arguments, "--security-opt") == ["no-new-privileges"]
+    assert values(arguments, "--shm-size") == ["100g"]
+    assert values(arguments, "--stop-timeout") == ["5"]
+    assert values(arguments, "--ulimit") == ["memlock=68719476736:68719476736"]
+    environment = dict(each.split("=", 1) for each in values(arguments, "--env"))
+    assert environment == {
+        **{"JAX_PLATFORMS": "tpu,cpu", "PJRT_DEVICE": "TPU", "TPU_CI": "true", "WANDB_MODE": "offline"},
+        **{"JAX_COORDINATOR_ADDRESS": "127.0.0.1", "TPU_STDERR_LOG_LEVEL": "3", "TPU_MIN_LOG_LEVEL": "3"},
+        **{"UV_CACHE_DIR": "/opt/uv/cache", "TPU_SKIP_MDS_QUERY": "true", "TPU_WORKER_ID": "0"},
+        **{"TPU_WORKER_HOSTNAMES": "localhost", "TPU_ACCELERATOR_TYPE": "v5litepod-4"},
+        **{"TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1", "TPU_HOST_BOUNDS": "1,1,1"},
+    }
+
+
+def test_the_next_job_finds_nothing_of_the_last_one(vm: Sandbox) -> None:
+    job = vm.root / "var/lib/tidepool/job"
+    vm.flag("container", f'{ONE_JOB}\nls {job} >>"$SANDBOX/found"\ntouch {job}/left-by-a-job\n')
+    vm.flag("left", "container-of-an-earlier-supervisor\n")
+    vm.grants(2)
+    cycle = vm.supervise()
+    assert "docker rm -f -v tidepool-job" in cycle.calls
+    assert len(containers(cycle)) == 2
+    assert (vm.path / "found").read_text() == ""
+    assert not job.exists()
+
+
+def test_the_tpu_is_cleaned_before_every_registration(vm: Sandbox) -> None:
+    reset = vm.device(1)
+    for name in ("libtpu_lockfile", "tpu_logs"):
+        (vm.root / "tmp" / name).mkdir(parents=True)
+    vm.grants(1)
+    cycle = vm.supervise()
+    held = "fuser -k -KILL ROOT/dev/vfio/0 ROOT/dev/vfio/1"
+    assert [call for call in cycle.calls if call.startswith(("fuser", "docker run"))][0::2] == [held, held]
+    assert reset.read_text() == "1\n"
+    assert not list((vm.root / "tmp").iterdir())
+
+
+def test_a_tpu_that_opens_after_a_while_is_waited_for(vm: Sandbox) -> None:
+    vm.device(1, busy=True)
+    busy = vm.root / "dev/vfio/1"
+    vm.flag("meanwhile", f'(($(grep -c "^sleep 1$" "$SANDBOX/calls") < 3)) || {{ rm -rf {busy}; touch {busy}; }}\n')
+    vm.grants(1)
+    cycle = vm.supervise(sleeps=5)
+    assert cycle.calls.count("sleep 1") == 3
+    assert len(containers(cycle)) == 1
+
+
+UNFIT: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
+    "busy": (lambda vm: vm.device(1, busy=True), "the TPU stays busy: /dev/vfio/1 did not open within 30 s"),
+    "gone": (
+        lambda vm: (vm.root / "dev/vfio/0").unlink(),
+        "there is no TPU device: neither /dev/vfio/0 nor /dev/accel0",
+    ),
+    "disk": (lambda vm: vm.flag("free", "100"), "the disk is full: 100 MB are free and a job needs 20480"),
+    "clock": (lambda vm: setattr(vm, "skew_s", 90), r"the clock is off by -(89|90|91) s"),
+    "docker": (lambda vm: vm.flag("no-docker"), "docker does not answer"),
+    "wall": (lambda vm: vm.flag("no-iptables"), "jobs cannot be kept from the metadata server"),
+    "left": (lambda vm: (vm.flag("left", "x"), vm.flag("no-rm")), "the last job's container cannot be removed"),
+    "mount": (lambda vm: (vm.flag("mounted"), vm.flag("no-umount")), "the last job's cache cannot be taken away"),
+}
+
+
+@pytest.mark.parametrize("fault", UNFIT)
+def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str) -> None:
+    breaks, reason = UNFIT[fault]
+    breaks(vm)
+    vm.grants(1)
+    cycle = vm.supervise(sleeps=32)
+    assert vm.report["phase"] == "unfit"
+    assert re.fullmatch(reason, vm.report["reason"])
+    assert "sleep 15" in cycle.calls, "it tries again later"
+    assert not vm.asked
+    assert not containers(cycle)
+
+
+def test_a_full_disk_is_first_freed_of_other_images(vm: Sandbox) -> None:
+    vm.flag("free", "100")
+    vm.flag("freed", "50000")
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "docker image rm -f sha256:old" in cycle.calls
+    assert not [call for call in cycle.calls if call.startswith("docker image rm") and "@" in call]
+    assert len(containers(cycle)) == 1
+
+
+def test_rules_that_are_gone_are_set_again_before_a_job(vm: Sandbox) -> None:
+    vm.boot()
+    vm.flag("rules")
+    vm.grants(1)
+    cycle = vm.supervise()
+    calls = list(cycle.calls)
+    assert calls.index("iptables -w -I DOCKER-USER -j TIDEPOOL-METADATA") < next(
+        number for number, call in enumerate(calls) if call.startswith("docker run")
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "again", "sleeps"), [(409, 30, ["15", "15"]), (429, 20, ["15", "5"]), (503, 7, ["7", "7"])]
+)
+def test_a_refusal_is_waited_out_for_as_long_as_the_broker_says(
+    vm: Sandbox, status: int, again: int, sleeps: list[str]
+) -> None:
+    vm.broker = [(status, again, {"reason": "word", "message": "Why."})] * 2
+    cycle = vm.supervise(sleeps=2)
+    assert [call for call in cycle.calls if call.startswith("sleep")] == [f"sleep {seconds}" for seconds in sleeps]
+    assert vm.report["phase"] == "registering"
+    assert vm.report["reason"] == f"the broker gives no registration: {status} word: Why."
+
+
+def test_a_refusal_without_a_time_is_asked_again_after_growing_waits(vm: Sandbox) -> None:
+    vm.broker = [(403, 0, {"reason": "not-ready", "message": "Not yet."}), (502, 0, {}), (200, 0, {"jit": ""})]
+    cycle = vm.supervise(sleeps=5)
+    seconds = [int(call.removeprefix("sleep ")) for call in cycle.calls if call.startswith("sleep")]
+    assert 5 <= seconds[0] < 10
+    assert 10 <= sum(seconds[1:3])
+    assert not containers(cycle), "an answer without a registration is none"
+
+
+def test_orders_end_a_wait(vm: Sandbox) -> None:
+    vm.broker = [(429, 3600, {"reason": "too-often", "message": "Later."})]
+    vm.flag("meanwhile", 'touch "$SANDBOX/waited"\n')
+    vm.registered = lambda: None
+    orders = {"version": 1, "drain": True}
+    path = f"http://{vm.server}/upload/storage/v1/b/b/o?uploadType=media&name={ORDERS}"
+    post = f"\"$REAL_CURL\" -sS -o /dev/null -H 'Authorization: Bearer {TOKEN}' --data '{json.dumps(orders)}' '{path}'"
+    vm.flag("meanwhile", f"{post}\n")
+    cycle = vm.supervise(sleeps=2)
+    assert [call for call in cycle.calls if call.startswith("sleep")] == ["sleep 15", "sleep 15"]
+    assert vm.report["phase"] == "draining"
+
+
+def test_a_drained_vm_takes_no_job(vm: Sandbox) -> None:
+    vm.order(drain=True)
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert (vm.report["phase"], vm.report["reason"]) == ("draining", "drained by order")
+    assert not vm.asked
+    assert not containers(cycle)
+
+
+def test_a_runner_without_a_job_is_stopped_when_its_vm_is_drained(vm: Sandbox) -> None:
+    vm.edit("supervisor.sh", look_every="1")
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    vm.flag("container", NO_JOB)
+    vm.registered = lambda: vm.order(drain=True)
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "docker stop tidepool-job" in cycle.calls
+    assert vm.phases[-1] == "draining"
+
+
+def test_a_running_job_is_not_stopped_by_a_drain_or_a_rollout(vm: Sandbox) -> None:
+    vm.edit("supervisor.sh", look_every="1")
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    begins, ends = ONE_JOB.rsplit("echo", 1)
+    vm.flag("container", f"{begins}/bin/sleep 1.2\n[[ ! -e $SANDBOX/stopped ]] && echo{ends}")
+    vm.registered = lambda: vm.order(drain=True, image=OTHER_IMAGE)
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert '"event":"job-ended","job":"tpu-tests","result":"Succeeded"' in cycle.log
+    assert vm.phases[-2:] == ["busy", "draining"]
+
+
+def test_a_restart_is_obeyed_once_even_under_a_runner_that_hangs(vm: Sandbox) -> None:
+    vm.edit("supervisor.sh", look_every="1")
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    vm.flag("container", NO_JOB.replace("Listening for Jobs", "Running job: hangs"))
+    vm.registered = lambda: vm.order(restart=3)
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "docker stop tidepool-job" in cycle.calls
+    assert cycle.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
+    assert vm.report["obeyed"] == 3
+    assert "start-up begins" in cycle.log
+    assert "start-up begins" not in vm.supervise().log
+
+
+def test_an_ordered_bundle_is_fetched_checked_and_started(vm: Sandbox) -> None:
+    vm.supervise()
+    (vm.runner / "lib.sh").write_text((vm.runner / "lib.sh").read_text() + "# another bundle\n")
+    other = runner_bundle(vm.runner)
+    vm.objects[f"runner/bundles/{other.sha256}.tar.gz"] = other.content
+    vm.order(bundle=other.sha256)
+    cycle = vm.supervise()
+    assert cycle.status == 0, cycle.log
+    assert (vm.root / "var/lib/tidepool/current").readlink().name == other.sha256
+    assert vm.report["bundle"] == other.sha256
+    assert cycle.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
+
+
+def test_an_ordered_bundle_that_does_not_start_leaves_the_vm_unfit_until_another_is_ordered(vm: Sandbox) -> None:
+    vm.supervise()
+    first = vm.bundle
+    (vm.runner / "steps/allow-reset.sh").write_text(
+        '#!/bin/bash\nsource "${BASH_SOURCE%/*}/../lib.sh"\nblame no; exit 1\n'
+    )
+    other = runner_bundle(vm.runner)
+    vm.objects[f"runner/bundles/{other.sha256}.tar.gz"] = other.content
+    vm.order(bundle=other.sha256)
+    assert vm.supervise().status == 1
+    assert (vm.report["phase"], vm.report["reason"]) == ("halted", "step allow-reset: no")
+    vm.supervise()
+    assert vm.report["phase"] == "unfit"
+    assert vm.report["reason"] == f"bundle {other.sha256[:12]} did not start: step allow-reset: no"
+    vm.order(bundle=first)
+    vm.grants(1)
+    assert len(containers(vm.supervise())) == 1
+
+
+@pytest.mark.parametrize("bundle", ["f" * 64, "../../etc", None])
+def test_a_bundle_that_is_not_what_its_name_says_never_runs(vm: Sandbox, bundle: str | None) -> None:
+    wrong = bundle or "e" * 64
+    if bundle is None:
+        vm.objects[f"runner/bundles/{wrong}.tar.gz"] = runner_bundle(vm.runner).content
+    vm.order(bundle=wrong)
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "start-up begins" not in cycle.log
+    assert vm.report["reason"].startswith("the ordered bundle ")
+    assert not vm.asked
+
+
+def test_an_ordered_image_goes_before_the_pools(vm: Sandbox) -> None:
+    vm.order(image=OTHER_IMAGE)
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert [call for call in cycle.calls if call.startswith("docker pull")] == [
+        f"docker pull -q {IMAGE.partition('@')[0]}@sha256:SHA256"
+    ]
+    assert vm.report["image"] == OTHER_IMAGE
+    assert len(containers(cycle)) == 1
+
+
+NO_IMAGE: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
+    "none": (lambda vm: vm.publish(), "no image is promoted to tpu-ci in us-west4"),
+    "tag": (
+        lambda vm: vm.order(image="a-docker.pkg.dev/b:latest"),
+        "refused image a-docker.pkg.dev/b:latest: not a digest",
+    ),
+    "pull": (lambda vm: (vm.flag("no-pull"), vm.order(image=OTHER_IMAGE)), "gave up after 6 attempts: login_and_pull"),
+}
+
+
+@pytest.mark.parametrize("fault", NO_IMAGE)
+def test_without_its_image_a_vm_registers_nothing(vm: Sandbox, fault: str) -> None:
+    breaks, reason = NO_IMAGE[fault]
+    breaks(vm)
+    vm.grants(1)
+    vm.supervise(sleeps=6)
+    assert vm.report["phase"] == "pulling"
+    assert vm.report["reason"].startswith(reason)
+    assert not vm.asked
+
+
+@pytest.mark.parametrize("missing", [ORDERS, "runner/current.json"])
+def test_a_vm_that_cannot_read_its_orders_registers_nothing(vm: Sandbox, missing: str) -> None:
+    vm.down = {missing}
+    vm.grants(1)
+    vm.supervise()
+    assert vm.report["phase"] == "registering"
+    assert vm.report["reason"].endswith("cannot be read")
+    assert not vm.asked
+
+
+@pytest.mark.parametrize("orders", [b"not json", b"[]", b'{"drain": {"x": 1}, "restart": "many", "image": 5}'])
+def test_orders_that_make_no_sense_start_nothing(vm: Sandbox, orders: bytes) -> None:
+    vm.objects[ORDERS] = orders
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert not containers(cycle)
+    assert vm.report["reason"]
+
+
+def test_a_report_that_cannot_be_written_keeps_nobody_from_serving(vm: Sandbox) -> None:
+    vm.down = {"reports"}
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "the report could not be written" in cycle.log
+    assert len(containers(cycle)) == 1
+
+
+def test_without_a_broker_a_vm_says_so(vm: Sandbox) -> None:
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}}, broker=None)
+    vm.supervise()
+    assert vm.report["reason"] == "runner/current.json names no broker"
+
+
+def test_a_runner_that_is_removed_while_idle_is_asked_for_again_at_once(vm: Sandbox) -> None:
+    vm.edit("supervisor.sh", at_once="0")
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    vm.flag("container", 'echo "2026-11-21 15:00:00Z: Listening for Jobs"\n')
+    vm.grants(2)
+    cycle = vm.supervise()
+    assert len(containers(cycle)) == 2
+    assert len(vm.asked) == 3
+
+
+def test_an_image_whose_runner_ends_at_once_again_and_again_makes_the_vm_unfit(vm: Sandbox) -> None:
+    vm.edit("supervisor.sh", most_idle_ends="2")
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    vm.flag("container", "exit 127\n")
+    vm.grants(2)
+    vm.supervise(sleeps=2)
+    assert vm.report["phase"] == "unfit"
+    assert vm.report["reason"] == "runners end at once without a job, 2 in a row, the last with status 127"
+
+
+def test_what_a_job_prints_cannot_break_the_report(vm: Sandbox) -> None:
+    vm.flag("container", ONE_JOB.replace("tpu-tests", r'x\",\"phase\":\"idle\\\u0000 $(printf "\\033[2J\\xff\\r")'))
+    vm.grants(1)
+    vm.supervise()
+    told = [event for event in vm.report["events"] if event["event"] == "job-began"]
+    assert len(told) == 1
+    assert set(told[0]) == {"at", "event", "job", "runner"}
+    assert told[0]["job"].isprintable()
+
+
+def test_the_image_runs_its_own_runner_unless_another_version_is_to_run(vm: Sandbox) -> None:
+    vm.boot()
+    vm.flag("has-runner", "2.300.0")
+    vm.grants(1)
+    (arguments,) = containers(vm.supervise())
+    assert "type=bind,src=ROOT/var/lib/tidepool/job/runner,dst=/opt/actions-runner" in values(arguments, "--mount")
+    vm.order(runner_version="2.299.0")
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert not containers(cycle)
+    assert vm.report["reason"] == "runner 2.299.0 is neither in the image (2.300.0) nor pinned by the bundle (2.337.0)"
+
+
+def test_a_cache_that_could_not_be_warmed_does_not_hide_the_images(vm: Sandbox) -> None:
+    vm.grants(1)
+    (arguments,) = containers(vm.supervise())
+    assert not values(arguments, "--mount")
+
+
+def test_the_chips_of_v4_have_a_driver_of_their_own(vm: Sandbox) -> None:
+    for entry in (vm.root / "dev/vfio").iterdir():
+        entry.unlink()
+    (vm.root / "dev/vfio").rmdir()
+    for number in (0, 1):
+        (vm.root / f"dev/accel{number}").touch()
+    vm.grants(1)
+    (arguments,) = containers(vm.supervise())
+    assert values(arguments, "--device") == ["ROOT/dev/accel0:/dev/accel0", "ROOT/dev/accel1:/dev/accel1"]
+
+
+def test_worker_0_of_a_slice_registers_and_knows_the_other_hosts(vm: Sandbox) -> None:
+    vm.metadata["attributes/worker-network-endpoints"] = "unknown:unknown:10.0.0.2,unknown:unknown:10.0.0.3"
+    vm.grants(1)
+    (arguments,) = containers(vm.supervise())
+    assert values(arguments, "--network") == ["host"]
+    assert values(arguments, "--add-host") == ["worker-0:10.0.0.2", "worker-1:10.0.0.3"]
+    assert "TPU_WORKER_HOSTNAMES=10.0.0.2,10.0.0.3" in values(arguments, "--env")
+    assert "JAX_COORDINATOR_ADDRESS=10.0.0.2" in values(arguments, "--env")
+
+
+def test_the_other_hosts_of_a_slice_prepare_and_register_nothing(vm: Sandbox) -> None:
+    vm.metadata["attributes/agent-worker-number"] = "1"
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert not vm.asked
+    assert not containers(cycle)
+    assert [call for call in cycle.calls if call.startswith("fuser")]
+    assert REPORT not in vm.objects
+    told = json.loads(vm.objects[REPORT.replace(".json", ".worker-1.json")])
+    assert (told["phase"], told["reason"]) == ("idle", "host 1 of its slice registers no runner")
+
+
+def test_a_supervisor_that_is_stopped_ends_its_container(vm: Sandbox) -> None:
+    cycle = vm.supervise()
+    assert cycle.status == 143
+    assert cycle.calls[-1] == "docker stop tidepool-job"
