@@ -24,7 +24,7 @@ from infra.fleet.broker.decide import Claims, Instance
 from infra.fleet.broker.refusals import Reason, Refused
 
 GOOGLE_KEYS: Final = "https://www.googleapis.com/oauth2/v3/certs"
-ISSUERS: Final = frozenset({"https://accounts.google.com", "accounts.google.com"})
+ISSUERS: Final = ("https://accounts.google.com", "accounts.google.com")
 SKEW: Final = timedelta(seconds=60)
 """By how much clocks may differ."""
 LONGEST_LIFE: Final = timedelta(hours=1) + SKEW
