@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
 from infra.fleet.publish import withdraw
+from infra.model.errors import ConfigError
 from infra.model.schema import StackConfig
 from infra.preview.words import ranges
 
@@ -58,9 +60,9 @@ def command(
     extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
-    config = declared(stack).config
-    with leased(config, session, Kind.DESTROY):
-        if exclude_protected and not targets:
+    config = _config(stack)
+    with leased(config, session, Kind.DESTROY) if config else nullcontext():
+        if config and exclude_protected and not targets:
             # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
             _withdraw(config, session)
         with interruptible(stack, "destroy"), Progress(session.console) as progress:
@@ -74,6 +76,14 @@ def command(
     if as_json:
         machines(run_document(run, seconds=seconds, code=code))
     ctx.exit(code)
+
+
+def _config(stack: str) -> StackConfig | None:
+    """What the stack file says; None where it is wrong, for what it made once can be deleted all the same."""
+    try:
+        return declared(stack).config
+    except ConfigError:
+        return None
 
 
 def _withdraw(config: StackConfig, session: Session) -> None:
