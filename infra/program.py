@@ -92,9 +92,9 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
 
 
 def _network(config: StackConfig) -> NetworkArgs:
-    """A region is in use where a pool has a zone or a repository stands: taking a zone from a pool moves no network."""
-    pool_regions = {region_of(zone) for pool in config.pools for zone in pool.zones}
-    inward = {region_of(zone) for pool in config.pools if not pool.external_ip for zone in pool.zones}
+    """A region is in use where a pool may have VMs or a repository stands: taking a zone out moves no network."""
+    pool_regions = {region_of(zone) for pool in config.pools for zone in pool.reach}
+    inward = {region_of(zone) for pool in config.pools if not pool.external_ip for zone in pool.reach}
     registry_regions = set(config.registries.regions) if config.registries else set()
     return NetworkArgs(
         project=config.project,

@@ -17,13 +17,15 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, StrictStr,
 from infra.model import calendar, names
 from infra.model.capacity import Capacity, OnDemand, Preemptible, Reserved, Spot
 from infra.model.catalogue import AcceleratorType, Generation, UnknownNameError, nearest_names, zones
-from infra.model.network import mirror_locations, repository_regions
+from infra.model.network import mirror_locations, repository_regions, service_regions
 from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
 _MAX_DOLLARS = 10**12
 _MAX_BUILD_SECONDS = 24 * 3600
 _MAX_BUILD_DISK_GB = 4000
+_HOUR = 60
+_DAY = 24 * _HOUR
 
 BUILD_MACHINES = ("E2_MEDIUM", "E2_STANDARD_2", "E2_HIGHCPU_8", "E2_HIGHCPU_32", "N1_HIGHCPU_8", "N1_HIGHCPU_32")
 """Machines, default pool: cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, 2026-11."""
@@ -147,6 +149,27 @@ def _build_timeout(value: object) -> int:
 def _disk_gb(value: object) -> int:
     size = _whole_number(value, 1, "a build's disk in gigabytes", "a number such as 200")
     return size if size <= _MAX_BUILD_DISK_GB else refuse(f"Cloud Build's disks end at {_MAX_BUILD_DISK_GB}", "less")
+
+
+def _between(least: int, most: int, what: str, fix: str) -> PlainValidator:
+    def checked(value: object) -> int:
+        number = _whole_number(value, least, what, fix)
+        return number if number <= most else refuse(f"{what} is at most {most}", fix)
+
+    return PlainValidator(checked)
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        refuse("a share of a pool is a number above 0, up to 1", "such as 0.34")
+    return float(value)
+
+
+def _every_minutes(value: object) -> int:
+    """A cron starts anew at each hour, so only what divides one comes at equal distances."""
+    rule = "minutes between two sweeps divide an hour"
+    number = _whole_number(value, 1, rule, "such as 2")
+    return number if number <= _HOUR and _HOUR % number == 0 else refuse(rule, "such as 1, 2, 5 or 10")
 
 
 def _day(value: object) -> date:
@@ -287,6 +310,36 @@ SecretVersion = Annotated[
         "one version of a secret of this project, never its value and never latest",
         "NAME/versions/NUMBER",
     ),
+]
+
+AppId = Annotated[
+    int,
+    PlainValidator(lambda value: _whole_number(value, 1, "GitHub's number of an app", "a number such as 123456")),
+]
+RunnerGroup = Annotated[
+    StrictStr, _matching(r"\S(.{0,62}\S)?", "the name of a runner group at GitHub", "such as tpu-member")
+]
+BootMinutes = Annotated[
+    int, _between(1, _DAY, "minutes from READY to a runner online", "a number of minutes such as 20")
+]
+JobMinutes = Annotated[int, _between(1, 5 * _DAY, "minutes that a drain waits for a job", "such as 120")]
+GraceMinutes = Annotated[int, _between(1, _DAY, "minutes before what is not declared is deleted", "such as 10")]
+EveryMinutes = Annotated[int, PlainValidator(_every_minutes)]
+Replacements = Annotated[int, _between(1, 1000, "replacements of one pool within an hour", "a number such as 6")]
+Share = Annotated[float, PlainValidator(_share)]
+ServiceRegion = Annotated[
+    StrictStr, _one_of(service_regions, "broker and controller are where Cloud Run and Cloud Scheduler both are")
+]
+ServiceImage = Annotated[
+    StrictStr,
+    _matching(
+        r"[a-z0-9-]+-docker\.pkg\.dev/[a-z0-9-]+/[a-z0-9-]+(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}",
+        "one build of an image in Artifact Registry, by its digest",
+        "LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/NAME@sha256:DIGEST",
+    ),
+]
+EmailAddress = Annotated[
+    StrictStr, _matching(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address", "such as tpu-alerts@my-lab.org")
 ]
 
 Day = Annotated[date, PlainValidator(_day)]

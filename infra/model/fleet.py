@@ -8,7 +8,7 @@ A slot's name is made of pool, zone and index: a smaller count drops the highest
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from infra.model import names
 from infra.model.capacity import Capacity
@@ -76,6 +76,20 @@ def pool_slots(config: StackConfig, pool: Pool) -> tuple[Slot, ...]:
         )
         for zone, count in pool.zones.items()
         for index in range(count)
+    )
+
+
+def fallbacks(slot: Slot) -> tuple[Slot, ...]:
+    """The same slot at each of its pool's fallbacks, in the order declared: same name and labels, another place."""
+    return tuple(
+        replace(
+            slot,
+            zone=each.zone,
+            region=region_of(each.zone),
+            pool=slot.pool.model_copy(update={"capacity": each.capacity}),
+        )
+        for each in slot.pool.fallback
+        if (each.zone, each.capacity) != (slot.zone, slot.capacity)
     )
 
 

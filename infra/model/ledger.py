@@ -13,21 +13,27 @@ from dataclasses import dataclass
 
 from infra.model.catalogue import CapacityKind, Generation
 from infra.model.partial import has
-from infra.model.schema import Quota, Reservation, StackConfig
+from infra.model.schema import Pool, Quota, Reservation, StackConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The chips that one pool takes in one zone."""
+    """The chips that one pool takes in one zone. fallback: slices of elsewhere that may come there in a stockout."""
 
     stack: str
     pool: str
     slices: int
     chips_per_slice: int
+    fallback: int = 0
 
     @property
     def chips(self) -> int:
-        return self.slices * self.chips_per_slice
+        """At worst, with every slice that may come."""
+        return (self.slices + self.fallback) * self.chips_per_slice
+
+    def __str__(self) -> str:
+        slices = f"({self.slices} + {self.fallback} by fallback)" if self.fallback else str(self.slices)
+        return f"{self.stack}/{self.pool} {slices} x {self.chips_per_slice} = {self.chips}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +55,7 @@ class Account:
 
     def sum_shown(self) -> str:
         """The sum pool by pool: `tpu-a 2 x 4 = 8, held elsewhere 4, together 12 of 10`."""
-        parts = [
-            f"{each.stack}/{each.pool} {each.slices} x {each.chips_per_slice} = {each.chips}" for each in self.draws
-        ]
+        parts = [str(each) for each in self.draws]
         if self.held_elsewhere:
             parts.append(f"held elsewhere {self.held_elsewhere}")
         return f"{', '.join(parts)}, together {self.used} of {self.limit.chips} chips"
@@ -65,16 +69,29 @@ def accounts(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple
 def account(limit: Reservation | Quota, stacks: Sequence[StackConfig]) -> Account:
     """What pools of those stacks draw on one limit."""
     draws = tuple(
-        Draw(stack=stack.stack, pool=pool.name, slices=pool.zones[limit.zone], chips_per_slice=pool.accelerator.chips)
+        draw
         for stack in stacks
         if not has(stack, "project") or stack.project == limit.project
         for pool in stack.pools
         if has(pool, "name", "zones", "accelerator", "capacity")
-        and pool.zones.get(limit.zone)
-        and draws_on(limit, pool.accelerator.generation, pool.capacity.kind)
+        and (draw := _draw(limit, stack.stack, pool)) is not None
     )
     held = limit.held_elsewhere if isinstance(limit, Reservation) else 0
     return Account(limit=limit, held_elsewhere=held, draws=draws)
+
+
+def _draw(limit: Reservation | Quota, stack: str, pool: Pool) -> Draw | None:
+    """What one pool takes of a limit at worst: a fallback that draws on it may bring every slice of the pool there."""
+    generation = pool.accelerator.generation
+    at_home = pool.zones.get(limit.zone, 0) if draws_on(limit, generation, pool.capacity.kind) else 0
+    may_come = any(
+        has(each, "zone", "capacity") and each.zone == limit.zone and draws_on(limit, generation, each.capacity.kind)
+        for each in (pool.fallback if has(pool, "fallback") else ())
+    )
+    away = pool.slices - at_home if may_come else 0
+    if not at_home + away:
+        return None
+    return Draw(stack=stack, pool=pool.name, slices=at_home, chips_per_slice=pool.accelerator.chips, fallback=away)
 
 
 def draws_on(limit: Reservation | Quota, generation: Generation, kind: CapacityKind) -> bool:

@@ -14,7 +14,7 @@ from infra.model.capacity import Reserved
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import Slot
 from infra.model.ledger import account
-from infra.model.node import NodeSpec, node_spec
+from infra.model.node import node_spec
 from infra.model.phases import Bound
 from infra.model.schema import Freeze, Quota, Reservation, StackConfig
 
@@ -28,6 +28,7 @@ def manifest(
     startup_script: str,
     registries: Mapping[str, str] | None = None,
     siblings: Sequence[StackConfig] = (),
+    broker: str | None = None,
 ) -> dict[str, Any]:
     """The desired fleet, whatever part of it exists; equal inputs give equal documents.
 
@@ -35,6 +36,7 @@ def manifest(
     startup_script: the stub that every VM carries in its metadata.
     registries: Docker paths by `<region>/<repository>`, where images are pulled from.
     siblings: other stacks of the repository, whose VMs draw on the same limits.
+    broker: the URL by which VMs reach the token broker, which is its audience too; None while there is none.
     """
     return {
         "version": VERSION,
@@ -50,7 +52,9 @@ def manifest(
             if limit.project == config.project
         ],
         "freezes": [_freeze(freeze) for freeze in config.freezes],
-        "slots": [_slot(slot, node_spec(config, slot, startup_script=startup_script)) for slot in fleet.slots(config)],
+        "broker": broker,
+        "controller": _controller(config),
+        "slots": [_slot(config, slot, startup_script) for slot in fleet.slots(config)],
     }
 
 
@@ -84,8 +88,22 @@ def _moment(moment: date | datetime) -> str:
     return moment.isoformat(timespec="minutes") if isinstance(moment, datetime) else moment.isoformat()
 
 
-def _slot(slot: Slot, node: NodeSpec) -> dict[str, Any]:
+def _controller(config: StackConfig) -> dict[str, Any]:
+    runners, controller = config.runners, config.controller
+    return {
+        "every_minutes": controller.every_minutes,
+        "boot_minutes": runners.boot_minutes,
+        "job_minutes": runners.job_minutes,
+        "grace_minutes": controller.grace_minutes,
+        "replacements_per_hour": controller.replacements_per_hour,
+        "share": controller.share,
+        "groups": None if runners.groups is None else {trust.value: group for trust, group in runners.groups.items()},
+    }
+
+
+def _slot(config: StackConfig, slot: Slot, startup_script: str) -> dict[str, Any]:
     pool = slot.pool
+    node = node_spec(config, slot, startup_script=startup_script)
     return {
         "name": slot.name,
         "project": node.project,
@@ -97,12 +115,25 @@ def _slot(slot: Slot, node: NodeSpec) -> dict[str, Any]:
         "chips": slot.accelerator.chips,
         "hosts": slot.accelerator.hosts,
         "runtime_version": slot.runtime_version,
-        "capacity": pool.capacity.kind.value,
-        "reservation": pool.capacity.reservation if isinstance(pool.capacity, Reserved) else None,
+        **_capacity(slot),
         "trust": pool.trust.value,
         "serves": list(pool.serves),
         "runner_labels": list(pool.runner_labels),
         "external_ip": slot.external_ip,
         "service_account": node.service_account_email,
         "node": node.to_api(),
+        "fallbacks": [
+            {
+                "zone": place.zone,
+                "region": place.region,
+                **_capacity(place),
+                "node": node_spec(config, place, startup_script=startup_script).to_api(),
+            }
+            for place in fleet.fallbacks(slot)
+        ],
     }
+
+
+def _capacity(slot: Slot) -> dict[str, Any]:
+    reservation = slot.capacity.reservation if isinstance(slot.capacity, Reserved) else None
+    return {"capacity": slot.capacity.kind.value, "reservation": reservation}

@@ -21,6 +21,11 @@ def repository_regions() -> tuple[str, ...]:
     return tuple(facts("regions")["repository_regions"])
 
 
+def service_regions() -> tuple[str, ...]:
+    """Where the broker and the controller may be."""
+    return tuple(facts("regions")["service_regions"])
+
+
 def mirror_locations() -> tuple[str, ...]:
     """Multi-regions where pull-through mirrors may be."""
     return tuple(facts("regions")["mirror_locations"])

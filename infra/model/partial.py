@@ -12,7 +12,10 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from infra.model.schema import (
+    App,
     Builds,
+    Controller,
+    Fallback,
     Freeze,
     Mirror,
     Pool,
@@ -21,6 +24,7 @@ from infra.model.schema import (
     Repository,
     Reservation,
     RuleException,
+    Runners,
     SecretDecl,
     SourceConnection,
     StackConfig,
@@ -31,6 +35,7 @@ M = TypeVar("M", bound=BaseModel)
 # Fields whose parts are saved one by one: a list keeps its length and order, a mapping what is right in it.
 _LISTS: Mapping[str, type[BaseModel]] = {
     "pools": Pool,
+    "fallback": Fallback,
     "reservations": Reservation,
     "quotas": Quota,
     "repositories": Repository,
@@ -40,7 +45,13 @@ _LISTS: Mapping[str, type[BaseModel]] = {
     "exceptions": RuleException,
     "connections": SourceConnection,
 }
-_MAPPINGS: Mapping[str, type[BaseModel]] = {"registries": Registries, "builds": Builds}
+_MAPPINGS: Mapping[str, type[BaseModel]] = {
+    "registries": Registries,
+    "builds": Builds,
+    "runners": Runners,
+    "app": App,
+    "controller": Controller,
+}
 
 
 def has(thing: BaseModel, *fields: str) -> bool:

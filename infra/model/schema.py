@@ -19,6 +19,8 @@ from infra.model.fields import (
     WRITTEN,
     Accelerator,
     Age,
+    AppId,
+    BootMinutes,
     BucketLocation,
     BucketName,
     BuildMachine,
@@ -30,10 +32,14 @@ from infra.model.fields import (
     DiskGb,
     DiskPath,
     Dollars,
+    EmailAddress,
     EnvironmentName,
+    EveryMinutes,
     GitHubRepository,
+    GraceMinutes,
     InstallationId,
     IsPrivate,
+    JobMinutes,
     KeepCount,
     LabelKey,
     LabelValue,
@@ -44,16 +50,21 @@ from infra.model.fields import (
     ProjectId,
     Reader,
     Reason,
+    Replacements,
     RepositoryId,
     RepositoryRegion,
     ResourceName,
     RoutingLabel,
     RuleId,
+    RunnerGroup,
     RunnerLabel,
     RuntimeVersion,
     SecretName,
     SecretVersion,
+    ServiceImage,
+    ServiceRegion,
     Severity,
+    Share,
     StackReferenceName,
     Subject,
     TagPrefix,
@@ -110,6 +121,13 @@ class DataDisk(_Model):
         return self.source_disk.split("/")[3]
 
 
+class Fallback(_Model):
+    """Where a slot's VM may be made while its own zone is out of capacity, and how it is obtained there."""
+
+    zone: Zone
+    capacity: CapacityChoice
+
+
 class Pool(_Model):
     """TPU VMs that are alike, in one or more zones."""
 
@@ -124,6 +142,12 @@ class Pool(_Model):
     unlisted_zone: Annotated[Mapping[Zone, Reason], BY_KEY] = Field(default_factory=dict)
     runtime_override: Annotated[RuntimeOverride | None, WRITTEN] = None
     data_disks: tuple[DataDisk, ...] = ()
+    fallback: tuple[Fallback, ...] = ()
+
+    @property
+    def reach(self) -> tuple[str, ...]:
+        """Every zone in which the pool may have a VM: its own, then those of its fallbacks."""
+        return tuple(dict.fromkeys((*self.zones, *(each.zone for each in self.fallback))))
 
     @property
     def slices(self) -> int:
@@ -273,6 +297,43 @@ class Bucket(_Model):
     location: BucketLocation
 
 
+class App(_Model):
+    """The GitHub App that registers runners. key_secret: a container of `secrets` that holds its private key."""
+
+    id: AppId
+    installation: InstallationId
+    key_secret: SecretName
+
+
+class Runners(_Model):
+    """How runners are registered, and how long one may take.
+
+    app: None while there is none; nobody registers runners then. groups: the organisation's runner group by trust, None
+    where runners are a repository's own. boot_minutes: from READY to a runner online. job_minutes: what a drain waits.
+    """
+
+    app: Annotated[App | None, WRITTEN] = None
+    groups: Annotated[Mapping[Trust, RunnerGroup] | None, BY_KEY, WRITTEN] = None
+    boot_minutes: BootMinutes = 20
+    job_minutes: JobMinutes = 120
+
+
+class Controller(_Model):
+    """How often and how boldly the fleet is kept, and where the broker and the controller run.
+
+    replacements_per_hour: of one pool. grace_minutes: before what is not declared is deleted. share: of a pool that a
+    rollout has in work at once. image: what both run, None while there is none; neither is declared then.
+    """
+
+    region: Annotated[ServiceRegion | None, WRITTEN] = None
+    image: Annotated[ServiceImage | None, WRITTEN] = None
+    every_minutes: EveryMinutes = 2
+    replacements_per_hour: Replacements = 6
+    grace_minutes: GraceMinutes = 10
+    share: Share = 0.34
+    notify: tuple[EmailAddress, ...] = ()
+
+
 class FreezeOverride(_Model):
     """Why changes may pass during a freeze, and the last day on which they may."""
 
@@ -332,6 +393,8 @@ class StackConfig(_Model):
     builds: Annotated[Builds | None, WRITTEN] = None
     secrets: tuple[SecretDecl, ...] = ()
     github: Annotated[GitHub | None, WRITTEN] = None
+    runners: Annotated[Runners, WRITTEN] = Field(default_factory=Runners)
+    controller: Annotated[Controller, WRITTEN] = Field(default_factory=Controller)
     freezes: tuple[Freeze, ...] = ()
     budget: Annotated[Budget | None, WRITTEN] = None
     exceptions: tuple[RuleException, ...] = ()

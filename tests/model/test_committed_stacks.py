@@ -9,10 +9,13 @@ import pytest
 from infra.model import fleet, network
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import (
+    App,
     Bucket,
     Budget,
     Cleanup,
+    Controller,
     DataDisk,
+    Fallback,
     Freeze,
     FreezeOverride,
     GitHub,
@@ -23,6 +26,7 @@ from infra.model.schema import (
     Repository,
     Reservation,
     RuleException,
+    Runners,
     SecretDecl,
     StackConfig,
     Trust,
@@ -119,6 +123,10 @@ def test_the_reference_explains_every_key_and_its_example_is_right() -> None:
         FreezeOverride,
         Budget,
         RuleException,
+        Fallback,
+        Runners,
+        App,
+        Controller,
     )
     keys = {key for model in models for key in model.model_fields} - {"stack"}
     assert [key for key in sorted(keys) if f"`{key}`" not in document and f"{key}:" not in document] == []
@@ -131,5 +139,5 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     document = (ROOT / "docs" / "stack-file.md").read_text()
     whole, *blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
-    assert len(sections) == 8
+    assert len(sections) == 10
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")

@@ -116,5 +116,5 @@ def test_the_document_says_every_key_that_the_manifest_has() -> None:
     config = load_stack(ROOT, "ci")
     made = manifest(config, bundle=None, startup_script="x")
     document = (ROOT / "docs" / "manifest.md").read_text()
-    keys = {*made, *made["slots"][0], *made["slots"][0]["node"]}
+    keys = {*made, *made["controller"], *made["slots"][0], *made["slots"][0]["node"]}
     assert [key for key in sorted(keys) if f"`{key}`" not in document] == []

@@ -104,7 +104,7 @@ class Work:
             uses=uses(lab.spec, lab.stacks),
             places={each.name: artifact_places(lab.places(each.name)) for each in lab.spec.images},
             regions={
-                pool: frozenset(map(region_of, lab.stacks[stack].pool(pool).zones)) for pool, stack in stacks.items()
+                pool: frozenset(map(region_of, lab.stacks[stack].pool(pool).reach)) for pool, stack in stacks.items()
             },
             stacks=stacks,
         )

@@ -65,7 +65,7 @@ class Search:
             for place in places:
                 uses += self._asked(lambda place=place, image=image: self._place(place, self.tags[image], digest))
         for stack, config in self.fleets.items():
-            for zone in sorted({zone for pool in config.pools for zone in pool.zones}):
+            for zone in sorted({zone for pool in config.pools for zone in pool.reach}):
                 uses += self._asked(
                     lambda stack=stack, config=config, zone=zone: self._vms(stack, config, zone, digest)
                 )

@@ -12,6 +12,7 @@ from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, zone_without
 from infra.model.schema import Pool, Quota, Reservation, StackConfig
+from infra.model.yamlfile import YamlPath
 
 # What makes two declarations speak of the same limit.
 _IDENTITY = {
@@ -29,17 +30,26 @@ def _limit_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject
 
 def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     by_name = {each.name: each for each in config.reservations if has(each, "name")}
-    for index, pool in enumerate(config.pools):
-        if not has(pool, "capacity") or not isinstance(pool.capacity, Reserved):
-            continue
-        where = subject(("pools", index, "capacity", "reserved"))
-        name = pool.capacity.reservation
+    for path, pool, zones, capacity in _reserved(config):
+        where = subject((*path, "capacity", "reserved"))
+        name = capacity.reservation
         if name in by_name:
-            yield from _reservation_misfits(config, pool, by_name[name], where)
+            yield from _reservation_misfits(config, pool, zones, by_name[name], where)
         else:
             nearest = nearest_names(name, by_name)
             fix = f"one of {', '.join(nearest or by_name)}" if by_name else "declare it under tidepool:reservations"
             yield Problem(where, shown(name), "a reservation that the stack declares", fix)
+
+
+def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool, tuple[str, ...], Reserved]]:
+    """Every place that draws on a reservation: the path of who says so, its pool, its zones, and the reservation."""
+    for index, pool in enumerate(config.pools):
+        if has(pool, "capacity") and isinstance(pool.capacity, Reserved):
+            yield ("pools", index), pool, tuple(pool.zones) if has(pool, "zones") else (), pool.capacity
+        for number, each in enumerate(pool.fallback if has(pool, "fallback") else ()):
+            if has(each, "capacity") and isinstance(each.capacity, Reserved):
+                zones = (each.zone,) if has(each, "zone") else ()
+                yield ("pools", index, "fallback", number), pool, zones, each.capacity
 
 
 def _one_reservation_a_place(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -75,9 +85,11 @@ def _chips_within_limits(config: StackConfig, siblings: Sequence[StackConfig], s
             yield from _overdrawn(account, f"{quota.kind} quota", subject(("quotas", index, "chips")))
 
 
-def _reservation_misfits(config: StackConfig, pool: Pool, held: Reservation, where: str) -> Iterator[Problem]:
-    if has(pool, "zones") and has(held, "zone") and any(zone != held.zone for zone in pool.zones):
-        rule = f"reservation {held.name} is in {held.zone}; the pool is in {', '.join(pool.zones)}"
+def _reservation_misfits(
+    config: StackConfig, pool: Pool, zones: Sequence[str], held: Reservation, where: str
+) -> Iterator[Problem]:
+    if has(held, "zone") and any(zone != held.zone for zone in zones):
+        rule = f"reservation {held.name} is in {held.zone}; the pool is in {', '.join(zones)}"
         yield Problem(where, shown(held.name), rule, "a pool of that zone alone")
     if has(pool, "accelerator") and has(held, "generation") and pool.accelerator.generation is not held.generation:
         rule = f"reservation {held.name} is of {held.generation.name}; the pool is {pool.accelerator}"

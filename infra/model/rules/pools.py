@@ -10,7 +10,8 @@ from infra.model.errors import Problem
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right, zone_without
-from infra.model.schema import DiskMode, StackConfig, Trust
+from infra.model.schema import DiskMode, Pool, StackConfig, Trust
+from infra.model.yamlfile import YamlPath
 
 
 def _pool_names(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -51,7 +52,7 @@ def _vm_names(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -
 def _stack_name(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     if not has(config, "stack"):
         return
-    regions = {region_of(zone) for pool in config.pools if has(pool, "zones") for zone in pool.zones}
+    regions = {region_of(zone) for pool in config.pools if has(pool, "zones") for zone, _ in _places(pool)}
     too_long = [
         name
         for region in sorted(regions)
@@ -72,9 +73,9 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
         if not has(pool, "accelerator", "unlisted_zone"):
             continue
         generation = pool.accelerator.generation
-        for zone in pool.zones:
+        for zone, path in _places(pool):
             standing = generation.standing(zone)
-            where = subject(("pools", index, "zones", zone))
+            where = subject(("pools", index, *path))
             if standing is None:
                 yield zone_without(generation, zone, where)
             elif standing is ZoneStanding.SEEN and zone not in pool.unlisted_zone:
@@ -86,6 +87,15 @@ def _pool_zones(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
                 where = subject(("pools", index, "unlisted_zone", zone))
                 rule = f"a reason is for a zone that is only seen for {generation.name}; {zone} is not one"
                 yield Problem(where, shown(zone), rule, "remove the line")
+
+
+def _places(pool: Pool) -> Iterator[tuple[str, YamlPath]]:
+    """Every zone in which the pool may have a VM, and where that is written below it."""
+    for zone in pool.zones:
+        yield zone, ("zones", zone)
+    for number, each in enumerate(pool.fallback if has(pool, "fallback") else ()):
+        if has(each, "zone"):
+            yield each.zone, ("fallback", number, "zone")
 
 
 def _runtime_overrides(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -107,8 +117,8 @@ def _data_disks(config: StackConfig, _: Sequence[StackConfig], subject: Subject)
         yield from repeats(disks, subject, path, "a disk attaches once", "source_disk")
         for number, disk in right(pool.data_disks):
             where = (*path, number)
-            if any(zone != disk.zone for zone in pool.zones):
-                rule = f"a disk attaches in its own zone, {disk.zone}; the pool is in {', '.join(pool.zones)}"
+            if others := [zone for zone, _ in _places(pool) if zone != disk.zone]:
+                rule = f"a disk attaches in its own zone, {disk.zone}; the pool is in {', '.join(others)} too"
                 yield Problem(
                     subject((*where, "source_disk")), shown(disk.source_disk), rule, "a pool of that zone alone"
                 )
