@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
@@ -179,17 +178,10 @@ class Control:
 
 
 class CloudClock:
-    """What time it is in a local cloud, for what works beside it. Asked again after some hundredths of a second."""
-
-    _KEPT = 0.05
+    """What time it is in a local cloud, for what works beside it. Asked each time: a clock that was moved is moved."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
-        self._offset = 0.0
-        self._asked = float("-inf")
 
     def __call__(self) -> datetime:
-        if time.monotonic() - self._asked > self._KEPT:
-            self._offset = self._control.clock()["offset"]
-            self._asked = time.monotonic()
-        return datetime.fromtimestamp(time.time() + self._offset, tz=UTC)
+        return datetime.fromtimestamp(self._control.clock()["seconds"], tz=UTC)
