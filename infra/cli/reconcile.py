@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
 from infra.cli.failures import FAILED, Failure
-from infra.cli.render.console import machines, people
-from infra.cli.session import Session, declared, open_session
+from infra.cli.render.console import machines, people, say
+from infra.cli.session import declared, open_session
 from infra.engines.protocol import CloudName
+from infra.fleet.broker.github_calls import GITHUB
+from infra.fleet.broker.settings import BUCKET, GITHUB_API, PROJECT
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import subject
 from infra.fleet.controller.desired import Desired
@@ -33,8 +36,6 @@ from infra.local.cloud.github.control import GitHubControl
 from infra.model.schema import StackConfig
 
 TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a name
-API = "GITHUB_API_URL"
-GITHUB = "https://api.github.com"
 _LOCAL_TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else
 
 
@@ -55,76 +56,100 @@ def command(
 
     It works from the manifest in the fleet bucket, which `./tidepool up` publishes, and holds the lease that `up`
     holds. On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN; without one, nothing that needs GitHub's
-    word is done.
+    word is done. Where TIDEPOOL_PROJECT and TIDEPOOL_BUCKET are set, as on Cloud Run, no stack file is read.
 
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
-    config = declared(stack).config
-    session = open_session(stack, engine=None, cloud=cloud, console=people(as_json=as_json))
-    session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
+    console = people(as_json=as_json)
+    place = _told(os.environ) if cloud is None else None
+    if place is None:
+        config = declared(stack).config
+        session = open_session(stack, engine=None, cloud=cloud, console=console)
+        session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
+        place = _declared(config, session.endpoint)
     failed = False
-    with clients(config.project, session.endpoint) as google:
-        sweeper = _sweeper(config, session, google)
+    with clients(place.project, place.endpoint) as google:
+        sweeper = _sweeper(stack, place, google)
         while True:
-            failed = _one(sweeper, session, as_json=as_json, watch=watch)
+            failed = _one(sweeper, console, as_json=as_json, watch=watch)
             if not watch:
                 break
             time.sleep(every)
     ctx.exit(FAILED if failed else 0)
 
 
-def _one(sweeper: Sweeper, session: Session, *, as_json: bool, watch: bool) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a fleet is. endpoint: root of the local cloud, None for Google."""
+
+    project: str
+    bucket: str
+    endpoint: str | None
+    github: RunnerApi | None
+
+
+def _one(sweeper: Sweeper, console: Console, *, as_json: bool, watch: bool) -> bool:
     """One sweep, printed; whether anything failed. While watching, one that cannot begin ends nothing."""
     try:
         swept = sweeper.sweep()
     except (LeaseTakenError, SweepError, GoogleError) as error:
         if not watch:
             raise Failure(str(error)) from None
-        session.say(Text(str(error), style="yellow"))
+        say(console, Text(str(error), style="yellow"))
         return True
     if as_json:
         machines(swept.to_json())
     else:
-        _show(session, swept)
+        _show(console, swept)
     return any(outcome.result is Result.FAILED for outcome in swept.outcomes)
 
 
-def _show(session: Session, swept: Swept) -> None:
-    session.say(f"{swept.at:%Y-%m-%d %H:%M:%S} {summary(swept)}")
+def _show(console: Console, swept: Swept) -> None:
+    say(console, f"{swept.at:%Y-%m-%d %H:%M:%S} {summary(swept)}")
     for outcome in swept.outcomes:
         kind = type(outcome.action).__name__.lower()
         result = "" if outcome.result is Result.DONE else f" {outcome.result.value}: {outcome.text}"
-        session.say(f"  {kind} {subject(outcome.action)}: {outcome.action.reason}{result}")
+        say(console, f"  {kind} {subject(outcome.action)}: {outcome.action.reason}{result}")
     for held in swept.decision.held:
-        session.say(Text(f"  held {subject(held.action)}: {held.why}", style="yellow"))
+        say(console, Text(f"  held {subject(held.action)}: {held.why}", style="yellow"))
     for waiting in swept.decision.waiting:
         until = f" until {waiting.until:%H:%M}" if waiting.until else ""
-        session.say(Text(f"  waiting {waiting.subject}: {waiting.reason}{until}", style="dim"))
+        say(console, Text(f"  waiting {waiting.subject}: {waiting.reason}{until}", style="dim"))
     for finding in swept.decision.findings:
-        session.say(Text(f"  stands {finding.subject}: {finding.reason} (since {finding.since:%H:%M})", style="dim"))
+        say(console, Text(f"  stands {finding.subject}: {finding.reason} (since {finding.since:%H:%M})", style="dim"))
 
 
-def _sweeper(config: StackConfig, session: Session, google: Clients) -> Sweeper:
-    records = Records(google=google, bucket=config.bucket.name)
-    github = _github(config, session.endpoint)
-    clock: Callable[[], datetime] = wall_clock
-    if session.endpoint is not None:
-        clock = CloudClock(Control(session.endpoint))
+def _sweeper(stack: str, place: _Place, google: Clients) -> Sweeper:
+    records = Records(google=google, bucket=place.bucket)
+    clock = wall_clock if place.endpoint is None else CloudClock(Control(place.endpoint))
 
     def actor(desired: Desired) -> Actor:
-        return Actor(google=google, records=records, github=github, desired=desired)
+        return Actor(google=google, records=records, github=place.github, desired=desired)
 
-    observer = Observer(project=config.project, bucket=config.bucket.name, endpoint=session.endpoint, github=github)
-    return Sweeper(stack=config.stack, records=records, observer=observer, actor=actor, clock=clock)
+    observer = Observer(project=place.project, bucket=place.bucket, endpoint=place.endpoint, github=place.github)
+    return Sweeper(stack=stack, records=records, observer=observer, actor=actor, clock=clock)
 
 
-def _github(config: StackConfig, endpoint: str | None) -> RunnerApi | None:
-    """GitHub and its token: the local one knows the repositories that the stack serves; elsewhere it is told."""
+def _told(environ: Mapping[str, str]) -> _Place | None:
+    """The place that the environment names, as a Cloud Run job has it, which has no stack file and asks nobody."""
+    project, bucket = environ.get(PROJECT), environ.get(BUCKET)
+    if not project or not bucket:
+        return None
+    return _Place(project=project, bucket=bucket, endpoint=None, github=_github(environ))
+
+
+def _declared(config: StackConfig, endpoint: str | None) -> _Place:
+    """The place of a stack file. The local GitHub knows the repositories that the stack serves."""
+    given = {"project": config.project, "bucket": config.bucket.name}
     if endpoint is None:
-        token = os.environ.get(TOKEN, "")
-        return RunnerApi(api=os.environ.get(API, GITHUB), token=lambda _: token) if token else None
+        return _Place(**given, endpoint=None, github=_github(os.environ))
     control = GitHubControl(endpoint)
     for repository in sorted({repository for pool in config.pools for repository in pool.serves}):
         control.keep_repository(repository)
     control.add_token(_LOCAL_TOKEN, "tidepool-controller")
-    return RunnerApi(api=control.api, token=lambda _: _LOCAL_TOKEN)
+    return _Place(**given, endpoint=endpoint, github=RunnerApi(api=control.api, token=lambda _: _LOCAL_TOKEN))
+
+
+def _github(environ: Mapping[str, str]) -> RunnerApi | None:
+    token = environ.get(TOKEN, "")
+    return RunnerApi(api=environ.get(GITHUB_API, GITHUB), token=lambda _: token) if token else None

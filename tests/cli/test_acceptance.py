@@ -5,13 +5,19 @@ The tests of this module run in order on one fleet, and each leaves it as it fou
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 
 from infra.cli.session import Session
+from infra.fleet.controller.lease import Kind, held, wall_clock
+from infra.fleet.google import clients
+from infra.fleet.records import Records
+from infra.local.cloud.control import Control
 from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"
@@ -230,3 +236,36 @@ def test_an_unknown_target_is_told(fleet: Checkout) -> None:
     result = fleet.run("up", "ci", "--target", "urn:pulumi:ci::tidepool::x:y:Z::nobody")
     assert result.exit_code == 1
     assert "no such resource" in result.stderr
+
+
+def test_one_reconcile_after_a_preemption_makes_the_vm_again_and_preview_shows_nothing(fleet: Checkout) -> None:
+    control = Control(fleet.json("cloud", "status")["url"])
+    before = next(node for node in control.nodes() if node["name"].endswith("/tpu-ci-us-west4-a-0"))
+    control.preempt(before["name"])
+    swept = fleet.json("reconcile", "ci", "--cloud", "local")
+    assert [(each["do"], each["subject"], each["result"]) for each in swept["actions"] if each["do"] == "recreate"] == [
+        ("recreate", "tpu-ci-us-west4-a-0", "done")
+    ]
+    control.advance(600)
+    after = next(node for node in control.nodes() if node["name"] == before["name"])
+    assert after["state"] == "READY"
+    assert after["createTime"] > before["createTime"]
+    preview = fleet.json("preview", "ci")
+    assert [step for step in preview["steps"] if step["op"] != "same"] == []
+
+
+def test_people_read_what_is_done_and_what_is_waited_for(fleet: Checkout) -> None:
+    result = fleet.run("reconcile", "ci", "--cloud", "local")
+    assert result.exit_code == 0, result.stderr
+    assert "waiting tpu-v4-us-central2-b-0: it is READY and no runner of it is online until" in result.stdout
+
+
+def test_a_reconcile_while_up_works_is_refused_with_the_holder(fleet: Checkout) -> None:
+    url = fleet.json("cloud", "status")["url"]
+    document = json.loads(fleet.run("manifest", "show", "ci", "--json").stdout)["manifest"]
+    with clients(document["project"], url) as google:
+        records = Records(google=google, bucket=document["bucket"])
+        with held(records, "ci", Kind.UP, wall_clock, timedelta(minutes=1)):
+            result = fleet.run("reconcile", "ci", "--cloud", "local")
+    assert result.exit_code == 1
+    assert "`./tidepool up` acts on the fleet of ci until" in result.stderr
