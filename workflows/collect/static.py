@@ -11,7 +11,8 @@ import ast
 import configparser
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from workflows.collect.tidepool_markers import PYTESTS_OWN
@@ -19,6 +20,18 @@ from workflows.collected import Collected, Test
 
 _FILE = re.compile(r"(test_.*|.*_test)\.py")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class UnreadableFileError(Exception):
+    """A file of the checkout that is not what its name says."""
+
+
+@contextmanager
+def _reading(file: Path) -> Generator[None]:
+    try:
+        yield
+    except (SyntaxError, ValueError, configparser.Error) as error:
+        raise UnreadableFileError(f"{file} cannot be read: {error}") from error
 
 
 def read_checkout(root: Path, folders: Iterable[str]) -> Collected:
@@ -30,7 +43,8 @@ def read_checkout(root: Path, folders: Iterable[str]) -> Collected:
         base = root / folder
         for file in sorted(base.rglob("*.py")) if base.is_dir() else ():
             if _FILE.fullmatch(file.name):
-                tests |= set(read_module(file.read_text(encoding="utf-8"), file.relative_to(root).as_posix()))
+                with _reading(file):
+                    tests |= set(read_module(file.read_text(encoding="utf-8"), file.relative_to(root).as_posix()))
     return Collected(tuple(sorted(tests, key=lambda test: (str(test), sorted(test.markers)))), frozenset(declared))
 
 
@@ -145,13 +159,14 @@ def _configurations(place: Path) -> Iterator[list[str]]:
     ini = place / "pytest.ini"
     if ini.is_file():
         parser = configparser.ConfigParser(interpolation=None)
-        parser.read_string(ini.read_text(encoding="utf-8"))
+        with _reading(ini):
+            parser.read_string(ini.read_text(encoding="utf-8"))
         if parser.has_section("pytest"):
             yield parser["pytest"].get("markers", "").splitlines()
     project = place / "pyproject.toml"
     if project.is_file():
-        options = (
-            tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {}).get("pytest", {}).get("ini_options")
-        )
+        with _reading(project):
+            whole = tomllib.loads(project.read_text(encoding="utf-8"))
+        options = whole.get("tool", {}).get("pytest", {}).get("ini_options")
         if options is not None:
             yield list(options.get("markers", []))

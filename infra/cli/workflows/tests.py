@@ -16,7 +16,7 @@ from infra.cli.render.console import machines, people, say, show
 from infra.cli.workflows.scene import scene
 from infra.cli.workspace import workspace
 from workflows import coverage
-from workflows.collect.static import read_checkout
+from workflows.collect.static import UnreadableFileError, read_checkout
 from workflows.collected import ENDING, FOLDER, Test, load_collected, written
 from workflows.coverage import Coverage
 from workflows.spec import Spec, load_spec, spec_names
@@ -52,7 +52,10 @@ def read_list(checkout: Path, name: str, *, as_json: bool) -> int:
     root, console = workspace().root, people(as_json=as_json)
     spec = load_spec(root, name, load_world(root))
     folders = sorted({path for job in coverage.selections(spec) for path in job.paths})
-    collected = read_checkout(checkout, [each for each in folders if not _inside(each, folders)])
+    try:
+        collected = read_checkout(checkout, [each for each in folders if not _inside(each, folders)])
+    except UnreadableFileError as error:
+        raise Refusal(str(error)) from None
     if not collected.tests:
         raise Refusal(f"{checkout} has no test below {', '.join(folders)}")
     day = datetime.now(UTC).date().isoformat()
@@ -121,10 +124,11 @@ def _inside(folder: str, others: list[str]) -> bool:
 def _commit(checkout: Path) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(checkout), "rev-parse", "HEAD"], check=False, capture_output=True, text=True
+            ["git", "-C", str(checkout), "rev-parse", "--verify", "HEAD"], check=False, capture_output=True, text=True
         )
     except FileNotFoundError:
         raise Refusal("git is not installed; it says at which commit a checkout is") from None
     if done.returncode != 0:
-        raise Refusal(f"{checkout} is no checkout with a commit: {done.stderr.strip()}")
+        said = done.stderr.strip().partition("\n")[0]
+        raise Refusal(f"{checkout} is no checkout with a commit, which the list names; commit there first ({said})")
     return done.stdout.strip()

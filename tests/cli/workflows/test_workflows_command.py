@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,27 @@ def test_the_list_of_tests_is_read_from_a_checkout(
     text = (here.root / "workflows/spec/marin.tests").read_text()
     assert "https://github.com/marin-community/marin/tree/c0ffee" in text
     assert text.endswith("lib/levanter/tests/test_a.py\n  test_a ray\n")
+
+
+def test_a_folder_without_a_commit_is_refused_in_one_line(
+    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.py").write_text("def test_a(): ...\n")
+    said = subprocess.CompletedProcess([], 128, "", "fatal: no revision\nand how git is used\n")
+    monkeypatch.setattr(tests.subprocess, "run", lambda *_, **__: said)
+    result = here.run("workflows", "--read-tests", str(tmp_path))
+    assert result.exit_code == 2
+    assert "which the list names; commit there first (fatal: no revision)\n" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["tests/test_a.py", "pyproject.toml", "pytest.ini"])
+def test_a_file_of_the_checkout_that_cannot_be_read_is_named(here: Checkout, tmp_path: Path, name: str) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / name).write_text("<<<<<<< HEAD\n")
+    result = here.run("workflows", "--read-tests", str(tmp_path))
+    assert result.exit_code == 2
+    assert f"error: {tmp_path / name} cannot be read: " in result.stderr
 
 
 @pytest.mark.parametrize(
