@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -59,6 +59,9 @@ def command(
     else:
         count = f"{len(files)} files" if len(files) != 1 else "1 file"
         say(console, Text(f"{count} of {where}: no image is rebuilt"))
+        for other in () if repository or base else sorted({each.context.repository for each in lab.spec.images}):
+            if rebuilds(lab.spec, [replace(each, repository=other) for each in changes], lab.stacks, None):
+                say(console, Text(f"in {other} such a change rebuilds images: --repository {other}"))
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
 

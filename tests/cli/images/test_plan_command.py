@@ -41,6 +41,11 @@ def test_a_name_that_is_no_text_is_a_file_like_any_other() -> None:
     assert "cluster" in found.stdout
 
 
+def test_a_file_that_is_one_of_another_repositorys_sources_says_so() -> None:
+    assert "images: --repository marin-community/marin" in run("--changed", "uv.lock").output
+    assert "--repository" not in run("--changed", "README.md").output
+
+
 def test_a_repository_that_no_image_reads_is_refused() -> None:
     refused = run("--changed", "uv.lock", "--repository", "marin-community/mairn")
     assert refused.exit_code == 2
