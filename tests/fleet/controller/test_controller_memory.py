@@ -12,8 +12,8 @@ from infra.fleet.controller import memory as memories
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY, MAX_EVENTS, UnreadableMemoryError
 from infra.fleet.controller.observed import RunnerSeen
-from tests.fleet.controller.fleet_world import World
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
+from tests.fleet.controller.living_fleet import World
 
 
 def test_a_memory_that_lived_survives_its_document() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.observed import Target
 from infra.model.catalogue import CapacityKind
-from tests.fleet.controller.fleet_world import World
 from tests.fleet.controller.given_fleet import AWAY, fleet, place, quota
+from tests.fleet.controller.living_fleet import World
 
 BOUND = 150
 """Sweeps of two minutes after the last fault within which a fleet of six is what was declared: five hours. Most of it
