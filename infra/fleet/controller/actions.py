@@ -67,11 +67,12 @@ class RemoveRunner(_Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assign(_Action):
-    """Say what a VM runs from its next job on."""
+    """Say what a VM runs from its next job on. first: it had no orders, and so runs that already."""
 
     vm: str
     zone: str
     target: Target
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from infra.fleet.controller.observed import NodeKey, Target, Trouble
 from infra.model.catalogue import CapacityKind
 
 VERSION: Final = 1
-MAX_EVENTS: Final = 300
+MAX_EVENTS: Final = 1000
 MAX_ENTRIES: Final = 5000
 """Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
 

@@ -182,7 +182,8 @@ def _assigns(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[A
                 continue
         node = judge.fleet.slots[slot.name]
         zone = node.zone if node else slot.home.zone
-        assigns.append(Assign(vm=slot.name, zone=zone, target=target, rule="rollout", reason=_why(rollout, slot.name)))
+        why = _why(rollout, slot.name)
+        assigns.append(Assign(vm=slot.name, zone=zone, target=target, first=told is None, rule="rollout", reason=why))
     return tuple(assigns)
 
 

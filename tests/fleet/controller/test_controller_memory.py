@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from infra.fleet.controller import memory as memories
+from infra.fleet.controller.actions import Assign
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY, MAX_EVENTS, UnreadableMemoryError
-from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.controller.observed import RunnerSeen, Target
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
 from tests.fleet.controller.living_fleet import World
 
@@ -54,7 +55,15 @@ def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
     assert len(memory.events) <= MAX_EVENTS
     assert len(memory.nodes) <= 2 + 2 * 20
     assert len(memory.suspects) <= 20
-    assert len(json.dumps(memory.to_json())) < 100_000
+    assert len(json.dumps(memory.to_json())) < 250_000
+
+
+def test_first_orders_of_a_large_fleet_push_no_story_out() -> None:
+    desired = fleet(50)
+    targets = {"tpu-ci": Target(images={"us-west4": "r@sha256:a"})}
+    decision = decide(desired, seen(desired, targets=targets), EMPTY, START)
+    assert sum(isinstance(action, Assign) for action in decision.actions) == 50
+    assert not [event for event in decision.memory.events if event.what.startswith("assign")]
 
 
 def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
