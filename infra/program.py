@@ -6,6 +6,7 @@ thing is made to `infra.components`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,10 +141,9 @@ def _bucket(
 ) -> FleetBucketArgs:
     """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs.
 
-    What builds images writes their record, and nothing that a VM reads; what makes VMs for runs reads it.
+    A VM writes its pool's reports and nothing else. What builds images writes their record, and nothing that a VM
+    reads; what makes VMs for runs reads it.
     """
-    prefixes = {pool_key(pool): names.RUNNER_PREFIX for pool in config.pools}
-    prefixes |= {"controller": names.MANIFEST_PREFIX, "broker": names.MANIFEST_PREFIX}
     writers: dict[str, pulumi.Input[str]] = {"builder": identities.member("builder")} if config.builds else {}
     if image_builder is not None:
         writers[federation.IMAGE_BUILDER[0]] = image_builder
@@ -154,8 +154,8 @@ def _bucket(
         labels=labels(config),
         access=[
             *(
-                PrefixAccess(name=grantee(key), member=identities.member(key), prefix=prefix)
-                for key, prefix in prefixes.items()
+                PrefixAccess(name=grantee(key), member=identities.member(key), prefix=prefix, writes=writes)
+                for key, prefix, writes in _records(config)
             ),
             *(
                 PrefixAccess(name=key, member=member, prefix=names.IMAGES_PREFIX, writes=True)
@@ -167,7 +167,22 @@ def _bucket(
                 if member is not None
             ),
         ],
+        listers={key: identities.member(key) for key in ("controller", "broker")},
     )
+
+
+def _records(config: StackConfig) -> Iterator[tuple[str, str, bool]]:
+    """Who reads or writes which part of the fleet records: an identity, a prefix, and whether it writes."""
+    for pool in config.pools:
+        yield pool_key(pool), names.RUNNER_PREFIX, False
+        yield pool_key(pool), names.reports_prefix(pool.name), True
+    for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX):
+        yield "controller", prefix, False
+    for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
+        yield "controller", prefix, True
+    for prefix in (names.MANIFEST_PREFIX, names.CONTROL_PREFIX):
+        yield "broker", prefix, False
+    yield "broker", names.BROKER_PREFIX, True
 
 
 def _secrets(config: StackConfig, identities: Identities) -> SecretsArgs:

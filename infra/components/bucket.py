@@ -5,8 +5,8 @@ Owns the bucket and who may read or write which part of it. Leaves its objects t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import pulumi
@@ -15,6 +15,8 @@ import pulumi_gcp as gcp
 READER: Final = "roles/storage.objectViewer"
 WRITER: Final = "roles/storage.objectUser"
 """Reads too, and deletes, which replacing an object is to Cloud Storage."""
+LISTER: Final = "roles/storage.legacyBucketReader"
+"""Sees the bucket and the names in it. Without it an object that is not there looks like one that is closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +35,14 @@ class PrefixAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetBucketArgs:
-    """bucket: its globally unique name. location: a region or multi-region."""
+    """bucket: its globally unique name. location: a region or multi-region. listers: who sees all names, by key."""
 
     project: str
     bucket: str
     location: str
     labels: dict[str, str]
     access: Sequence[PrefixAccess]
+    listers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
 
 
 class FleetBucket(pulumi.ComponentResource):
@@ -64,11 +67,19 @@ class FleetBucket(pulumi.ComponentResource):
         )
         for each in args.access:
             gcp.storage.BucketIAMMember(
-                f"{each.name}-{'writes' if each.writes else 'reads'}-{each.prefix.strip('/')}",
+                f"{each.name}-{'writes' if each.writes else 'reads'}-{each.prefix.strip('/').replace('/', '-')}",
                 bucket=bucket.name,
                 role=WRITER if each.writes else READER,
                 member=each.member,
                 condition=_below(args.bucket, each.prefix),
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        for name, member in args.listers.items():
+            gcp.storage.BucketIAMMember(
+                f"{name}-lists-{args.bucket}",
+                bucket=bucket.name,
+                role=LISTER,
+                member=member,
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.bucket = bucket.name

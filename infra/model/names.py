@@ -25,6 +25,7 @@ PULUMI_PROJECT = "tidepool"
 # Objects of a fleet bucket. What VMs read stands apart from what they may not: grants go by prefix.
 MANIFEST_PREFIX = "manifests/"
 RUNNER_PREFIX = "runner/"
+ORDERS_PREFIX = f"{RUNNER_PREFIX}orders/"
 IMAGES_PREFIX = "images/"
 BROKER_PREFIX = "broker/"
 CONTROL_PREFIX = "control/"
@@ -126,12 +127,17 @@ def binding_object(stack: str, vm: str) -> str:
 
 def orders_object(vm: str) -> str:
     """The object that says what a VM is to do. VMs of every pool may read it."""
-    return f"{RUNNER_PREFIX}orders/{vm}.json"
+    return f"{ORDERS_PREFIX}{vm}.json"
 
 
 def report_object(pool: str, vm: str) -> str:
     """The object in which a VM says what it is doing; its pool's account writes below its own prefix alone."""
-    return f"{REPORTS_PREFIX}{pool}/{vm}.json"
+    return f"{reports_prefix(pool)}{vm}.json"
+
+
+def reports_prefix(pool: str) -> str:
+    """Where the VMs of a pool report."""
+    return f"{REPORTS_PREFIX}{pool}/"
 
 
 def lease_object(stack: str) -> str:

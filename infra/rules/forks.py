@@ -5,9 +5,11 @@ Owns what isolation means of one resource. Does not own what a stack file may de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
+from infra.model import names
 from infra.model.schema import Trust
 from infra.rules.finding import Level
 from infra.rules.grants import is_grant, members, module_of
@@ -17,6 +19,7 @@ from infra.rules.view import ResourceView
 
 TRUST_LABEL: Final = "tidepool-trust"
 _READING_ROLES: Final = frozenset(("roles/artifactregistry.reader", "roles/storage.objectViewer"))
+_REPORTING_ROLE: Final = "roles/storage.objectUser"
 _SECRET_MODULES: Final = frozenset(("secretmanager", "kms"))
 
 
@@ -54,9 +57,17 @@ def _grant(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
         role = view.text("role")
         if module_of(view) in _SECRET_MODULES:
             yield Broken(view.subject, f"fork pool {pool} may read a secret", "remove the reader")
-        elif role is not None and role not in _READING_ROLES:
+        elif role is not None and role not in _READING_ROLES and not _own_reports(view, role, pool):
             fix = f"one of {', '.join(sorted(_READING_ROLES))}"
             yield Broken(view.subject, f"fork pool {pool} is granted {role}, which does more than read", fix)
+
+
+def _own_reports(view: ResourceView, role: str, pool: str) -> bool:
+    """Whether it is the place where the pool's VMs tell how they are: jobs there have no way to the VM's account."""
+    below = (
+        rf'resource\.name\.startsWith\("projects/_/buckets/[^/"]+/objects/{re.escape(names.reports_prefix(pool))}"\)'
+    )
+    return role == _REPORTING_ROLE and re.fullmatch(below, view.text("condition", "expression") or "") is not None
 
 
 RULES: Final = (
@@ -64,7 +75,7 @@ RULES: Final = (
         id="forks-isolated",
         level=Level.STOP,
         reason="Any pull request runs there: whatever the VM can reach or write, a stranger can.",
-        fix="no external IP, an account of its own, no secret, and roles that only read",
+        fix="no external IP, an account of its own, no secret, and roles that only read, but for its own reports",
         check=_isolated,
     ),
 )

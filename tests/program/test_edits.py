@@ -100,8 +100,15 @@ def test_a_pool_of_trust_fork_is_shut_in() -> None:
         assert vm.inputs["networkConfig"].get("enableExternalIps", False) is False
         needed = {program.resources[urn].type.split(":")[-1] for urn in vm.dependencies}
         assert "RouterNat" in needed, "without an address of its own a VM has no way out before the NAT is there"
-    roles = {r.inputs["role"] for r in program.custom if r.inputs.get("member") == account}
-    assert roles <= {"roles/artifactregistry.reader", "roles/storage.objectViewer"}, "no secret and no write access"
+    grants = [r.inputs for r in program.custom if r.inputs.get("member") == account]
+    writes = [each["condition"]["expression"] for each in grants if each["role"] == "roles/storage.objectUser"]
+    below = "projects/_/buckets/hai-gcp-models-tidepool-ci/objects/reports/tpu-ci/"
+    assert writes == [f'resource.name.startsWith("{below}")'], "nothing but what its VMs say of themselves"
+    assert {each["role"] for each in grants} <= {
+        "roles/artifactregistry.reader",
+        "roles/storage.objectUser",
+        "roles/storage.objectViewer",
+    }, "no secret"
     assert {nat.inputs["region"] for nat in program.of("RouterNat")} == {"us-west4", "us-east1", "europe-west4"}
 
 

@@ -83,8 +83,11 @@ def whatever_runs_forks_is_shut_in(config: StackConfig, built: Built) -> None:
         assert vm.inputs["networkConfig"]["enableExternalIps"] is False
         assert vm.inputs["zone"].rsplit("-", 1)[0] in nat_regions
         member = f"serviceAccount:{vm.inputs['serviceAccount']['email']}"
-        roles = {r.inputs["role"] for r in built.custom if r.inputs.get("member") == member}
-        assert roles <= {"roles/artifactregistry.reader", "roles/storage.objectViewer"}
+        grants = [r.inputs for r in built.custom if r.inputs.get("member") == member]
+        writes = [each["condition"]["title"] for each in grants if each["role"] == "roles/storage.objectUser"]
+        assert writes == [f"only reports/{vm.inputs['labels']['tidepool-pool']}/"]
+        reads = {each["role"] for each in grants} - {"roles/storage.objectUser"}
+        assert reads <= {"roles/artifactregistry.reader", "roles/storage.objectViewer"}
 
 
 def every_cloud_name_is_made_once(config: StackConfig, built: Built) -> None:

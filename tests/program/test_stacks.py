@@ -8,6 +8,7 @@ import pytest
 
 from infra.fleet.bundle import STUB, runner_bundle
 from infra.fleet.publish import manifest_document
+from infra.model import names
 from infra.model.stack import load_stack
 from tests.program.fake_engine import Registered
 from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed
@@ -171,16 +172,30 @@ def test_images_are_written_by_the_builder_alone(stack: str) -> None:
 
 
 @every_stack
-def test_a_vm_reads_its_start_up_files_and_no_manifest(stack: str) -> None:
-    fleet_bucket = committed(stack).outputs["manifest"]["bucket"]
-    for grant in committed(stack).of("BucketIAMMember"):
-        if grant.inputs["bucket"] != fleet_bucket or grant.inputs["role"] != "roles/storage.objectViewer":
-            continue
-        reader = grant.inputs["member"]
-        prefix = "runner/" if "-pool-" in reader else "images/" if "-run-maker@" in reader else "manifests/"
-        bucket = grant.inputs["bucket"]
-        expected = f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")'
-        assert grant.inputs["condition"]["expression"] == expected
+def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str) -> None:
+    program = committed(stack)
+    fleet_bucket, config = program.outputs["manifest"]["bucket"], load_stack(ROOT, stack)
+    keys = {names.pool_account_id(stack, pool.name): f"pool/{pool.name}" for pool in config.pools}
+    keys |= {names.role_account_id(stack, each): each for each in ("broker", "controller")}
+    found: dict[str, set[tuple[str, str]]] = {}
+    for grant in program.of("BucketIAMMember"):
+        if grant.inputs["bucket"] == fleet_bucket:
+            account = grant.inputs["member"].removeprefix("serviceAccount:").partition("@")[0]
+            who = keys.get(account, account)
+            prefix = grant.inputs.get("condition", {}).get("title", "only").removeprefix("only").strip()
+            verb = {"objectViewer": "reads", "objectUser": "writes", "legacyBucketReader": "lists"}
+            found.setdefault(who, set()).add((verb[grant.inputs["role"].rpartition(".")[2]], prefix))
+            if prefix:
+                below = f"projects/_/buckets/{fleet_bucket}/objects/{prefix}"
+                assert grant.inputs["condition"]["expression"] == f'resource.name.startsWith("{below}")'
+    for pool in config.pools:
+        parts = found[f"pool/{pool.name}"]
+        assert parts == {("reads", "runner/"), ("writes", f"reports/{pool.name}/")}, "no manifest, no others' reports"
+    assert found["broker"] == {("lists", ""), ("reads", "manifests/"), ("reads", "control/"), ("writes", "broker/")}
+    reads = {("reads", prefix) for prefix in ("manifests/", "runner/", "reports/")}
+    assert found["controller"] == {("lists", ""), ("writes", "control/"), ("writes", "runner/orders/"), *reads}
+    rest = {part for who, parts in found.items() if who not in keys.values() for part in parts}
+    assert rest <= {("writes", "images/"), ("reads", "images/")}
 
 
 @every_stack

@@ -65,6 +65,13 @@ def grant(kind: str, role: str, member: str, **inputs: Any) -> ResourceView:
     return resource(kind, {"role": role, "member": member} | inputs)
 
 
+def reporting(pool: str, role: str = "roles/storage.objectUser") -> ResourceView:
+    """A grant by which the fork pool's account writes the reports of a pool."""
+    condition = f'resource.name.startsWith("projects/_/buckets/my-lab-ci/objects/reports/{pool}/")'
+    kind, member = "gcp:storage/bucketIAMMember:BucketIAMMember", f"serviceAccount:{FORK}"
+    return grant(kind, role, member, bucket="my-lab-ci", condition={"title": "t", "expression": condition})
+
+
 def findings(*resources: ResourceView, after: StackConfig | None = None) -> tuple[Finding, ...]:
     """What is found of these resources of a stack."""
     return judge(edit(after), resources)

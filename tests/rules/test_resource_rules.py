@@ -24,6 +24,7 @@ from tests.rules.right_edits import (
     findings,
     fork_vm,
     grant,
+    reporting,
     resource,
     rules,
     vm,
@@ -87,6 +88,8 @@ BREAKERS: dict[str, list[ResourceView]] = {
         vm(account=FORK),
         grant(SECRET_GRANT, "roles/secretmanager.secretAccessor", f"serviceAccount:{FORK}"),
         grant(REPOSITORY_GRANT, "roles/artifactregistry.writer", f"serviceAccount:{FORK}"),
+        reporting("tpu-ci"),
+        reporting("forks", role="roles/storage.objectAdmin"),
         grant("gcp:serviceaccount/iAMMember:IAMMember", "roles/iam.serviceAccountUser", f"serviceAccount:{FORK}"),
     ],
     "grant-on-one-resource": [
@@ -204,6 +207,7 @@ RIGHT = {
     "a firewall that denies": resource(FIREWALL, {"sourceRanges": ["0.0.0.0/0"], "denies": [{"protocol": "all"}]}),
     "a firewall outwards": resource(FIREWALL, {"direction": "EGRESS", "destinationRanges": ["0.0.0.0/0"]}),
     "an internal address": resource("gcp:compute/address:Address", {"labels": LABELS, "addressType": "INTERNAL"}),
+    "forks that report": reporting("forks"),
     "forks that pull images": grant(REPOSITORY_GRANT, "roles/artifactregistry.reader", f"serviceAccount:{FORK}"),
     "a member pool that reads a secret": grant(
         SECRET_GRANT, "roles/secretmanager.secretAccessor", f"serviceAccount:{MEMBER}"
