@@ -129,7 +129,8 @@ class Sandbox:
     """One VM. `objects` is its fleet bucket, `internet` what https addresses answer, `requests` what was asked for.
 
     broker: its answers in order, each a status, a Retry-After (0 for none) and a body; after the last it is down.
-    asked: the bodies, with the token, that the broker got. registered: called at every registration. reports: every report that was written.
+    asked: the bodies, with the token, that the broker got. registered: called at every registration. reports: every one
+    that was written.
     """
 
     path: Path
@@ -218,13 +219,20 @@ class Sandbox:
     def boot(self, *, sleeps: int = 40) -> Boot:
         return self._run(RUNNER / "stub.sh", sleeps)
 
-    def supervise(self, *, sleeps: int = 1) -> Boot:
-        """The supervisor of a VM that has booted, until it has waited so many times."""
+    def real(self, tool: str) -> None:
+        """Have the machine's own instead of a stand-in."""
+        found = shutil.which(tool)
+        assert found is not None
+        (self.path / "bin" / tool).unlink(missing_ok=True)
+        (self.path / "bin" / tool).symlink_to(found)
+
+    def supervise(self, *, sleeps: int = 1, inside: tuple[str, ...] = ()) -> Boot:
+        """The supervisor of a VM that has booted, until it has waited so many times. inside: what starts it."""
         state = self.root / "var/lib/tidepool"
         bundle = state / self.bundle
         if not bundle.exists():
             shutil.copytree(self.runner, bundle)
-        return self._run(bundle / "supervisor.sh", sleeps)
+        return self._run(bundle / "supervisor.sh", sleeps, inside)
 
     @property
     def bundle(self) -> str:
@@ -240,14 +248,14 @@ class Sandbox:
         said = [report["phase"] for report in self.reports]
         return [phase for number, phase in enumerate(said) if number == 0 or phase != said[number - 1]]
 
-    def _run(self, script: Path, sleeps: int) -> Boot:
+    def _run(self, script: Path, sleeps: int, inside: tuple[str, ...] = ()) -> Boot:
         calls = self.path / "calls"
         calls.write_text("")
         self.flag("sleeps", str(sleeps))
         curl = shutil.which("curl")
         assert curl is not None
         done = subprocess.run(
-            ["bash", str(script)],
+            [*inside, "bash", str(script)],
             env={
                 "PATH": str(self.path / "bin"),
                 "SANDBOX": str(self.path),
@@ -260,7 +268,7 @@ class Sandbox:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
+            encoding="ascii",
             timeout=60,
             check=False,
         )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -288,3 +289,47 @@ def test_every_pin_says_where_its_checksum_was_read() -> None:
     for block in text.split("\n\n")[1:]:
         assert "https://" in block.splitlines()[0] + block.splitlines()[1]
         assert "(read 20" in block
+
+
+FAILURES: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
+    "hold-upgrades": (lambda vm: (vm.flag("locked"), vm.flag("locked-for-good")), "the package lock was held for 60 s"),
+    "install-packages": (
+        lambda vm: (vm.without("iptables"), vm.flag("no-packages")),
+        "gave up after 5 attempts: apt-get",
+    ),
+    "install-docker": (lambda vm: vm.flag("no-docker"), "gave up after 5 attempts: timeout 20"),
+    "block-metadata": (lambda vm: vm.flag("no-iptables"), "a command of it failed, see the log"),
+    "pull-image": (lambda vm: vm.flag("no-pull"), "gave up after 6 attempts: login_and_pull"),
+    "allow-reset": (lambda vm: vm.flag("no-udev"), "a command of it failed, see the log"),
+    "install-runner": (
+        lambda vm: vm.pin(RUNNER_SHA256="0" * 64),
+        "refused https://github.com/runner.tar.gz: its SHA-256",
+    ),
+    "start-supervisor": (lambda vm: vm.flag("no-systemd"), "a command of it failed, see the log"),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("step", FAILURES)
+def test_a_step_that_fails_halts_the_vm_and_its_report_says_why(vm: Sandbox, step: str) -> None:
+    breaks, reason = FAILURES[step]
+    breaks(vm)
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    boot = vm.boot()
+    # Docker's unit needs systemd before the supervisor's does.
+    first = "hold-upgrades" if step == "start-supervisor" else step
+    assert boot.status == 1
+    assert vm.report["phase"] == "halted"
+    assert vm.report["reason"].startswith(f"step {first}: {reason}")
+    assert [each["outcome"] for each in vm.report["boot"]][-1] == "failed"
+    assert vm.report["boot"][-1]["step"] == first
+    assert not [call for call in boot.calls if "tidepool-supervisor" in call and first != "start-supervisor"]
+
+
+def test_a_halt_is_told_also_where_the_report_cannot_be_written(vm: Sandbox) -> None:
+    vm.flag("no-iptables")
+    vm.down = {"reports"}
+    boot = vm.boot()
+    assert boot.status == 1
+    assert '"event":"halted","reason":"step block-metadata: ' in boot.log
+    assert boot.calls.count("sleep 32") == 1, "the last that is heard of a VM is tried for a minute"

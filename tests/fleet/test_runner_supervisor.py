@@ -15,6 +15,8 @@ from infra.fleet.bundle import runner_bundle
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, REPORT, TOKEN, VM, Boot, Sandbox, sandbox
 
 GOLDEN = Path(__file__).parent / "golden"
+HEAVY = pytest.mark.heavy
+"""Left out of the default tests for their time; what they try is no less promised."""
 OTHER_IMAGE = f"{IMAGE.partition('@')[0]}@sha256:{'b' * 64}"
 
 
@@ -54,6 +56,7 @@ def test_a_good_cycle_cleans_registers_runs_one_job_and_asks_again(vm: Sandbox, 
     assert (vm.path / "jits").read_text() == f"{JIT}\n"
 
 
+@HEAVY
 def test_the_broker_is_told_who_asks_and_nothing_else(vm: Sandbox) -> None:
     vm.supervise()
     token = f"Bearer identity of http://{vm.server} full"
@@ -73,7 +76,7 @@ def test_a_registration_is_in_no_file_no_log_and_no_list_of_processes(vm: Sandbo
 
 
 def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> None:
-    vm.boot()
+    (vm.root / "var/lib/tidepool/warmed/marin").mkdir(parents=True)
     vm.grants(1)
     (arguments,) = containers(vm.supervise())
     assert not {"--privileged", "--volume", "-v", "--network", "--pid", "--ipc", "--publish", "-p"} & set(arguments)
@@ -87,11 +90,20 @@ def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> Non
     assert values(arguments, "--ulimit") == ["memlock=68719476736:68719476736"]
     environment = dict(each.split("=", 1) for each in values(arguments, "--env"))
     assert environment == {
-        **{"JAX_PLATFORMS": "tpu,cpu", "PJRT_DEVICE": "TPU", "TPU_CI": "true", "WANDB_MODE": "offline"},
-        **{"JAX_COORDINATOR_ADDRESS": "127.0.0.1", "TPU_STDERR_LOG_LEVEL": "3", "TPU_MIN_LOG_LEVEL": "3"},
-        **{"UV_CACHE_DIR": "/opt/uv/cache", "TPU_SKIP_MDS_QUERY": "true", "TPU_WORKER_ID": "0"},
-        **{"TPU_WORKER_HOSTNAMES": "localhost", "TPU_ACCELERATOR_TYPE": "v5litepod-4"},
-        **{"TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1", "TPU_HOST_BOUNDS": "1,1,1"},
+        "JAX_COORDINATOR_ADDRESS": "127.0.0.1",
+        "JAX_PLATFORMS": "tpu,cpu",
+        "PJRT_DEVICE": "TPU",
+        "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+        "TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1",
+        "TPU_CI": "true",
+        "TPU_HOST_BOUNDS": "1,1,1",
+        "TPU_MIN_LOG_LEVEL": "3",
+        "TPU_SKIP_MDS_QUERY": "true",
+        "TPU_STDERR_LOG_LEVEL": "3",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        "TPU_WORKER_ID": "0",
+        "UV_CACHE_DIR": "/opt/uv/cache",
+        "WANDB_MODE": "offline",
     }
 
 
@@ -107,6 +119,7 @@ def test_the_next_job_finds_nothing_of_the_last_one(vm: Sandbox) -> None:
     assert not job.exists()
 
 
+@HEAVY
 def test_the_tpu_is_cleaned_before_every_registration(vm: Sandbox) -> None:
     reset = vm.device(1)
     for name in ("libtpu_lockfile", "tpu_logs"):
@@ -119,6 +132,7 @@ def test_the_tpu_is_cleaned_before_every_registration(vm: Sandbox) -> None:
     assert not list((vm.root / "tmp").iterdir())
 
 
+@HEAVY
 def test_a_tpu_that_opens_after_a_while_is_waited_for(vm: Sandbox) -> None:
     vm.device(1, busy=True)
     busy = vm.root / "dev/vfio/1"
@@ -144,12 +158,12 @@ UNFIT: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", UNFIT)
+@pytest.mark.parametrize("fault", ["busy", *(pytest.param(fault, marks=HEAVY) for fault in UNFIT if fault != "busy")])
 def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str) -> None:
     breaks, reason = UNFIT[fault]
     breaks(vm)
     vm.grants(1)
-    cycle = vm.supervise(sleeps=32)
+    cycle = vm.supervise(sleeps=31 if fault == "busy" else 1)
     assert vm.report["phase"] == "unfit"
     assert re.fullmatch(reason, vm.report["reason"])
     assert "sleep 15" in cycle.calls, "it tries again later"
@@ -157,6 +171,7 @@ def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str)
     assert not containers(cycle)
 
 
+@HEAVY
 def test_a_full_disk_is_first_freed_of_other_images(vm: Sandbox) -> None:
     vm.flag("free", "100")
     vm.flag("freed", "50000")
@@ -167,6 +182,7 @@ def test_a_full_disk_is_first_freed_of_other_images(vm: Sandbox) -> None:
     assert len(containers(cycle)) == 1
 
 
+@HEAVY
 def test_rules_that_are_gone_are_set_again_before_a_job(vm: Sandbox) -> None:
     vm.boot()
     vm.flag("rules")
@@ -191,19 +207,19 @@ def test_a_refusal_is_waited_out_for_as_long_as_the_broker_says(
     assert vm.report["reason"] == f"the broker gives no registration: {status} word: Why."
 
 
+@HEAVY
 def test_a_refusal_without_a_time_is_asked_again_after_growing_waits(vm: Sandbox) -> None:
     vm.broker = [(403, 0, {"reason": "not-ready", "message": "Not yet."}), (502, 0, {}), (200, 0, {"jit": ""})]
     cycle = vm.supervise(sleeps=5)
     seconds = [int(call.removeprefix("sleep ")) for call in cycle.calls if call.startswith("sleep")]
     assert 5 <= seconds[0] < 10
-    assert 10 <= sum(seconds[1:3])
+    assert sum(seconds[1:3]) >= 10
     assert not containers(cycle), "an answer without a registration is none"
 
 
+@HEAVY
 def test_orders_end_a_wait(vm: Sandbox) -> None:
     vm.broker = [(429, 3600, {"reason": "too-often", "message": "Later."})]
-    vm.flag("meanwhile", 'touch "$SANDBOX/waited"\n')
-    vm.registered = lambda: None
     orders = {"version": 1, "drain": True}
     path = f"http://{vm.server}/upload/storage/v1/b/b/o?uploadType=media&name={ORDERS}"
     post = f"\"$REAL_CURL\" -sS -o /dev/null -H 'Authorization: Bearer {TOKEN}' --data '{json.dumps(orders)}' '{path}'"
@@ -233,6 +249,7 @@ def test_a_runner_without_a_job_is_stopped_when_its_vm_is_drained(vm: Sandbox) -
     assert vm.phases[-1] == "draining"
 
 
+@HEAVY
 def test_a_running_job_is_not_stopped_by_a_drain_or_a_rollout(vm: Sandbox) -> None:
     vm.edit("supervisor.sh", look_every="1")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
@@ -245,6 +262,7 @@ def test_a_running_job_is_not_stopped_by_a_drain_or_a_rollout(vm: Sandbox) -> No
     assert vm.phases[-2:] == ["busy", "draining"]
 
 
+@HEAVY
 def test_a_restart_is_obeyed_once_even_under_a_runner_that_hangs(vm: Sandbox) -> None:
     vm.edit("supervisor.sh", look_every="1")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
@@ -272,6 +290,7 @@ def test_an_ordered_bundle_is_fetched_checked_and_started(vm: Sandbox) -> None:
     assert cycle.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
 
 
+@HEAVY
 def test_an_ordered_bundle_that_does_not_start_leaves_the_vm_unfit_until_another_is_ordered(vm: Sandbox) -> None:
     vm.supervise()
     first = vm.bundle
@@ -291,6 +310,7 @@ def test_an_ordered_bundle_that_does_not_start_leaves_the_vm_unfit_until_another
     assert len(containers(vm.supervise())) == 1
 
 
+@HEAVY
 @pytest.mark.parametrize("bundle", ["f" * 64, "../../etc", None])
 def test_a_bundle_that_is_not_what_its_name_says_never_runs(vm: Sandbox, bundle: str | None) -> None:
     wrong = bundle or "e" * 64
@@ -304,6 +324,7 @@ def test_a_bundle_that_is_not_what_its_name_says_never_runs(vm: Sandbox, bundle:
     assert not vm.asked
 
 
+@HEAVY
 def test_an_ordered_image_goes_before_the_pools(vm: Sandbox) -> None:
     vm.order(image=OTHER_IMAGE)
     vm.grants(1)
@@ -325,6 +346,7 @@ NO_IMAGE: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
 }
 
 
+@HEAVY
 @pytest.mark.parametrize("fault", NO_IMAGE)
 def test_without_its_image_a_vm_registers_nothing(vm: Sandbox, fault: str) -> None:
     breaks, reason = NO_IMAGE[fault]
@@ -336,6 +358,7 @@ def test_without_its_image_a_vm_registers_nothing(vm: Sandbox, fault: str) -> No
     assert not vm.asked
 
 
+@HEAVY
 @pytest.mark.parametrize("missing", [ORDERS, "runner/current.json"])
 def test_a_vm_that_cannot_read_its_orders_registers_nothing(vm: Sandbox, missing: str) -> None:
     vm.down = {missing}
@@ -346,6 +369,7 @@ def test_a_vm_that_cannot_read_its_orders_registers_nothing(vm: Sandbox, missing
     assert not vm.asked
 
 
+@HEAVY
 @pytest.mark.parametrize("orders", [b"not json", b"[]", b'{"drain": {"x": 1}, "restart": "many", "image": 5}'])
 def test_orders_that_make_no_sense_start_nothing(vm: Sandbox, orders: bytes) -> None:
     vm.objects[ORDERS] = orders
@@ -355,6 +379,7 @@ def test_orders_that_make_no_sense_start_nothing(vm: Sandbox, orders: bytes) -> 
     assert vm.report["reason"]
 
 
+@HEAVY
 def test_a_report_that_cannot_be_written_keeps_nobody_from_serving(vm: Sandbox) -> None:
     vm.down = {"reports"}
     vm.grants(1)
@@ -363,12 +388,14 @@ def test_a_report_that_cannot_be_written_keeps_nobody_from_serving(vm: Sandbox) 
     assert len(containers(cycle)) == 1
 
 
+@HEAVY
 def test_without_a_broker_a_vm_says_so(vm: Sandbox) -> None:
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}}, broker=None)
     vm.supervise()
     assert vm.report["reason"] == "runner/current.json names no broker"
 
 
+@HEAVY
 def test_a_runner_that_is_removed_while_idle_is_asked_for_again_at_once(vm: Sandbox) -> None:
     vm.edit("supervisor.sh", at_once="0")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
@@ -379,6 +406,7 @@ def test_a_runner_that_is_removed_while_idle_is_asked_for_again_at_once(vm: Sand
     assert len(vm.asked) == 3
 
 
+@HEAVY
 def test_an_image_whose_runner_ends_at_once_again_and_again_makes_the_vm_unfit(vm: Sandbox) -> None:
     vm.edit("supervisor.sh", most_idle_ends="2")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
@@ -399,6 +427,7 @@ def test_what_a_job_prints_cannot_break_the_report(vm: Sandbox) -> None:
     assert told[0]["job"].isprintable()
 
 
+@HEAVY
 def test_the_image_runs_its_own_runner_unless_another_version_is_to_run(vm: Sandbox) -> None:
     vm.boot()
     vm.flag("has-runner", "2.300.0")
@@ -412,12 +441,14 @@ def test_the_image_runs_its_own_runner_unless_another_version_is_to_run(vm: Sand
     assert vm.report["reason"] == "runner 2.299.0 is neither in the image (2.300.0) nor pinned by the bundle (2.337.0)"
 
 
+@HEAVY
 def test_a_cache_that_could_not_be_warmed_does_not_hide_the_images(vm: Sandbox) -> None:
     vm.grants(1)
     (arguments,) = containers(vm.supervise())
     assert not values(arguments, "--mount")
 
 
+@HEAVY
 def test_the_chips_of_v4_have_a_driver_of_their_own(vm: Sandbox) -> None:
     for entry in (vm.root / "dev/vfio").iterdir():
         entry.unlink()
@@ -451,6 +482,7 @@ def test_the_other_hosts_of_a_slice_prepare_and_register_nothing(vm: Sandbox) ->
     assert (told["phase"], told["reason"]) == ("idle", "host 1 of its slice registers no runner")
 
 
+@HEAVY
 def test_a_supervisor_that_is_stopped_ends_its_container(vm: Sandbox) -> None:
     cycle = vm.supervise()
     assert cycle.status == 143

@@ -125,19 +125,23 @@ run_container() {
 
 # heard LINE: of the runner's own. A job can print what looks like one: it lies about itself alone.
 heard() {
-  log "runner: ${1:0:200}"
-  case $1 in
+  local line=${1//[^ -~]/?}
+  log "runner: ${line:0:200}"
+  case $line in
     *': Listening for Jobs'*) phase idle ;;
     *': Running job: '*)
       jobs=$((jobs + 1))
-      say job "${1#*: Running job: }"
-      event job-began job "${1#*: Running job: }" runner "$runner"
+      say job "${line#*: Running job: }"
+      event job-began job "$(said job)" runner "$runner"
       phase busy
       ;;
     *': Job '*' completed with result: '*)
-      event job-ended job "$(said job)" result "${1##*completed with result: }"
+      event job-ended job "$(said job)" result "${line##*completed with result: }"
       ;;
   esac
 }
 
-stop_container() { timeout 60 docker stop "$container" >/dev/null 2>&1 || :; }
+stop_container() {
+  stopped=yes
+  timeout 60 docker stop "$container" >/dev/null 2>&1 || :
+}

@@ -15,11 +15,12 @@ bundle=$(basename "$here")
 look_every=15    # seconds between two looks at the orders
 longest_wait=300 # seconds of the longest pause of its own; a longer one only where the broker asks for it
 most_idle_ends=5 # runners in a row that end at once without a job
+at_once=60       # seconds; GitHub removes a runner that is idle for longer
 
 dirty=yes # whether something ran on the TPU since it was cleaned
 delay=5   # the next pause of its own
 idle_ends=0
-args=() jit='' runner='' again='' ended=0 jobs=0
+args=() jit='' runner='' again='' ended=0 jobs=0 stopped=no
 
 serve() {
   until read_orders; do pause registering; done
@@ -127,7 +128,7 @@ registered() {
 
 run() {
   local began=$SECONDS before=$jobs
-  dirty=yes
+  dirty=yes stopped=no
   say runner "$runner"
   event registered runner "$runner"
   report || :
@@ -135,10 +136,10 @@ run() {
   event runner-ended runner "$runner" status "$ended"
   say runner
   say job
-  if ((jobs > before)); then
+  if ((jobs > before)) || [[ $stopped == yes ]]; then
     idle_ends=0 delay=5
-  elif ((SECONDS - began >= 60)); then
-    # GitHub removes a runner that is idle for long: nothing is wrong, it is asked for another one.
+  elif ((SECONDS - began >= at_once)); then
+    # Nothing is wrong: another one is asked for.
     log "runner $runner ended without a job, status $ended"
     idle_ends=0 delay=5
   elif ((++idle_ends >= most_idle_ends)); then

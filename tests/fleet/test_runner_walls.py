@@ -1,0 +1,194 @@
+"""What a job cannot reach, tried in real namespaces: the metadata server, the VM's services, sockets and files, and
+what another job left. Docker's part is played by unshare, with the arguments that the supervisor gives it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.fleet.bundle import RUNNER
+from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
+
+STEP = RUNNER / "steps" / "block-metadata.sh"
+
+# A VM (this namespace), behind it a container on docker0, before it the metadata server and the internet.
+NETWORK = r"""
+set -euo pipefail
+listen='import signal, socket, sys; kept = [socket.create_server((a.split("@")[1], int(a.split("@")[0])))
+        for a in sys.argv[1:]]; print("up", flush=True); signal.pause()'
+beside() { # NAME INTERFACE PEER: another namespace, joined by a pair of interfaces; sets NAME to its process
+  unshare -n sleep 60 &
+  local process=$!
+  until [[ $(readlink "/proc/$process/ns/net") != "$(readlink /proc/self/ns/net)" ]]; do sleep 0.01; done
+  ip link add "$2" type veth peer name "$3" netns "$process"
+  ip link set "$2" up
+  nsenter -t "$process" -n ip link set "$3" up
+  printf -v "$1" '%s' "$process"
+}
+ip link set lo up
+echo 1 >/proc/sys/net/ipv4/ip_forward
+beside container docker0 eth0
+beside outside ens4 eth0
+trap 'kill $container $outside $listeners' EXIT
+ip addr add 172.17.0.1/16 dev docker0
+ip addr add 10.0.0.2/24 dev ens4
+nsenter -t "$container" -n ip addr add 172.17.0.2/16 dev eth0
+nsenter -t "$container" -n ip route add default via 172.17.0.1
+nsenter -t "$outside" -n ip addr add 10.0.0.1/24 dev eth0
+nsenter -t "$outside" -n ip addr add 169.254.169.254/32 dev eth0
+nsenter -t "$outside" -n ip route add default via 10.0.0.2
+ip route add default via 10.0.0.1
+exec 3< <(exec nsenter -t "$outside" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@10.0.0.1)
+listeners=$!
+exec 4< <(exec python3 -c "$listen" 22@0.0.0.0)
+listeners+=" $!"
+read -r _ <&3 && read -r _ <&4
+iptables -N DOCKER-USER
+iptables -I FORWARD -j DOCKER-USER
+reach() { # NAME ADDRESS/PORT COMMAND...
+  local how=reaches
+  "${@:3}" timeout 2 bash -c "exec 5<>/dev/tcp/$2" 2>/dev/null || how="is refused"
+  echo "$1 $how $2"
+}
+everybody() {
+  local address
+  for address in 169.254.169.254/80 169.254.169.254/53 10.0.0.1/443; do
+    reach container "$address" nsenter -t "$container" -n
+    reach runner-user "$address" setpriv --reuid 1000 --clear-groups
+    reach supervisor "$address"
+  done
+  reach container 172.17.0.1/22 nsenter -t "$container" -n
+}
+everybody
+bash "$1"
+bash "$1"
+echo walled
+everybody
+"""
+
+TRIAL = "iptables -A OUTPUT -m owner --uid-owner 1 -j REJECT && ip link add one type veth peer name two"
+
+# `docker run` by namespaces: a root of its own with the system's programs, what is mounted, and nothing else.
+CONTAINER = r"""
+binds=() environment=()
+while [[ $1 != /*bash ]]; do
+  case $1 in
+    --mount) [[ $2 =~ src=([^,]+),dst=(.+) ]] && binds+=("${BASH_REMATCH[1]}:${BASH_REMATCH[2]}") ;;
+    --device) binds+=("$2") ;;
+    --env) environment+=("$2") ;;
+    --user) user=$2 ;;
+  esac
+  shift
+done
+export ROOTFS=$SANDBOX/rootfs BINDS="${binds[*]}" SCRIPT=$4
+mkdir -p "$ROOTFS"
+env "${environment[@]}" unshare --mount --pid --fork --net --ipc --uts --kill-child bash -c '
+  set -e
+  mount -t tmpfs none "$ROOTFS"
+  for folder in usr bin sbin lib lib64 etc; do
+    if [[ -L /$folder ]]; then cp -P "/$folder" "$ROOTFS/"; else
+      mkdir "$ROOTFS/$folder" && mount --bind "/$folder" "$ROOTFS/$folder"
+      mount -o remount,bind,ro "$ROOTFS/$folder"
+    fi
+  done
+  mkdir -p -m 1777 "$ROOTFS/tmp" && mkdir -p "$ROOTFS"/{proc,dev,run,var,sys,opt/actions-runner}
+  mount -t proc proc "$ROOTFS/proc"
+  touch "$ROOTFS/dev/null" && mount --bind /dev/null "$ROOTFS/dev/null"
+  for bind in $BINDS; do mkdir -p "$ROOTFS${bind#*:}" && mount --bind "${bind%%:*}" "$ROOTFS${bind#*:}"; done
+  cp "$SANDBOX/job" "$ROOTFS/opt/actions-runner/run.sh" && chmod 755 "$ROOTFS/opt/actions-runner/run.sh"
+  exec chroot "$ROOTFS" /usr/bin/setpriv --reuid '"${user%:*}"' --regid '"${user#*:}"' --clear-groups --no-new-privs \
+    /bin/bash -c "$SCRIPT"' <<<"$jit"
+"""
+
+JOB = r"""#!/bin/bash
+PATH=/usr/bin:/bin
+say() { echo "job: $*"; }
+[[ -n $ACTIONS_RUNNER_INPUT_JITCONFIG && -z $(cat) ]] && say "has its registration"
+say "is $(id -u), holds $(grep CapEff /proc/self/status | tr -d '\t')"
+for path in /var/lib/tidepool STATE SANDBOX /run/docker.sock /var/run/docker.sock /run/containerd /run/tidepool; do
+  if [[ -e $path ]]; then say "sees $path"; fi
+done
+for socket in $(find / -xdev -type s 2>/dev/null); do say "sees socket $socket"; done
+(exec 5<>/dev/tcp/METADATA) 2>/dev/null && say "reaches the metadata server"
+for process in /proc/[0-9]*; do
+  if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q supervisor; then say "sees the supervisor"; fi
+done
+find /opt/uv/cache /tmp /opt/actions-runner -name 'left-*' 2>/dev/null | while read -r file; do say "finds $file"; done
+for folder in /opt/uv/cache /tmp; do touch "$folder/left-by-a-job" && say "writes $folder"; done
+[[ -d /opt/uv/cache/wheels ]] && say "has the warm cache"
+echo "2026-11-21 15:00:01Z: Running job: curious"
+"""
+
+
+def possible(*command: str) -> bool:
+    """Whether this machine lets tests make such namespaces."""
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
+    for name in NEEDED:
+        tool(name)
+    with sandbox(tmp_path) as made:
+        made.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+        made.flag("images", f"{IMAGE}\n")
+        yield made
+
+
+def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    for name in ("ip", "iptables", "nsenter", "setpriv", "unshare"):
+        tool(name)
+    if not possible("unshare", "-n", "bash", "-c", TRIAL):
+        pytest.skip("this machine makes no network namespaces with iptables")
+    (tmp_path / "var/lib/tidepool").mkdir(parents=True)
+    done = subprocess.run(
+        ["unshare", "-n", "bash", "-c", NETWORK, "walls", str(STEP)],
+        env={**os.environ, "TIDEPOOL_ROOT": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = (part.splitlines() for part in done.stdout.split("walled\n"))
+    assert not [line for line in before if "refused" in line], "without the wall everything is open"
+    assert [line for line in after if "refused" in line] == [
+        "container is refused 169.254.169.254/80",
+        "runner-user is refused 169.254.169.254/80",
+        "container is refused 172.17.0.1/22",
+    ]
+    assert len(after) == len(before)
+
+
+def test_a_job_gets_nothing_of_the_vm_and_nothing_of_the_job_before(vm: Sandbox) -> None:
+    if not possible("unshare", "--mount", "--pid", "--fork", "--net", "bash", "-c", "mount -t tmpfs none /mnt"):
+        pytest.skip("this machine makes no mount namespaces")
+    state = vm.root / "var/lib/tidepool"
+    (state / "warmed/marin").mkdir(parents=True)
+    (vm.root / "opt/uv/cache/wheels").mkdir(parents=True)
+    places = {"STATE": str(state), "SANDBOX": str(vm.path), "METADATA": vm.server.replace(":", "/")}
+    vm.flag("job", re.sub("|".join(places), lambda found: places[found[0]], JOB))
+    vm.flag("container", CONTAINER)
+    for name in ("mount", "umount", "mountpoint", "unshare", "chroot", "setpriv", "chown", "chmod"):
+        vm.real(name)
+    vm.grants(2)
+    cycle = vm.supervise(inside=("unshare", "--mount"))
+    said = [line.split("job: ", 1)[1] for line in cycle.log.splitlines() if "runner: job: " in line]
+    first, second = said[: len(said) // 2], said[len(said) // 2 :]
+    assert first == [
+        "has its registration",
+        "is 1000, holds CapEff:0000000000000000",
+        "writes /opt/uv/cache",
+        "writes /tmp",
+        "has the warm cache",
+    ], cycle.log
+    assert second == first
+    assert [path.name for path in (vm.root / "opt/uv/cache").iterdir()] == ["wheels"]
