@@ -327,3 +327,71 @@ def test_slots_of_an_unknown_zone_wait_while_others_are_made() -> None:
     desired = fleet(slots=(slot(0), elsewhere))
     observed = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), "us-east1-c": KNOWN})
     assert doing(first(desired, observed)) == [("Create", elsewhere.name)]
+
+
+def test_without_a_grace_time_two_sweeps_must_still_agree() -> None:
+    desired = fleet(3, settings=Settings(grace=0))
+    orphan = node(f"tpu-ci-{HOME}-9")
+    ghost = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
+    observed = seen(desired, nodes=(*nodes(desired), orphan), runners=(*served(desired), ghost))
+    assert [doing(each) for each in sweeps(desired, observed, 2)] == [
+        [],
+        [("RemoveRunner", ghost.name), ("Delete", orphan.name)],
+    ]
+
+
+def test_a_vm_that_one_list_leaves_out_still_holds_its_chips() -> None:
+    desired = fleet(6, caps=(quota(24),))
+    full = seen(desired, nodes=(*nodes(desired, s0=""), node(f"tpu-ci-{HOME}-9")))
+    without = seen(desired, nodes=nodes(desired, s0=""))
+    memory = remembered(first(desired, full), desired, START)
+    once = decide(desired, without, memory, START + minutes(2))
+    assert doing(once) == []
+    twice = decide(desired, without, once.memory, START + minutes(4))
+    assert doing(twice) == [("Create", desired.slots[0].name)]
+
+
+def test_a_vm_whose_wait_is_over_is_kept_while_its_runner_has_a_job() -> None:
+    desired = fleet(3)
+    name = desired.slots[0].name
+    repairing = nodes(desired, s0="REPAIRING")
+    busy = seen(desired, nodes=repairing, runners=(runner(name, busy=True), *served(desired, but=(name,))))
+    memory = remembered(first(desired, busy), desired, START)
+    late = decide(desired, busy, memory, START + minutes(60))
+    assert doing(late) == []
+    idle = seen(desired, nodes=repairing)
+    assert doing(decide(desired, idle, late.memory, START + minutes(62))) == [("Recreate", name)]
+
+
+def test_after_a_stockout_one_vm_tries_first() -> None:
+    desired = fleet(3)
+    absent = seen(desired, nodes=nodes(desired, s0="", s1=""))
+    memory = first(desired, absent).memory
+    for each in desired.slots[:2]:
+        memory = refused(memory, desired, Trouble.STOCKOUT, START, each.name)
+    (entry,) = memory.backoff.values()
+    assert entry.failures == 1, "what was asked for together failed once"
+    again = decide(desired, absent, memory, entry.until)
+    assert len(doing(again)) == 1
+
+
+def test_an_outage_of_github_gives_every_vm_its_whole_allowance_again() -> None:
+    desired = fleet(3)
+    name = desired.slots[0].name
+    unserved = seen(desired, runners=served(desired, but=(name,)))
+    memory = first(desired, unserved).memory
+    memory = decide(desired, replace(unserved, github=unknown("502")), memory, START + minutes(10)).memory
+    memory = decide(desired, unserved, memory, START + minutes(12)).memory
+    early = decide(desired, unserved, memory, START + minutes(31))
+    assert doing(early) == []
+    assert doing(decide(desired, unserved, early.memory, START + minutes(32))) == [("Restart", name)]
+
+
+def test_an_order_that_was_not_written_is_written_at_the_next_sweep() -> None:
+    desired = fleet(2)
+    wish = DrainWish(subject=desired.slots[0].name, by="ada", since=START, minutes=30)
+    wished = seen(desired, wishes=Wishes(drains=(wish,)))
+    decision = first(desired, wished)
+    lost = [Outcome(action=action, result=Result.FAILED, text="503") for action in decision.actions]
+    memory = learned(decision.memory, desired, lost, START)
+    assert doing(decide(desired, wished, memory, START + minutes(2))) == [("Drain", desired.slots[0].name)]
