@@ -92,6 +92,7 @@ _FAKES = {
     "docker": _DOCKER,
     "fuser": _RECORD + '[[ -e $SANDBOX/locked ]] && { [[ -e $SANDBOX/locked-for-good ]] || rm "$SANDBOX/locked"; }\n',
     "git": _RECORD + '[[ ! -e $SANDBOX/no-github && $* != */private* ]] && mkdir -p "${@: -1}"\n',
+    "ip": _RECORD + "[[ $2 != show ]]\n",
     "iptables": _RECORD
     + "shift\n[[ ! -e $SANDBOX/no-iptables ]] || exit 1\nrule=${*:2}\n"
     + 'case $1 in -C) grep -qxF -- "$rule" "$SANDBOX/rules" ;;\n'

@@ -196,9 +196,17 @@ def test_docker_is_the_pinned_release_whatever_the_image_brings(vm: Sandbox) -> 
     boot = vm.boot()
     assert boot.status == 0, boot.log
     assert (vm.root / "opt/tidepool/docker").readlink().name == "docker-29.9.0"
-    assert "systemctl mask docker.service" in boot.calls
-    assert "systemctl restart tidepool-docker.service" in boot.calls
-    assert "systemctl start tidepool-docker.service" in vm.boot().calls, "a second boot interrupts nothing"
+    units = "tidepool-containerd.service tidepool-docker.service"
+    assert f"systemctl restart {units}" in boot.calls
+    assert f"systemctl start {units}" in vm.boot().calls, "a second boot interrupts nothing"
+
+
+def test_googles_agents_keep_the_docker_that_the_image_brings(vm: Sandbox) -> None:
+    touched = [call for call in vm.boot().calls if re.search(r"systemctl \S+ (docker|containerd)\b", call)]
+    assert not touched, "the TPU API calls a VM without them unhealthy"
+    unit = (RUNNER / "tidepool-docker.service").read_text()
+    for own in ("--host", "--containerd", "--data-root", "--exec-root", "--pidfile", "--bridge", "--config-file"):
+        assert f"{own} " in unit, "two daemons share none of it"
 
 
 def test_a_download_with_another_checksum_is_refused_and_leaves_nothing(vm: Sandbox) -> None:

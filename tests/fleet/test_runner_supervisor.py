@@ -189,7 +189,7 @@ def test_rules_that_are_gone_are_set_again_before_a_job(vm: Sandbox) -> None:
     vm.grants(1)
     cycle = vm.supervise()
     calls = list(cycle.calls)
-    assert calls.index("iptables -w -I DOCKER-USER -j TIDEPOOL-METADATA") < next(
+    assert calls.index("iptables -w -I FORWARD -j TIDEPOOL-JOBS") < next(
         number for number, call in enumerate(calls) if call.startswith("docker run")
     )
 

@@ -17,7 +17,7 @@ from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
 
 STEP = RUNNER / "steps" / "block-metadata.sh"
 
-# A VM (this namespace), behind it a container on docker0, before it the metadata server and the internet.
+# A VM (this namespace), behind it a container on tidepool0, before it the metadata server and the internet.
 NETWORK = r"""
 set -euo pipefail
 listen='import signal, socket, sys; kept = [socket.create_server((a.split("@")[1], int(a.split("@")[0])))
@@ -33,24 +33,22 @@ beside() { # NAME INTERFACE PEER: another namespace, joined by a pair of interfa
 }
 ip link set lo up
 echo 1 >/proc/sys/net/ipv4/ip_forward
-beside container docker0 eth0
+beside container tidepool0 eth0
 beside outside ens4 eth0
 trap 'kill $container $outside $listeners' EXIT
-ip addr add 172.17.0.1/16 dev docker0
+ip addr add 172.30.0.1/24 dev tidepool0
 ip addr add 10.0.0.2/24 dev ens4
-nsenter -t "$container" -n ip addr add 172.17.0.2/16 dev eth0
-nsenter -t "$container" -n ip route add default via 172.17.0.1
+nsenter -t "$container" -n ip addr add 172.30.0.2/24 dev eth0
+nsenter -t "$container" -n ip route add default via 172.30.0.1
 nsenter -t "$outside" -n ip addr add 10.0.0.1/24 dev eth0
 nsenter -t "$outside" -n ip addr add 169.254.169.254/32 dev eth0
-nsenter -t "$outside" -n ip route add default via 10.0.0.2
+nsenter -t "$outside" -n ip route add 172.30.0.0/24 via 10.0.0.2
 ip route add default via 10.0.0.1
 exec 3< <(exec nsenter -t "$outside" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@10.0.0.1)
 listeners=$!
 exec 4< <(exec python3 -c "$listen" 22@0.0.0.0)
 listeners+=" $!"
 read -r _ <&3 && read -r _ <&4
-iptables -N DOCKER-USER
-iptables -I FORWARD -j DOCKER-USER
 reach() { # NAME ADDRESS/PORT COMMAND...
   local how=reaches
   "${@:3}" timeout 2 bash -c "exec 5<>/dev/tcp/$2" 2>/dev/null || how="is refused"
@@ -63,9 +61,12 @@ everybody() {
     reach runner-user "$address" setpriv --reuid 1000 --clear-groups
     reach supervisor "$address"
   done
-  reach container 172.17.0.1/22 nsenter -t "$container" -n
+  reach container 172.30.0.1/22 nsenter -t "$container" -n
 }
 everybody
+# As beside the image's daemon, which forwards nothing of others. And nobody outside knows the container's network.
+iptables -P FORWARD DROP
+nsenter -t "$outside" -n ip route del 172.30.0.0/24
 bash "$1"
 bash "$1"
 echo walled
@@ -163,7 +164,7 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
     assert [line for line in after if "refused" in line] == [
         "container is refused 169.254.169.254/80",
         "runner-user is refused 169.254.169.254/80",
-        "container is refused 172.17.0.1/22",
+        "container is refused 172.30.0.1/22",
     ]
     assert len(after) == len(before)
 

@@ -39,7 +39,7 @@ clock_is_right() {
 }
 
 metadata_is_blocked() {
-  if iptables -w -C DOCKER-USER -j TIDEPOOL-METADATA 2>/dev/null; then return 0; fi
+  if iptables -w -C FORWARD -j TIDEPOOL-JOBS 2>/dev/null; then return 0; fi
   log "the rules that keep jobs from the metadata server are gone: set again"
   if ! bash "$here/steps/block-metadata.sh"; then
     blame "jobs cannot be kept from the metadata server"

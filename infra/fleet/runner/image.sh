@@ -25,7 +25,7 @@ login_and_pull() {
   return "$ended"
 }
 
-# drop_other_images REFERENCE: every image but this one, which is what fills a disk.
+# drop_other_images REFERENCE: every image but this one, which is what fills a disk. The daemon has only those of jobs.
 drop_other_images() {
   local keep each
   keep=$(docker image inspect --format '{{.Id}}' "$1" 2>/dev/null) || keep=none

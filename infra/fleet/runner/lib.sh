@@ -10,6 +10,7 @@ state=$root/var/lib/tidepool runner_user=1000
 # shellcheck disable=SC2034 # read by those who source this
 uv_cache=$root/opt/uv/cache
 PATH=$root/opt/tidepool/docker:$PATH
+export DOCKER_HOST=unix:///run/tidepool/docker.sock
 
 # To standard error: functions that say a value to their caller log too.
 log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*" >&2; }
@@ -85,7 +86,7 @@ metadata() {
 own() {
   local file=$state/own/$1 path value
   case $1 in
-    vm) path=attributes/instance-id ;;
+    vm) path=attributes/instance-id ;; # the name of the TPU node
     machine) path=id ;;
     worker) path=attributes/agent-worker-number ;;
     endpoints) path=attributes/worker-network-endpoints ;;

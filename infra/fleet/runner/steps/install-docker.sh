@@ -1,5 +1,7 @@
 #!/bin/bash
-# Docker's own static release at the pinned version, in the place of whatever the image or its distribution brings.
+# Docker's own static release at the pinned version. It runs beside what the image brings: that runs Google's agents of
+# the TPU VM, which tell the TPU API of its health
+# (https://github.com/sgl-project/sglang-jax/pull/433 lists them, read 2026-11).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=../lib.sh
@@ -8,7 +10,7 @@ source "$here/lib.sh"
 source "$here/versions.env"
 
 target=$root/opt/tidepool/docker-$DOCKER_VERSION
-unit=$root/etc/systemd/system/tidepool-docker.service
+units=(tidepool-containerd.service tidepool-docker.service)
 
 if [[ -d $target ]]; then
   log "docker $DOCKER_VERSION is there"
@@ -19,28 +21,29 @@ else
   rm -rf "$target.part"
   mkdir -p "$target.part"
   tar -xzf "$archive/docker.tgz" --strip-components 1 --no-same-owner -C "$target.part"
+  # Options are the unit's; a file of their own keeps the image's from being read.
+  echo '{}' >"$target.part/daemon.json"
   mv "$target.part" "$target"
 fi
 
-# Two daemons would share a socket and the rules of a firewall; a unit that is not there is masked as well.
-for other in docker.socket docker.service containerd.service; do
-  systemctl stop "$other" || log "$other could not be stopped: not there, or already down"
-  systemctl mask "$other"
-done
+# The bridge that containers are on. It is gone with a reboot.
+if ! ip link show tidepool0 >/dev/null 2>&1; then
+  ip link add tidepool0 type bridge
+  ip addr add 172.30.0.1/24 dev tidepool0
+fi
+ip link set tidepool0 up
 
-restart=no
+action=start
 if [[ $(readlink "$root/opt/tidepool/docker") != "$target" ]]; then
   ln -sfn "$target" "$root/opt/tidepool/docker"
-  restart=yes
+  action=restart
 fi
-if ! cmp -s "$here/docker.service" "$unit"; then
-  install -D -m 0644 "$here/docker.service" "$unit"
-  systemctl daemon-reload
-  restart=yes
-fi
-if [[ $restart == yes ]]; then
-  systemctl restart tidepool-docker.service
-else
-  systemctl start tidepool-docker.service
-fi
+for unit in "${units[@]}"; do
+  if ! cmp -s "$here/$unit" "$root/etc/systemd/system/$unit"; then
+    install -D -m 0644 "$here/$unit" "$root/etc/systemd/system/$unit"
+    action=restart
+  fi
+done
+systemctl daemon-reload
+systemctl "$action" "${units[@]}"
 retry 5 timeout 20 docker version --format '{{.Server.Version}}' >/dev/null

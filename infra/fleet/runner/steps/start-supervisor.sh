@@ -7,7 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$here/lib.sh"
 
 ln -sfn "$here" "$state/current"
-install -D -m 0644 "$here/supervisor.service" "$root/etc/systemd/system/tidepool-supervisor.service"
+install -D -m 0644 "$here/tidepool-supervisor.service" "$root/etc/systemd/system/tidepool-supervisor.service"
 systemctl daemon-reload
 # Not waited for: this may itself run within the unit, for a new bundle.
 systemctl restart --no-block tidepool-supervisor.service
