@@ -89,6 +89,10 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:pubsub/topic:Topic": ("name", "project"),
     "gcp:pubsub/topicIAMMember:TopicIAMMember": ("topic", "project", *GRANT),
     "gcp:cloudscheduler/job:Job": ("name", "region", "project"),
+    "gcp:cloudrunv2/service:Service": ("name", "location", "project"),
+    "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": ("name", "location", "project", *GRANT),
+    "gcp:cloudrunv2/job:Job": ("name", "location", "project"),
+    "gcp:cloudrunv2/jobIamMember:JobIamMember": ("name", "location", "project", *GRANT),
 }
 
 IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -218,6 +222,30 @@ IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
         "attemptDeadline",
         "paused",
         "pubsubTarget.attributes",
+        "httpTarget.uri",
+        "httpTarget.oauthToken.serviceAccountEmail",
+    ),
+    "gcp:cloudrunv2/service:Service": (
+        "labels",
+        "description",
+        "ingress",
+        "customAudiences",
+        "deletionProtection",
+        "template.serviceAccount",
+        "template.timeout",
+        "template.containers[].image",
+        "template.containers[].envs[].value",
+        "template.containers[].resources.limits",
+        "template.scaling.maxInstanceCount",
+    ),
+    "gcp:cloudrunv2/job:Job": (
+        "labels",
+        "deletionProtection",
+        "template.taskCount",
+        "template.template.containers[].image",
+        "template.template.containers[].args",
+        "template.template.maxRetries",
+        "template.template.timeout",
     ),
 }
 
@@ -246,4 +274,6 @@ FILLED_BY_THE_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:cloudbuild/trigger:Trigger": ("name", "approvalConfig"),
     "gcp:cloudbuildv2/repository:Repository": ("location",),
     "gcp:cloudscheduler/job:Job": ("region", "paused"),
+    "gcp:cloudrunv2/service:Service": ("ingress", "launchStage", "template.maxInstanceRequestConcurrency"),
+    "gcp:cloudrunv2/job:Job": ("launchStage", "template.taskCount"),
 }

@@ -14,6 +14,19 @@ from infra.local.provider.tables import TYPES
 PROJECT = "hai-gcp-models"
 NETWORK = f"projects/{PROJECT}/global/networks/ci"
 READER = f"serviceAccount:runner@{PROJECT}.iam.gserviceaccount.com"
+RUNNER = f"runner@{PROJECT}.iam.gserviceaccount.com"
+IMAGE = f"us-central1-docker.pkg.dev/{PROJECT}/marin/controller@sha256:{'0' * 64}"
+CONTROLLER = f"projects/{PROJECT}/locations/us-central1/jobs/controller"
+RUN_SERVICE = {"name": "broker", "location": "us-central1", "template": {"containers": [{"image": IMAGE}]}}
+RUN_JOB = {
+    "name": "controller",
+    "location": "us-central1",
+    "deletionProtection": False,
+    "template": {
+        "taskCount": 1,
+        "template": {"timeout": "600s", "maxRetries": 0, "containers": [{"image": IMAGE, "args": ["reconcile"]}]},
+    },
+}
 CONDITION = {"title": "only fleet/", "expression": 'resource.name.startsWith("projects/_/buckets/b/objects/fleet/")'}
 
 
@@ -396,6 +409,72 @@ LIVES = [
         needs=(THE_TOPIC,),
         change={"schedule": "0 4 * * *", "paused": True},
         shows={"state": "ENABLED", "paused": False},
+    ),
+    Life(
+        "gcp:cloudscheduler/job:Job",
+        f"projects/{PROJECT}/locations/us-central1/jobs/sweep",
+        {
+            "name": "sweep",
+            "region": "us-central1",
+            "schedule": "*/2 * * * *",
+            "httpTarget": {
+                "uri": f"https://run.googleapis.com/v2/{CONTROLLER}:run",
+                "httpMethod": "POST",
+                "oauthToken": {"serviceAccountEmail": RUNNER},
+            },
+        },
+        change={"schedule": "*/5 * * * *"},
+    ),
+    Life(
+        "gcp:cloudrunv2/service:Service",
+        f"projects/{PROJECT}/locations/us-central1/services/broker",
+        {
+            "name": "broker",
+            "location": "us-central1",
+            "labels": {"team": "x"},
+            "ingress": "INGRESS_TRAFFIC_ALL",
+            "deletionProtection": False,
+            "customAudiences": ["https://broker.example"],
+            "template": {
+                "serviceAccount": RUNNER,
+                "timeout": "60s",
+                "maxInstanceRequestConcurrency": 40,
+                "scaling": {"minInstanceCount": 1, "maxInstanceCount": 2},
+                "containers": [
+                    {
+                        "image": IMAGE,
+                        "args": ["broker"],
+                        "envs": [
+                            {"name": "A", "value": "b"},
+                            {"name": "B", "valueSource": {"secretKeyRef": {"secret": "s", "version": "latest"}}},
+                        ],
+                        "resources": {"limits": {"cpu": "1", "memory": "512Mi"}, "cpuIdle": True},
+                    }
+                ],
+            },
+        },
+        needs=(THE_ACCOUNT,),
+        change={"description": "registers runners"},
+        shows={"generation": "1", "launchStage": "GA"},
+    ),
+    Life(
+        "gcp:cloudrunv2/serviceIamMember:ServiceIamMember",
+        f"projects/{PROJECT}/locations/us-central1/services/broker/roles/run.invoker/{READER}",
+        {"name": "broker", "location": "us-central1", "role": "roles/run.invoker", "member": READER},
+        needs=(THE_ACCOUNT, ("gcp:cloudrunv2/service:Service", RUN_SERVICE)),
+    ),
+    Life(
+        "gcp:cloudrunv2/job:Job",
+        CONTROLLER,
+        RUN_JOB,
+        change={"template": {"taskCount": 1, "template": {"containers": [{"image": IMAGE, "args": ["again"]}]}}},
+        shows={"executionCount": 0},
+    ),
+    Life(
+        "gcp:cloudrunv2/jobIamMember:JobIamMember",
+        f"{CONTROLLER}/roles/run.invoker/{READER}",
+        {"name": "controller", "location": "us-central1", "role": "roles/run.invoker", "member": READER},
+        needs=(THE_ACCOUNT, ("gcp:cloudrunv2/job:Job", RUN_JOB)),
     ),
 ]
 

@@ -3,6 +3,7 @@
 from infra.local.cloud.services import (
     artifact_images,
     artifact_registry,
+    cloud_run,
     cloud_scheduler,
     cloudbuild_builds,
     cloudbuild_connections,
@@ -29,6 +30,7 @@ from infra.local.cloud.services import (
 __all__ = [
     "artifact_images",
     "artifact_registry",
+    "cloud_run",
     "cloud_scheduler",
     "cloudbuild_builds",
     "cloudbuild_connections",

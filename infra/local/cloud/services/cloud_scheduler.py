@@ -1,8 +1,8 @@
 """Cloud Scheduler: jobs, their life, and their times.
 
 Owns the reading of schedules (five crontab fields in the job's time zone) and that a job fires once at each of its
-times, also at those that a move of the clock passed. A Pub/Sub target gets its message; what else a job may call is
-not called. Times of the App Engine style (`every 24 hours`) are not read.
+times, also at those that a move of the clock passed. A Pub/Sub target gets its message, and a job of Cloud Run is run;
+what else a job may call is not called. Times of the App Engine style (`every 24 hours`) are not read.
 Source: cloud.google.com/scheduler/docs/reference/rest/v1/projects.locations.jobs, read 2026-11.
 """
 
@@ -18,7 +18,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, already_exists, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles, reacts
-from infra.local.cloud.services import bodies, places, pubsub_topics
+from infra.local.cloud.services import bodies, cloud_run, places, pubsub_topics
 from infra.local.cloud.store import Resource
 from infra.local.cloud.timeline import Event
 
@@ -26,6 +26,7 @@ _KIND = "cloudscheduler.job"
 _FIRE = "cloudscheduler.job.fire"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,500}")
 _CRON_FIELDS = 5
+_RUN = re.compile(r"https://run\.googleapis\.com/v2/(projects/[^/]+/locations/[^/]+/jobs/[^/:]+):run")
 _TARGETS = ("pubsubTarget", "httpTarget", "appEngineHttpTarget")
 _MUTABLE = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
 
@@ -102,14 +103,19 @@ def fire(cloud: Cloud, event: Event) -> None:
 def _attempt(cloud: Cloud, held: Resource) -> Resource:
     body = {**held.body, "lastAttemptTime": timestamp(cloud.now)}
     body.pop("status", None)
-    target = held.body["job"].get("pubsubTarget")
-    if target is not None:
-        message = {key: target[key] for key in ("data", "attributes") if key in target}
-        try:
-            pubsub_topics.deliver(cloud, pubsub_topics.find(cloud, target["topicName"]), message)
-        except ApiError as refusal:
-            body["status"] = refusal.as_rpc()
+    try:
+        _call(cloud, held.body["job"])
+    except ApiError as refusal:
+        body["status"] = refusal.as_rpc()
     return cloud.store.replace(held, body, now=held.updated)
+
+
+def _call(cloud: Cloud, job: JsonObject) -> None:
+    if target := job.get("pubsubTarget"):
+        message = {key: target[key] for key in ("data", "attributes") if key in target}
+        pubsub_topics.deliver(cloud, pubsub_topics.find(cloud, target["topicName"]), message)
+    elif run := _RUN.fullmatch(job.get("httpTarget", {}).get("uri", "")):
+        cloud_run.run(cloud, run[1])
 
 
 def _plan(cloud: Cloud, held: Resource) -> None:

@@ -97,6 +97,15 @@ _JOB = {
     ),
     "pubsubTarget": block(
         {"topicName": text(required=True), "data": text(rule=_is_base64), "attributes": table()},
+        excludes=("httpTarget",),
+    ),
+    "httpTarget": block(
+        {
+            "uri": text(required=True),
+            "httpMethod": text(choices=("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
+            "oauthToken": block({"serviceAccountEmail": text(required=True), "scope": text(server=True)}),
+        },
+        excludes=("pubsubTarget",),
     ),
     "state": text(computed=True),
 }
