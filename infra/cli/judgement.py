@@ -25,29 +25,30 @@ STYLES = {Level.STOP: "bold red", Level.WARN: "yellow"}
 
 
 def judged(plan: Plan, wanted: Declared, console: Console) -> tuple[Finding, ...]:
-    """Every finding over a plan, told as well. A plan that could not be made is not judged: it is not whole."""
-    if plan.failed:
-        return ()
+    """Every finding over a plan, told as well.
+
+    Of a plan that could not be made the edit alone is judged: its resources are not whole.
+    """
     edit = Edit(
         after=wanted.config,
         today=datetime.now(UTC),
-        changes=any(step.op not in UNCHANGING for step in plan.steps),
+        changes=None if plan.failed else any(step.op not in UNCHANGING for step in plan.steps),
         runs_phases=True,
         demands=wanted.demands,
         siblings=wanted.siblings,
     )
-    found = judge(edit, views(plan))
+    found = judge(edit, None if plan.failed else views(plan))
     for line in describe_findings(found):
         say(console, line)
     return found
 
 
 def describe_findings(findings: Iterable[Finding]) -> Iterator[Text]:
-    """A line for each finding and one for its fix, those that stop first."""
+    """A line for each finding and one for what to write, those that stop first."""
     for finding in sorted(findings, key=lambda finding: (not finding.stops, finding)):
         line = Text(f"{finding.level}: ", style=STYLES[finding.level])
         yield line.append(f"{finding.subject}: {finding.reason}  [{finding.rule}]", style="default not bold")
-        yield Text(f"    fix: {finding.fix}", style="dim")
+        yield Text(f"    write: {finding.fix}", style="dim")
 
 
 def findings_document(findings: Iterable[Finding]) -> dict[str, Any]:

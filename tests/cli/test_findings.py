@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -11,10 +12,12 @@ from rich.console import Console
 
 from infra.cli.judgement import describe_findings, judged
 from infra.cli.session import Declared
+from infra.model.fit import Kind, misfits
 from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other
+from tests.model.demanding import asking, demand
 from tests.rules.right_edits import LABELS, config
 
 OWNER = "  tidepool:owner: marin\n"
@@ -26,6 +29,7 @@ EXCEPTED = """\
       reason: The price list is old, and the bill is looked at by hand.
       expires: 2999-12-31
 """
+BOOM = (Diagnostic(severity="error", message="boom"),)
 WANTED = Declared(config=config(), registry=None, bounds=())
 
 
@@ -90,13 +94,24 @@ def test_what_a_plan_deletes_is_not_judged() -> None:
     assert said(plan(other(Op.DELETE, REPOSITORY, "marin", old_inputs={"repositoryId": "marin"}))) == ((), "")
 
 
-def test_a_plan_that_could_not_be_made_is_not_judged() -> None:
+def test_the_resources_of_a_plan_that_could_not_be_made_are_not_judged() -> None:
     step = other(Op.CREATE, REPOSITORY, "marin", new_inputs={"repositoryId": "marin"})
-    assert said(plan(step, diagnostics=(Diagnostic(severity="error", message="boom"),))) == ((), "")
+    assert said(plan(step, diagnostics=BOOM)) == ((), "")
+
+
+def test_what_the_edit_breaks_is_told_although_no_plan_could_be_made() -> None:
+    asked = asking(demand("self-hosted", "tpu-v9"))
+    console = Console(file=StringIO(), width=200)
+    found = judged(plan(diagnostics=BOOM), replace(WANTED, demands=asked), console)
+    (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is Kind.RUNNER)
+    (told,) = (each for each in found if each.rule == Kind.RUNNER)
+    assert (told.subject, told.reason, told.fix) == (misfit.subject, misfit.reason, misfit.fix)
+    assert isinstance(console.file, StringIO)
+    assert f"    write: {misfit.fix}" in console.file.getvalue()
 
 
 def test_what_stops_is_told_first() -> None:
     warning = Finding("a", Level.WARN, "x", "y", "z")
     stop = Finding("b", Level.STOP, "x", "y", "z")
     lines = [str(line) for line in describe_findings([warning, stop])]
-    assert lines == ["stop: x: y  [b]", "    fix: z", "warn: x: y  [a]", "    fix: z"]
+    assert lines == ["stop: x: y  [b]", "    write: z", "warn: x: y  [a]", "    write: z"]

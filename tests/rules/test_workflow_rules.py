@@ -69,7 +69,7 @@ def test_explain_the_check_and_the_policy_fail_in_the_same_words(checkout: Path,
     with pack(settings_of(text)) as policy:
         told = [each for each in policy.stack() if each.policyName in set(Kind)]
     assert {(each.policyName, each.message) for each in told} == {
-        (rule, f"{subject}: {reason}\nfix: {fix}") for rule, subject, reason, fix in words
+        (rule, f"{subject}: {reason}\nwrite: {fix}") for rule, subject, reason, fix in words
     }
 
 

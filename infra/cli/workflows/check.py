@@ -45,6 +45,8 @@ from workflows.triggering import listed, triggers
 from workflows.world import World
 
 _RUNNERS = "runner-has-labels"
+_COMMANDS = ("./tidepool ", "git ")
+"""How what is to be run begins; all else is to be written."""
 _DEMANDS = "plans and the policy still read it: what it asks is judged below, beside what is asked now"
 
 
@@ -120,14 +122,14 @@ def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
 
 
 def _unmade(error: ConfigError, *, as_json: bool) -> int:
-    """Where nothing can be generated: the jobs that would find no runner, and what keeps the files from being made.
+    """Where nothing can be generated: what keeps the files from being made, and then the jobs that find no runner.
 
     The error itself where every job finds one.
     """
     fleet = tuple(_fleet(workspace().root, None))
     if not any(each.stops for each in fleet):
         raise error
-    return _tell([*fleet, *(_problem("source", each) for each in error.problems)], as_json=as_json, clean="")
+    return _tell([*(_problem("source", each) for each in error.problems), *fleet], as_json=as_json, clean="")
 
 
 def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
@@ -222,4 +224,4 @@ def _say(console: Console, each: Trouble) -> None:
     say(console, Text.assemble((each.subject, "bold"), ("  ", ""), (f"[{each.state}]", style)))
     for why in each.why:
         below(console, why)
-    below(console, f"mend: {each.mend}", style="dim")
+    below(console, f"{'run' if each.mend.startswith(_COMMANDS) else 'write'}: {each.mend}", style="dim")

@@ -190,7 +190,7 @@ def _answer(findings: Iterable[Finding], urn: str) -> Any:
                 policyName=finding.rule,
                 policyPackName=PACK,
                 policyPackVersion=VERSION,
-                message=f"{finding.subject}: {finding.reason}\nfix: {finding.fix}",
+                message=f"{finding.subject}: {finding.reason}\nwrite: {finding.fix}",
                 urn=urn,
                 enforcementLevel=_ENFORCEMENT[finding.level],
                 severity=_SEVERITY[finding.level],
