@@ -73,11 +73,13 @@ def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
 
 
 def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str], *, as_json: bool) -> int:
-    console = people(as_json=as_json)
+    console, made_folder = people(as_json=as_json), not root.exists()
     gone = sorted(set(removed))
     written = put(root, wanted)
     for path in gone:
         (root / path).unlink(missing_ok=True)
+    if made_folder:
+        say(console, f"made the folder {root}, which was not there")
     for path in gone:
         say(console, f"removed {path}")
     for path in written:
@@ -85,5 +87,6 @@ def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str], *, as_
     same = len(wanted) - len(written)
     say(console, f"{len(written)} written, {len(gone)} removed, {same} as they were")
     if as_json:
-        machines({"root": str(root), "written": written, "removed": gone, "same": same, "exit": 0})
+        done = {"written": written, "removed": gone, "same": same}
+        machines({"root": str(root), "made_folder": made_folder, **done, "exit": 0})
     return 0

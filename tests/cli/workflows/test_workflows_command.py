@@ -73,15 +73,17 @@ def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp
     target = tmp_path / "marin"
     body = here.json("workflows", "--write", "--target", str(target))
     assert set(body["written"]) == in_folder(target) == FILES
+    assert body["made_folder"] is True
     said = here.ok("workflows", "--check", "--target", str(target)).stdout
     assert said.endswith("7 generated files: nothing to mend\n")
     again = here.json("workflows", "--write", "--target", str(target))
-    assert (again["written"], again["same"]) == ([], len(FILES))
+    assert (again["made_folder"], again["written"], again["same"]) == (False, [], len(FILES))
 
 
 def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "engine"
-    here.ok("workflows", "--write", "--spec", "serving", "--target", str(target))
+    said = here.ok("workflows", "--write", "--spec", "serving", "--target", str(target)).stdout
+    assert said.startswith(f"made the folder {target}, which was not there\n")
     copies = in_folder(here.root / "workflows" / "generated" / "serving")
     assert in_folder(target) == copies
     assert copies
