@@ -21,8 +21,9 @@ else
   rm -rf "$target.part"
   mkdir -p "$target.part"
   tar -xzf "$archive/docker.tgz" --strip-components 1 --no-same-owner -C "$target.part"
-  # Options are the unit's; a file of their own keeps the image's from being read.
+  # Options are the units'; files of their own keep the image's from being read.
   echo '{}' >"$target.part/daemon.json"
+  echo 'version = 2' >"$target.part/containerd.toml"
   mv "$target.part" "$target"
 fi
 
