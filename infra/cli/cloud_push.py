@@ -6,6 +6,7 @@ which jobs of GitHub it starts `workflows.image_pushes`'s.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import PurePosixPath
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from infra.cli import options
-from infra.cli.cloud_told import answer, running
+from infra.cli.cloud_told import running
+from infra.cli.render.console import machines, people
+from infra.cli.workflows.below import below
 from infra.cli.workspace import workspace
 
 if TYPE_CHECKING:
@@ -51,7 +54,14 @@ def push(
     with running() as control:
         jobs = github_jobs(repository, files, **ref)
         done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
-    answer(as_json, done, *_lines(done))
+    done["next"] = list(_next(done))
+    if as_json:
+        machines(done)
+        return
+    console = people(as_json=False)
+    for line in _lines(done):
+        bare = line.lstrip()
+        below(console, bare, by=len(line) - len(bare))
 
 
 def github_jobs(repository: str, files: Iterable[str], *, branch: str = "main", tag: str = "") -> ImageJobs | None:
@@ -73,3 +83,13 @@ def _lines(done: Mapping[str, Any]) -> Iterator[str]:
         file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
         said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"
         yield f"  {file} at GitHub: {said}"
+    yield from (f"next: {command}" for command in done["next"])
+
+
+def _next(done: Mapping[str, Any]) -> Iterator[str]:
+    """The commands that run here what the push has started, each of it."""
+    if queued := sum(bool(each["build"]) for each in done["triggers"]):
+        yield f"./tidepool cloud builds run{' --all' if queued > 1 else ''}"
+    if done["github"] and done["github"]["images"]:
+        changed = [part for each in done["changed"] for part in ("--changed", each)]
+        yield shlex.join(["./tidepool", "cloud", "builds", "jobs", done["repository"], *changed])

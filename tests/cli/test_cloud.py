@@ -107,6 +107,7 @@ def test_a_push_tells_which_builds_it_started_and_why_not_the_others(clouded: Ch
     said = clouded.ok("cloud", "push", "stanford-crfm/levanter", *files, "--commit", "f" * 40).stdout
     assert said.startswith("stanford-crfm/levanter branch main is at ffffffffffff\n  base: build ")
     assert "  tpu-ci: no build; no changed file passes its filters\n" in said
+    assert said.endswith("\nnext: ./tidepool cloud builds run\n")
 
 
 def test_a_push_that_cannot_be_is_refused(clouded: Checkout) -> None:

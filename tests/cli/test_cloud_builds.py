@@ -94,7 +94,8 @@ def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player:
 
 def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_before_it(player: Player) -> None:
     push = ("marin-community/tidepool", "--changed", "images/levanter-base/Dockerfile")
-    said = player.ok("cloud", "push", *push).stdout.splitlines()[-1]
+    *_, said, following = player.ok("cloud", "push", *push).stdout.splitlines()
+    assert following == f"next: ./tidepool cloud builds jobs {' '.join(push)}"
     assert said == (
         "  docker-images.yaml at GitHub: jobs of levanter-base, levanter-incremental, levanter-cluster, "
         "each after its parents'"

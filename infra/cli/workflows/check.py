@@ -221,7 +221,7 @@ def _tell(troubles: Iterable[Trouble], *, as_json: bool, clean: str) -> int:
 
 def _say(console: Console, each: Trouble) -> None:
     style = "red" if each.stops else "yellow"
-    say(console, Text.assemble((each.subject, "bold"), ("  ", ""), (f"[{each.state}]", style)))
+    below(console, Text.assemble((each.subject, "bold"), "  ", (f"[{each.state}]", style)), by=0)
     for why in each.why:
         below(console, why)
     below(console, f"{'run' if each.mend.startswith(_COMMANDS) else 'write'}: {each.mend}", style="dim")

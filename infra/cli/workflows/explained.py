@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli.failures import Refusal
-from infra.cli.render.console import machines, people, say
+from infra.cli.render.console import machines, people
 from infra.cli.workflows.below import below
 from infra.cli.workflows.scene import refuse_problems, scene
 from workflows.generate import Generated
@@ -80,9 +80,9 @@ def _told(of: str, file: Generated, root: Path) -> FileTold:
 
 def _say(console: Console, told: FileTold) -> None:
     made = "this repository's own" if told.of == OWN else f"of the specification {told.of}"
-    say(console, Text.assemble((told.path, "bold"), f"  {told.name}, {made}; on {', '.join(told.events)}"))
+    below(console, Text.assemble((told.path, "bold"), f"  {told.name}, {made}; on {', '.join(told.events)}"), by=0)
     for job in told.jobs:
-        say(console, Text.assemble("  ", (job.id, "bold"), f"  {job.source}"))
+        below(console, Text.assemble((job.id, "bold"), f"  {job.source}"))
         below(console, job.says, by=4, style="dim")
         limit = f", {job.timeout_minutes:g} minutes at most" if job.timeout_minutes else ""
         below(console, f"on {', '.join(job.runs_on)}{limit}", by=4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from rich.table import Table
-from rich.text import Text
 
 from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say, show
@@ -37,10 +36,10 @@ def inventory(name: str, *, as_json: bool) -> int:
     show(console, table)
     say(console, "")
     for each in found:
-        say(console, Text(each.what, style="bold"))
+        below(console, each.what, by=0, style="bold")
         for line in each.sums:
             below(console, line)
-    say(console, Text(f"before: {before.source} (read {before.read}), and {FOLDER}/{name}.yaml", style="dim"))
+    below(console, f"before: {before.source} (read {before.read}), and {FOLDER}/{name}.yaml", by=0, style="dim")
     if as_json:
         body = {"repository": spec.declared.repository, "source": before.source}
         machines(body | {"figures": [asdict(each) for each in found], "exit": 0})

@@ -348,4 +348,4 @@ def test_what_a_terminal_breaks_stays_below_its_heading(terminal: bool, lines: i
     below(console, "words that are longer than the line", by=4)
     told = page.getvalue().splitlines()
     assert len(told) == lines
-    assert all(line.startswith("    ") and line[4] != " " for line in told)
+    assert [len(line) - len(line.lstrip()) for line in told] == [4, *[6] * (lines - 1)]
