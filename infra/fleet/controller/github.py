@@ -1,22 +1,21 @@
-"""GitHub's runners as the controller needs them: the list of a scope, page by page, and removal of one.
+"""GitHub as a person asks it, with a token of their own: runners of a scope, jobs that wait, removal of a runner.
 
-Owns the calls. Where a token comes from is told: the environment, or an installation of the app. No token is ever said.
+Owns the calls. Where a token comes from is told. No token is ever said.
 https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import urllib3
 
 from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.github_lists import ListError, QueuedJob, pages, waiting
 
-PAGE: Final = 100
-MOST_PAGES: Final = 100
 _ONE_CALL: Final = 8.0
 _GONE: Final = frozenset({204, 404})
 
@@ -35,25 +34,31 @@ class RunnerApi:
 
     def runners(self, scope: str) -> tuple[RunnerSeen, ...]:
         """Every runner of a scope. A list that ends before its own count is an error: it must not look like absence."""
-        found: list[RunnerSeen] = []
-        for page in range(1, MOST_PAGES + 1):
-            body = self._ask("GET", f"{scope}/actions/runners?per_page={PAGE}&page={page}", scope)
+        try:
+            listed = pages(lambda path: self.ask("GET", path, scope), f"{scope}/actions/runners", "runners")
+            return tuple(_seen(scope, runner) for runner in listed)
+        except ListError as error:
+            raise GitHubError(str(error)) from None
+        except (KeyError, TypeError, ValueError):
+            raise GitHubError(f"listing runners of {scope}: the answer has another shape") from None
+
+    def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
+        """The jobs of these repositories that wait for a runner, whatever their labels, the oldest first."""
+        jobs: list[QueuedJob] = []
+        for repository in sorted(repositories):
+            scope = f"repos/{repository}"
             try:
-                found += [_seen(scope, runner) for runner in body["runners"]]
-                total = int(body["total_count"])
-            except (KeyError, TypeError, ValueError):
-                raise GitHubError(f"listing runners of {scope}: the answer has another shape") from None
-            if len(found) >= total:
-                return tuple(found)
-            if not body["runners"]:
-                break
-        raise GitHubError(f"listing runners of {scope}: it ended at {len(found)} of {total}")
+                jobs += waiting(lambda path, scope=scope: self.ask("GET", path, scope), repository)
+            except ListError as error:
+                raise GitHubError(str(error)) from None
+        return tuple(sorted(jobs, key=lambda job: job.since))
 
     def remove(self, scope: str, number: int) -> None:
         """Remove a runner; one that is gone already is no matter."""
-        self._ask("DELETE", f"{scope}/actions/runners/{number}", scope)
+        self.ask("DELETE", f"{scope}/actions/runners/{number}", scope)
 
-    def _ask(self, verb: str, path: str, scope: str) -> Any:
+    def ask(self, verb: str, path: str, scope: str) -> Any:
+        """One call with a scope's token; its JSON. Raises GitHubError where GitHub refuses or does not answer."""
         doing = f"{verb} {path.partition('?')[0]}"
         headers = {
             "Authorization": f"Bearer {self.token(scope)}",

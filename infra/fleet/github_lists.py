@@ -1,0 +1,101 @@
+"""GitHub's lists, read to their end: pages of anything, and the jobs of a repository that wait for a runner.
+
+Owns pages, shapes and which runs are looked into. Does not own who asks, with which token and for how long: every list
+is read through a call that is handed in. https://docs.github.com/rest/actions/workflow-runs and .../workflow-jobs,
+read 2026-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+PAGE: Final = 100
+MOST_PAGES: Final = 100
+MOST_RUNS: Final = 50
+"""Runs of one repository whose jobs are asked for, one call each: those that have waited longest."""
+_STATUSES: Final = ("queued", "in_progress")
+"""A run is in progress once any of its jobs has begun, so that others of it may wait."""
+
+Ask: TypeAlias = Callable[[str], Any]
+"""The body of the answer to a GET of a path below the API's root."""
+
+
+class ListError(ValueError):
+    """A list that is not whole, or not of the shape that GitHub documents; its text says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedJob:
+    """A job that waits for a runner. labels: as its workflow wrote them. since: with a time zone.
+
+    repository: `OWNER/NAME`. name: the job's own, as GitHub's pages show it.
+    """
+
+    labels: tuple[str, ...]
+    since: datetime
+    repository: str
+    name: str
+
+
+def pages(ask: Ask, path: str, key: str, *, whole: bool = True) -> Iterator[Any]:
+    """Every element of a list. whole: one that ends before its own count is a ListError, as it looks like absence.
+
+    Not whole is for lists that shrink while they are read. What `ask` raises is passed on.
+    """
+    found, total = 0, 0
+    for page in range(1, MOST_PAGES + 1):
+        body = ask(f"{path}{'&' if '?' in path else '?'}per_page={PAGE}&page={page}")
+        try:
+            items, total = list(body[key]), int(body["total_count"])
+        except (KeyError, TypeError, ValueError):
+            raise ListError(f"listing {path.partition('?')[0]}: the answer has another shape") from None
+        yield from items
+        found += len(items)
+        if found >= total or (not items and not whole):
+            return
+        if not items:
+            break
+    if whole:
+        raise ListError(f"listing {path.partition('?')[0]}: it ended at {found} of {total}")
+
+
+def waiting(ask: Ask, repository: str) -> tuple[QueuedJob, ...]:
+    """The jobs of a repository that wait for a runner, the one that waits longest first.
+
+    Of more than MOST_RUNS runs the oldest are looked into. Raises ListError, and what `ask` raises.
+    """
+    jobs: list[QueuedJob] = []
+    try:
+        for run in _runs(ask, repository):
+            path = f"repos/{repository}/actions/runs/{run}/jobs?filter=latest"
+            found = pages(ask, path, "jobs", whole=False)
+            jobs += [_job(repository, job) for job in found if job["status"] == "queued"]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ListError):
+            raise
+        raise ListError(f"listing the jobs of {repository}: one of them has another shape") from None
+    return tuple(sorted(jobs, key=lambda job: (job.since, job.name)))
+
+
+def _runs(ask: Ask, repository: str) -> list[int]:
+    """Runs that may have waiting jobs: those of which none has begun first, and of each kind the oldest first."""
+    found: dict[int, None] = {}
+    for status in _STATUSES:
+        runs = pages(ask, f"repos/{repository}/actions/runs?status={status}", "workflow_runs", whole=False)
+        found |= dict.fromkeys(int(run["id"]) for run in sorted(runs, key=lambda run: str(run["created_at"])))
+    return list(found)[:MOST_RUNS]
+
+
+def _job(repository: str, job: Any) -> QueuedJob:
+    since = datetime.fromisoformat(job["created_at"])
+    if since.tzinfo is None:
+        raise ListError(f"a job of {repository} says no time zone")
+    return QueuedJob(
+        labels=tuple(str(label) for label in job["labels"]),
+        since=since,
+        repository=repository,
+        name=str(job["name"]),
+    )

@@ -1,0 +1,101 @@
+"""GitHub's lists are read to their end, and jobs that wait are found wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from infra.fleet.controller.github import GitHubError, RunnerApi
+from infra.fleet.github_lists import MOST_RUNS, ListError, pages, waiting
+from infra.local.cloud.github.control import GitHubControl
+from infra.local.cloud.testing import TestCloud
+
+REPO = "lab/code"
+
+
+def listed(key: str, items: Sequence[Any], *, total: int | None = None) -> Callable[[str], Any]:
+    def ask(path: str) -> Any:
+        query = parse_qs(urlsplit(path).query)
+        size, page = int(query["per_page"][0]), int(query["page"][0])
+        count = len(items) if total is None else total
+        return {"total_count": count, key: items[(page - 1) * size : page * size]}
+
+    return ask
+
+
+def test_a_list_is_read_page_by_page() -> None:
+    assert list(pages(listed("runners", range(250)), "x", "runners")) == list(range(250))
+
+
+def test_a_list_that_ends_before_its_own_count_is_no_list() -> None:
+    with pytest.raises(ListError, match="ended at 120 of 121"):
+        list(pages(listed("runners", range(120), total=121), "x", "runners"))
+
+
+def test_a_list_that_shrinks_while_it_is_read_may_end_early() -> None:
+    assert len(list(pages(listed("jobs", range(120), total=121), "x", "jobs", whole=False))) == 120
+
+
+@pytest.mark.parametrize("body", [None, [], {}, {"total_count": 1}, {"jobs": [], "total_count": "many"}, {"jobs": 7}])
+def test_an_answer_of_another_shape_is_no_list(body: Any) -> None:
+    with pytest.raises(ListError, match="another shape"):
+        list(pages(lambda _: body, "x", "jobs"))
+
+
+def test_of_too_many_runs_those_that_wait_longest_are_looked_into() -> None:
+    looked: list[int] = []
+
+    def ask(path: str) -> Any:
+        if path.startswith(f"repos/{REPO}/actions/runs?status=queued"):
+            runs = [{"id": 200 - each, "created_at": f"2026-11-21T08:{each:02}:00Z"} for each in range(60)]
+            return listed("workflow_runs", runs[::-1])(path)
+        if "/jobs" not in path:
+            return listed("workflow_runs", [{"id": 7, "created_at": "2026-11-20T08:00:00Z"}])(path)
+        looked.append(int(path.split("/")[5]))
+        return listed("jobs", [])(path)
+
+    assert waiting(ask, REPO) == ()
+    assert looked == [200 - each for each in range(MOST_RUNS)]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {},
+        7,
+        {"status": "queued"},
+        {"status": "queued", "created_at": "soon", "labels": []},
+        {"status": "queued", "created_at": "2026-11-21T08:00:00", "labels": [], "name": "a"},
+    ],
+)
+def test_a_job_of_another_shape_is_said_so(job: Any) -> None:
+    def ask(path: str) -> Any:
+        if "/jobs" in path:
+            return listed("jobs", [job])(path)
+        return listed("workflow_runs", [{"id": 7, "created_at": "2026-11-20T08:00:00Z"}])(path)
+
+    with pytest.raises(ListError):
+        waiting(ask, REPO)
+
+
+def test_jobs_that_wait_are_told_with_labels_and_since_when(cloud: TestCloud) -> None:
+    hub = GitHubControl(cloud.url)
+    hub.add_repository(REPO)
+    hub.add_repository("lab/other")
+    hub.add_token("a-person", "ada")
+    hub.queue_job("lab/other", ["tpu-ci", "self-hosted"], name="second")
+    cloud.wall.advance(60)
+    first = hub.queue_job(REPO, ["tpu-ci"], name="third")
+    api = RunnerApi(api=hub.api, token=lambda _: "a-person")
+    jobs = api.queued([REPO, "lab/other"])
+    assert [(job.name, job.repository, job.labels) for job in jobs] == [
+        ("second", "lab/other", ("tpu-ci", "self-hosted")),
+        ("third", REPO, ("tpu-ci",)),
+    ]
+    assert (jobs[1].since - jobs[0].since).total_seconds() == 60
+    assert first["status"] == "queued"
+    with pytest.raises(GitHubError, match="404"):
+        api.queued(["lab/nowhere"])
