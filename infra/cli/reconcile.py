@@ -1,14 +1,12 @@
 """`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
 
-Owns where GitHub and its token come from and how a sweep is printed. What a sweep does is `infra.fleet.controller`.
+Owns how a sweep is printed. What a sweep does is `infra.fleet.controller`; where it happens, `infra.cli.fleet_place`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import click
 from rich.console import Console
@@ -16,27 +14,18 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.failures import FAILED, Failure
+from infra.cli.fleet_place import Place, declared_place, told_place
 from infra.cli.render.console import machines, people, say
 from infra.cli.session import declared, open_session
 from infra.engines.protocol import CloudName
-from infra.fleet.broker.github_calls import GITHUB
-from infra.fleet.broker.settings import BUCKET, GITHUB_API, PROJECT
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import subject
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.github import RunnerApi
-from infra.fleet.controller.lease import LeaseTakenError, wall_clock
-from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.outcomes import Result
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
-from infra.local.cloud.control import CloudClock, Control
-from infra.local.cloud.github.control import GitHubControl
-from infra.model.schema import StackConfig
-
-TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a name
-_LOCAL_TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else
 
 
 @click.command(name="reconcile", short_help="Bring the fleet to what its manifest says, as the controller does.")
@@ -61,12 +50,12 @@ def command(
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
     console = people(as_json=as_json)
-    place = _told(os.environ) if cloud is None else None
+    place = told_place(os.environ) if cloud is None else None
     if place is None:
         config = declared(stack).config
         session = open_session(stack, engine=None, cloud=cloud, console=console)
         session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
-        place = _declared(config, session.endpoint)
+        place = declared_place(config, session.endpoint)
     failed = False
     with clients(place.project, place.endpoint) as google:
         sweeper = _sweeper(stack, place, google)
@@ -76,16 +65,6 @@ def command(
                 break
             time.sleep(every)
     ctx.exit(FAILED if failed else 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """Where a fleet is. endpoint: root of the local cloud, None for Google."""
-
-    project: str
-    bucket: str
-    endpoint: str | None
-    github: RunnerApi | None
 
 
 def _one(sweeper: Sweeper, console: Console, *, as_json: bool, watch: bool) -> bool:
@@ -119,37 +98,10 @@ def _show(console: Console, swept: Swept) -> None:
         say(console, Text(f"  stands {finding.subject}: {finding.reason} (since {finding.since:%H:%M})", style="dim"))
 
 
-def _sweeper(stack: str, place: _Place, google: Clients) -> Sweeper:
+def _sweeper(stack: str, place: Place, google: Clients) -> Sweeper:
     records = Records(google=google, bucket=place.bucket)
-    clock = wall_clock if place.endpoint is None else CloudClock(Control(place.endpoint))
 
     def actor(desired: Desired) -> Actor:
         return Actor(google=google, records=records, github=place.github, desired=desired)
 
-    observer = Observer(project=place.project, bucket=place.bucket, endpoint=place.endpoint, github=place.github)
-    return Sweeper(stack=stack, records=records, observer=observer, actor=actor, clock=clock)
-
-
-def _told(environ: Mapping[str, str]) -> _Place | None:
-    """The place that the environment names, as a Cloud Run job has it, which has no stack file and asks nobody."""
-    project, bucket = environ.get(PROJECT), environ.get(BUCKET)
-    if not project or not bucket:
-        return None
-    return _Place(project=project, bucket=bucket, endpoint=None, github=_github(environ))
-
-
-def _declared(config: StackConfig, endpoint: str | None) -> _Place:
-    """The place of a stack file. The local GitHub knows the repositories that the stack serves."""
-    given = {"project": config.project, "bucket": config.bucket.name}
-    if endpoint is None:
-        return _Place(**given, endpoint=None, github=_github(os.environ))
-    control = GitHubControl(endpoint)
-    for repository in sorted({repository for pool in config.pools for repository in pool.serves}):
-        control.keep_repository(repository)
-    control.add_token(_LOCAL_TOKEN, "tidepool-controller")
-    return _Place(**given, endpoint=endpoint, github=RunnerApi(api=control.api, token=lambda _: _LOCAL_TOKEN))
-
-
-def _github(environ: Mapping[str, str]) -> RunnerApi | None:
-    token = environ.get(TOKEN, "")
-    return RunnerApi(api=environ.get(GITHUB_API, GITHUB), token=lambda _: token) if token else None
+    return Sweeper(stack=stack, records=records, observer=place.observer, actor=actor, clock=place.clock)
