@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.cloud_push import github_jobs
+from infra.cli.cloud_push import github_jobs, jobs_command
 from infra.cli.cloud_told import answer, running
 from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.images.lab import declared
@@ -67,7 +67,9 @@ def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
                 click.echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
             if not everything:
                 break
-    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`")
+    again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
+    following = (*again, "./tidepool cloud builds run") if again else ()
+    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", following)
 
 
 @builds.command()
@@ -110,7 +112,8 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
             done.append({"image": name, **_told(outcome)})
             if not as_json:
                 click.echo("\n".join(_lines(f"job {name}", outcome)))
-    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}")
+    again = jobs_command(repository, changed, commit) if _failed(done) else None
+    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
 
 
 def _yard(control: BuildControl) -> Yard:
@@ -153,7 +156,17 @@ def _lines(title: str, outcome: Outcome) -> Iterator[str]:
             yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])
 
 
-def _end(as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str) -> None:
-    answer(as_json, {key: done}, *([] if done else [nothing]))
-    if any(each["status"] != Status.SUCCESS for each in done):
+def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [each for each in done if each["status"] != Status.SUCCESS]
+
+
+def _end(
+    as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str, following: Sequence[str] = ()
+) -> None:
+    """Tell how it went. following: the commands that try again what failed, which nothing else does."""
+    lines = [nothing] if not done else []
+    if following:
+        lines = ["what failed is not tried again by itself", *(f"next: {command}" for command in following)]
+    answer(as_json, {key: done, "next": list(following)}, *lines)
+    if _failed(done):
         raise SystemExit(1)

@@ -71,6 +71,13 @@ def github_jobs(repository: str, files: Iterable[str], *, branch: str = "main", 
     return image_jobs(workspace().root, repository, files, branch=branch, tag=tag)
 
 
+def jobs_command(repository: str, files: Iterable[str], commit: str = "") -> str:
+    """The command that runs here the jobs that a push of these files starts at GitHub."""
+    changed = [part for each in files for part in ("--changed", each)]
+    more = ["--commit", commit] if commit else []
+    return shlex.join(["./tidepool", "cloud", "builds", "jobs", repository, *changed, *more])
+
+
 def _lines(done: Mapping[str, Any]) -> Iterator[str]:
     ref = f"branch {done['branch']}" if done["branch"] else f"tag {done['tag']}"
     yield f"{done['repository']} {ref} is at {done['commit'][:12]}"
@@ -91,5 +98,4 @@ def _next(done: Mapping[str, Any]) -> Iterator[str]:
     if queued := sum(bool(each["build"]) for each in done["triggers"]):
         yield f"./tidepool cloud builds run{' --all' if queued > 1 else ''}"
     if done["github"] and done["github"]["images"]:
-        changed = [part for each in done["changed"] for part in ("--changed", each)]
-        yield shlex.join(["./tidepool", "cloud", "builds", "jobs", done["repository"], *changed])
+        yield jobs_command(done["repository"], done["changed"])
