@@ -11,9 +11,10 @@ import click
 
 from infra.cli import options
 from infra.cli.failures import Refusal
+from infra.cli.workspace import workspace
 
 DEFAULT_SPEC = "marin"
-"""The monorepo's, which a checkout is of where nothing else is said."""
+"""The monorepo's, which a checkout is of where nothing else is said and there are others beside it."""
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _THERE = click.Path(file_okay=False, exists=True, path_type=Path)
@@ -28,7 +29,9 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
 @click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
 @click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
-@click.option("--spec", metavar="NAME", help=f"One of workflows/spec; for --target {DEFAULT_SPEC} where not given.")
+@click.option(
+    "--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}."
+)
 @click.option("--target", type=_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
 @click.option("--legacy", is_flag=True, help="With --write --target: keep the old files beside the new for a while.")
 @click.option("--back", is_flag=True, help="With --write --target: the old files again, without the new ones.")
@@ -96,7 +99,7 @@ def _code(
     if read_tests is not None:
         from infra.cli.workflows.tests import read_list
 
-        return read_list(read_tests, spec or DEFAULT_SPEC, as_json=as_json)
+        return read_list(read_tests, spec or _default(), as_json=as_json)
     if action == "coverage":
         from infra.cli.workflows.tests import told
 
@@ -104,15 +107,28 @@ def _code(
     if action == "inventory":
         from infra.cli.workflows.inventory import inventory
 
-        return inventory(spec or DEFAULT_SPEC, as_json=as_json)
+        return inventory(spec or _default(), as_json=as_json)
     if action == "check":
         from infra.cli.workflows.check import check_checkout, check_here
 
-        return check_checkout(target, spec or DEFAULT_SPEC, as_json=as_json) if target else check_here(as_json=as_json)
+        return check_checkout(target, spec or _default(), as_json=as_json) if target else check_here(as_json=as_json)
     from infra.cli.workflows.write import write_back, write_checkout, write_here
 
     if target is None:
         return write_here(spec, as_json=as_json)
     if back:
-        return write_back(target, spec or DEFAULT_SPEC, as_json=as_json)
-    return write_checkout(target, spec or DEFAULT_SPEC, legacy=legacy, as_json=as_json)
+        return write_back(target, spec or _default(), as_json=as_json)
+    return write_checkout(target, spec or _default(), legacy=legacy, as_json=as_json)
+
+
+def _default() -> str:
+    """The specification where none is named; Refusal where it could be any of several."""
+    from workflows.spec import spec_names
+
+    names = spec_names(workspace().root)
+    if len(names) == 1:
+        return names[0]
+    if DEFAULT_SPEC in names:
+        return DEFAULT_SPEC
+    there = f"one of {', '.join(names)}" if names else "workflows/spec has none: write workflows/spec/NAME.yaml first"
+    raise Refusal(f"say which specification with --spec NAME: {there}")

@@ -152,4 +152,19 @@ def _push(judged: Judged) -> Iterator[Problem]:
             yield Problem(judged.at(index, "push", "artifact_registry"), "", rule, "builder: cloudbuild, or ghcr")
 
 
-_RULES: tuple[Rule, ...] = (_repeats, _parents, _cycles, _push)
+def _owners(judged: Judged) -> Iterator[Problem]:
+    """The token of a GitHub job writes packages of its repository's owner alone."""
+    for index, image in judged.images:
+        if image.push.ghcr is None:
+            continue
+        repositories = (image.context.repository, *((judged.recipes,) if judged.recipes else ()))
+        owners = {repository.partition("/")[0].lower(): None for repository in repositories}
+        _, owner, name = image.push.ghcr.split("/", 2)
+        if owner not in owners:
+            said = f"{' and '.join(owners)}, by recipes and context.repository"
+            rule = f"a GitHub job's token writes packages of its repository's owner: {said}"
+            fix = " or ".join(f"ghcr.io/{each}/{name}" for each in owners)
+            yield Problem(judged.at(index, "push", "ghcr"), shown(image.push.ghcr), rule, fix)
+
+
+_RULES: tuple[Rule, ...] = (_repeats, _parents, _cycles, _push, _owners)

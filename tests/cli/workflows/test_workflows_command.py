@@ -80,6 +80,17 @@ def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp
     assert (again["made_folder"], again["written"], again["same"]) == (False, [], len(FILES))
 
 
+def test_the_specification_that_is_alone_needs_no_name_and_several_do(here: Checkout, tmp_path: Path) -> None:
+    specs, target = here.root / "workflows" / "spec", str(tmp_path / "engine")
+    (specs / "marin.yaml").rename(specs / "another.yaml")
+    refused = here.run("workflows", "--write", "--target", target)
+    assert refused.exit_code == 2
+    assert "say which specification with --spec NAME: one of another, serving" in refused.stderr
+    (specs / "another.yaml").unlink()
+    here.ok("workflows", "--write", "--target", target)
+    assert in_folder(Path(target)) == in_folder(here.root / "workflows" / "generated" / "serving")
+
+
 def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "engine"
     said = here.ok("workflows", "--write", "--spec", "serving", "--target", str(target)).stdout

@@ -124,6 +124,12 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "images[1].push.artifact_registry",
         "stack's builder alone",
     ),
+    "GHCR of a stranger": (
+        "ghcr.io/lab/base",
+        "ghcr.io/marin-community/base",
+        "images[1].push.ghcr",
+        "ghcr.io/lab/base",
+    ),
     "a GHCR name with a tag": ("ghcr.io/lab/base", "ghcr.io/lab/base:latest", "images[1].push.ghcr", "without tag"),
     "a registry that is not GHCR": (
         "ghcr.io/lab/base",
