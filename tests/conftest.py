@@ -24,6 +24,7 @@ END_TO_END = (
     "cli",
     "engines",
     "fleet/test_runner_boot.py",
+    "fleet/test_runner_docker.py",
     "fleet/test_runner_supervisor.py",
     "fleet/test_runner_walls.py",
     "images/test_smoke_scripts.py",
