@@ -13,7 +13,7 @@ from typing import Final
 
 from infra.model import demand
 from infra.model.demand import Demands
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, Problem
 from workflows import labels
 from workflows.demands import START_UP, Asking, demands, written
 from workflows.generate import FOLDER, Generated, generate
@@ -35,7 +35,7 @@ class Outputs:
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     demands: Demands | None = None
 
@@ -47,7 +47,7 @@ class Outputs:
 def outputs(root: Path, world: World) -> Outputs:
     """All of them, with the specifications of a checkout."""
     texts: dict[str, str] = {}
-    problems: dict[str, str] = {}
+    problems: dict[str, tuple[Problem, ...]] = {}
     hidden: list[str] = []
     specs: list[Spec] = []
     asking: list[Asking] = []
@@ -57,7 +57,7 @@ def outputs(root: Path, world: World) -> Outputs:
             spec = load_spec(root, name, world)
             files = generate(spec, world)
         except ConfigError as error:
-            problems[f"workflows/spec/{name}.yaml"] = "; ".join(_said(error))
+            problems[f"workflows/spec/{name}.yaml"] = error.problems
             hidden.append(f"{folder}/")
             continue
         repository = spec.declared.repository
@@ -71,7 +71,7 @@ def outputs(root: Path, world: World) -> Outputs:
         asking += _asking(own, files)
         texts |= {each.path: each.text for each in files}
     except ConfigError as error:
-        problems[OWN] = "; ".join(_said(error))
+        problems[OWN] = error.problems
         hidden.append(f"{FOLDER}/")
     texts |= labels.files(own, world)
     if problems:
@@ -91,7 +91,3 @@ def _written_by_hand(root: Path, repository: str, generated: Mapping[str, str]) 
 
 def _asking(repository: str, files: tuple[Generated, ...]) -> list[Asking]:
     return [Asking(repository=repository, file=each.path, data=each.workflow.plain()) for each in files]
-
-
-def _said(error: ConfigError) -> list[str]:
-    return [": ".join(filter(None, (each.subject, each.value, each.rule))) for each in error.problems]

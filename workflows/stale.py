@@ -6,12 +6,13 @@ version of the repository, which is handed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Final
 
 from infra.model import yamlfile
+from infra.model.errors import Problem
 from workflows.outputs import Outputs
 from workflows.seal import unsealed
 
@@ -52,9 +53,13 @@ def stale(before: Outputs, after: Outputs, stands: Stands) -> tuple[Stale, ...]:
                 found.append(Stale(path, ("nothing makes it any more",)))
         elif not stands(path, becomes):
             found.append(Stale(path, tuple(differences(was, becomes)) if was is not None else ("it is new",)))
-    new = {source: said for source, said in after.problems.items() if before.problems.get(source) != said}
-    found += [Stale(source, (f"cannot be generated: {said}",)) for source, said in new.items()]
+    new = {source: why for source, why in after.problems.items() if before.problems.get(source) != why}
+    found += [Stale(source, (f"cannot be generated: {_said(why)}",)) for source, why in new.items()]
     return tuple(sorted(found))
+
+
+def _said(problems: Iterable[Problem]) -> str:
+    return "; ".join(": ".join(filter(None, (each.subject, each.value, each.rule))) for each in problems)
 
 
 def differences(was: str, becomes: str) -> Iterator[str]:

@@ -75,9 +75,7 @@ def _outputs(version: Version) -> Outputs:
     try:
         return outputs(version.root, load_world(version.root, stacks))
     except ConfigError as error:
-        first = error.problems[0]
-        said = f"{first.subject}: {first.value}: {first.rule}" if first.value else f"{first.subject}: {first.rule}"
-        return Outputs(problems={"generated workflow files": said}, hidden=(_ALL,))
+        return Outputs(problems={"generated workflow files": error.problems[:1]}, hidden=(_ALL,))
 
 
 def _stands(before: Version, after: Version) -> Stands:

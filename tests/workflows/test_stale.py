@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from infra.model.errors import Problem
 from infra.model.fit import misfits
 from infra.model.stack import parse_stack
 from tests.model.given import ROOT
@@ -96,10 +97,11 @@ def test_a_pool_that_a_suite_names_and_no_stack_has_is_told_where_it_was() -> No
 
 
 def test_a_specification_that_nothing_can_be_made_of_hides_its_files_alone() -> None:
-    after = replace(now(), problems={"marin.yaml": "a mistake"}, hidden=("workflows/generated/marin/",), texts={})
+    mistakes = (Problem("marin.yaml:3 tests", "x", "a rule", "y"),)
+    after = replace(now(), problems={"marin.yaml": mistakes}, hidden=("workflows/generated/marin/",), texts={})
     found = stale(now(), after, lambda path, text: now().texts.get(path) == text)
     assert str(found[0]).endswith("nothing makes it any more")
-    assert "marin.yaml: cannot be generated: a mistake" in [str(each) for each in found]
+    assert "marin.yaml: cannot be generated: marin.yaml:3 tests: x: a rule" in [str(each) for each in found]
     assert not [each for each in found if each.path.startswith("workflows/generated/marin/")]
 
 

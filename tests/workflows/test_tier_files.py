@@ -241,6 +241,16 @@ def test_the_cost_is_computed_from_the_price_and_the_schedule() -> None:
     assert month.standing == month.hour * 730
 
 
+def test_over_budget_the_stack_and_the_sum_are_named() -> None:
+    with pytest.raises(ConfigError) as refused:
+        generate(spec(("usd_per_month: 10", "usd_per_month: 1")), world())
+    (problem,) = refused.value.problems
+    assert problem.subject.endswith("tiers.money.usd_per_month")
+    assert re.match(r"up to \$[\d.]+ a month: 35.4 runs on a VM of pool nightly-v6e in stack nightly, ", problem.value)
+    assert problem.rule.endswith("their budget of $1")
+    assert "a cheaper capacity in stacks/Pulumi.nightly.yaml" in problem.fix
+
+
 REFUSED = {
     "a budget below what the runs cost": (("usd_per_month: 10", "usd_per_month: 1"), "within their budget"),
     "a pool that is not there": (("vm: nightly-v6e", "vm: nightly-v7"), "nightly-v6e"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import takewhile
+from math import ceil
 
 from cronsim import CronSim
 
@@ -60,11 +61,13 @@ def cost(spec: Spec, tiers: Tiers, shape: StackPool) -> TestCost:
         standing=hourly.month,
     )
     if found.most > tiers.money.usd_per_month:
-        said, rule = f"${found.most:.2f} a month", "the TPU VMs of the tests stay within their budget"
+        allowed = tiers.money.usd_per_month
+        vm = f"a VM of pool {pool.name} in stack {shape.stack.stack}, {pool.capacity}, ${hourly.hour} an hour"
+        said = f"up to ${found.most:.2f} a month: {runs:.1f} runs on {vm}"
+        rule = f"the TPU VMs of the tests stay within their budget of ${allowed}"
         line = spec.line("tiers", "money", "usd_per_month")
-        raise ConfigError(
-            [Problem(str(line), said, rule, f"usd_per_month: {found.most:.0f}, or fewer and shorter runs")]
-        )
+        cheaper = f"a cheaper capacity in stacks/Pulumi.{shape.stack.stack}.yaml, or fewer and shorter runs"
+        raise ConfigError([Problem(str(line), said, rule, f"usd_per_month: {ceil(found.most)}, {cheaper}")])
     return found
 
 

@@ -29,9 +29,7 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
 @click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
 @click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
-@click.option(
-    "--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}."
-)
+@click.option("--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}.")
 @click.option("--target", type=_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
 @click.option("--legacy", is_flag=True, help="With --write --target: keep the old files beside the new for a while.")
 @click.option("--back", is_flag=True, help="With --write --target: the old files again, without the new ones.")

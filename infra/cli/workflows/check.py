@@ -6,7 +6,7 @@ Owns which judges are asked and how their findings are told. A finding's words a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -111,8 +111,10 @@ def _of_files(files: Iterable[Off]) -> Iterator[Trouble]:
 
 
 def _sources(here: Scene) -> Iterator[Trouble]:
-    for source, said in sorted(here.outputs.problems.items()):
-        yield Trouble("source", source, "cannot be generated", tuple(said.split("; ")), f"{source}, then {WRITE}")
+    for _, problems in sorted(here.outputs.problems.items()):
+        for each in problems:
+            found = _problem("source", each)
+            yield replace(found, state="cannot be generated", mend=f"{each.fix}; then {WRITE}")
 
 
 def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
