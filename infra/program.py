@@ -30,6 +30,7 @@ from infra.model.schema import GitHub, Pool, StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
 from infra.program_builds import BuildPlan, build_plan, declare_builds
 from infra.program_registries import Reach, registries
+from infra.program_serving import CLOCK, declare_serving, is_served, unserved
 from infra.program_shared import grantee, labels, pool_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +64,8 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
     registry: the stack whose repositories this one uses (`registry_stack`), None where they are its own.
     plan: the images that it builds (`tidepool:builds`), None where it builds none.
     """
-    services = Services("services", ServicesArgs(project=config.project, builds=plan is not None))
+    serving = is_served(config)
+    services = Services("services", ServicesArgs(project=config.project, builds=plan is not None, serving=serving))
     ready = pulumi.ResourceOptions(depends_on=[services])
     network = Network("network", _network(config), ready)
     identities = Identities("identities", IdentitiesArgs(project=config.project, identities=_identities(config)), ready)
@@ -76,8 +78,12 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
         github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
     )
     bucket = FleetBucket("bucket", _bucket(config, identities, outside, run_maker), ready)
-    if config.secrets:
-        Secrets("secrets", _secrets(config, identities), ready)
+    if unserved(config):
+        pulumi.warn(unserved(config))
+    secrets = Secrets("secrets", _secrets(config, identities), ready) if config.secrets else None
+    if serving:
+        needed = [bucket, *([secrets] if secrets else [])]
+        pulumi.export("serving", declare_serving(config, identities.accounts, ready, needed))
     if plan is not None:
         pulumi.export("builds", declare_builds(plan, identities.accounts, outside, ready))
     for pool in config.pools:
@@ -118,6 +124,8 @@ def _identities(config: StackConfig) -> tuple[Identity, ...]:
         purposes["builder"] = "Builds and pushes images"
     if config.builds:
         purposes["starter"] = "Hands messages that start a build to Cloud Build"
+    if is_served(config):
+        purposes[CLOCK] = "Runs the controller at its times"
     roles = tuple(
         Identity(key=role, account_id=names.role_account_id(config.stack, role), purpose=purpose)
         for role, purpose in purposes.items()

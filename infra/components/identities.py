@@ -17,7 +17,7 @@ import pulumi_gcp as gcp
 class Identity:
     """A service account to be.
 
-    key: how the program speaks of it: `controller`, `broker`, `builder`, `starter` or `pool/NAME`.
+    key: how the program speaks of it: `controller`, `broker`, `clock`, `builder`, `starter` or `pool/NAME`.
     account_id: the part of its address before the @.
     purpose: what it is for, as Google's console shows it.
     """

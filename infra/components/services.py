@@ -28,13 +28,17 @@ APIS: Final = (
 BUILD_APIS: Final = ("cloudbuild.googleapis.com", "cloudscheduler.googleapis.com", "pubsub.googleapis.com")
 """What a stack that builds images calls besides."""
 
+SERVING_APIS: Final = ("cloudscheduler.googleapis.com", "run.googleapis.com")
+"""What a stack with a broker and a controller calls besides."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServicesArgs:
-    """project: where to enable the APIs. builds: whether those of builds too."""
+    """project: where to enable the APIs. builds, serving: whether those of builds, of broker and controller too."""
 
     project: str
     builds: bool = False
+    serving: bool = False
 
 
 class Services(pulumi.ComponentResource):
@@ -44,7 +48,8 @@ class Services(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ServicesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:services:Services", name, None, opts)
-        self.enabled = [*APIS, *(BUILD_APIS if args.builds else ())]
+        wanted = (*APIS, *(BUILD_APIS if args.builds else ()), *(SERVING_APIS if args.serving else ()))
+        self.enabled = list(dict.fromkeys(wanted))
         for api in self.enabled:
             gcp.projects.Service(
                 api.removesuffix(".googleapis.com"),

@@ -48,6 +48,7 @@ DEPLOYER_ROLES: Final[Mapping[str, str]] = {
     "roles/iam.workloadIdentityPoolAdmin": "makes the pool and provider by which workflows of GitHub are let in",
     "roles/iam.serviceAccountUser": "attaches a pool's account to its VMs",
     "roles/pubsub.admin": "makes the topics that start builds and says who publishes to each",
+    "roles/run.admin": "makes the broker's service and the controller's job and says who calls each",
     "roles/secretmanager.admin": "makes empty secrets and says who reads each",
     "roles/serviceusage.serviceUsageAdmin": "enables the APIs of the program",
     "roles/tpu.admin": "makes, changes and deletes TPU VMs",

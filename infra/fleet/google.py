@@ -39,6 +39,7 @@ class Api(Enum):
     KMS = ("cloudkms", "v1")
     PROJECTS = ("cloudresourcemanager", "v1")
     PUBSUB = ("pubsub", "v1")
+    RUN = ("run", "v2")
     SECRETS = ("secretmanager", "v1")
     SERVICES = ("serviceusage", "v1")
     STORAGE = ("storage", "v1")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.fleet.bundle import STUB, Bundle, runner_bundle
-from infra.fleet.google import GoogleError, clients
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Body, Records, Written, encode
 from infra.model import names
 from infra.model.images.record import EMPTY
@@ -20,6 +20,7 @@ from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
 
 POINTER_VERSION = 1
+_CLOSED = 403
 _MISSING = 404
 
 
@@ -56,6 +57,7 @@ def publish(
     bundle_object = names.bundle_object(bundle.sha256)
     manifest_object = names.manifest_object(config.stack)
     with clients(config.project, endpoint) as google:
+        broker = _broker(google, config)
         records = Records(google=google, bucket=config.bucket.name)
         if config.builds is not None:
             # Builders may read the record and not list the bucket, and are told 403 of one that is not there.
@@ -65,8 +67,10 @@ def publish(
             bundle_sha256=bundle.sha256,
             manifest_object=manifest_object,
             bundle=records.put_once(bundle_object, bundle.content, "application/gzip"),
-            pointer=records.update(names.pointer_object(), lambda current: _pointer(config, bundle, current)),
-            manifest=records.update(manifest_object, lambda _: manifest_document(config, bundle, registry, siblings)),
+            pointer=records.update(names.pointer_object(), lambda current: _pointer(config, bundle, broker, current)),
+            manifest=records.update(
+                manifest_object, lambda _: manifest_document(config, bundle, registry, siblings, broker)
+            ),
         )
 
 
@@ -90,6 +94,7 @@ def manifest_document(
     bundle: Bundle,
     registry: StackConfig | None = None,
     siblings: Sequence[StackConfig] = (),
+    broker: str | None = None,
 ) -> dict[str, Any]:
     """The stack's manifest as it is published with this bundle."""
     return manifest(
@@ -98,16 +103,37 @@ def manifest_document(
         startup_script=STUB.read_text(encoding="utf-8"),
         registries=_docker_paths(registry or config),
         siblings=siblings,
+        broker=broker,
     )
 
 
-def _pointer(config: StackConfig, bundle: Bundle, current: Body | None) -> Body:
-    """What VMs read at boot. `images` belongs to promotion, which says there what VMs pull: it is kept."""
+def _broker(google: Clients, config: StackConfig) -> str | None:
+    """Where VMs reach the broker: the audience that its service was declared with; None where there is none."""
+    if config.controller.image is None:
+        return None
+    region, service = config.controller.region, names.broker_service(config.stack)
+    name = f"projects/{config.project}/locations/{region}/services/{service}"
+    request = google.api(Api.RUN).projects().locations().services().get(name=name)
+    try:
+        found = execute(request, f"looking for the broker, {name}")
+    except GoogleError as error:
+        # An API that a half-made apply has not enabled answers 403, and the desired fleet is told all the same.
+        if error.status in (_CLOSED, _MISSING):
+            return None
+        raise
+    return next(iter(found.get("customAudiences", ())), None)
+
+
+def _pointer(config: StackConfig, bundle: Bundle, broker: str | None, current: Body | None) -> Body:
+    """What VMs read. `images` belongs to promotion, which says there what VMs pull: it is kept, as is a broker that
+    stands there where the stack declares none.
+    """
     return {
         "images": {},
         **(current or {}),
         "version": POINTER_VERSION,
         "bundle": bundle.sha256,
+        **({"broker": broker} if broker else {}),
         "serves": {pool.name: list(pool.serves) for pool in config.pools},
     }
 

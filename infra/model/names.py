@@ -19,6 +19,7 @@ _ACCOUNT_ID = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _MAX_ACCOUNT_ID = 30
 _MAX_POOL_ID = 32
 _MAX_TRIGGER_NAME = 64
+_MAX_RUN_NAME = 49
 
 PULUMI_PROJECT = "tidepool"
 
@@ -160,6 +161,11 @@ def instance_object(stack: str, instance: str) -> str:
     return f"{BROKER_PREFIX}{stack}/instances/{instance}.json"
 
 
+def removals_object(stack: str) -> str:
+    """The object in which a stack's broker counts the runners that it removed for the controller."""
+    return f"{BROKER_PREFIX}{stack}/removals.json"
+
+
 def wishes_object(stack: str) -> str:
     """The object that says what people want of a stack's fleet: what is drained, which rollouts rest."""
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
@@ -178,6 +184,16 @@ def image_document_object(image: str, digest: str, document: str) -> str:
 def in_use_tag(pool: str, digest: str) -> str:
     """The tag that keeps a digest for a pool: one a digest, so that setting one takes no other's protection away."""
     return f"{IN_USE_PREFIX}{pool}-{digest.removeprefix('sha256:')[:12]}"
+
+
+def broker_service(stack: str) -> str:
+    """The broker's service. Its name is in its address beside the project's number, which leaves it 49 characters."""
+    return _shortened(f"tidepool-{stack}-broker", _MAX_RUN_NAME)
+
+
+def controller_job(stack: str) -> str:
+    """The controller's job, and the schedule that runs it."""
+    return _shortened(f"tidepool-{stack}-controller", _MAX_RUN_NAME)
 
 
 def build_log_bucket(fleet_bucket: str) -> str:

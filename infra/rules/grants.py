@@ -23,6 +23,7 @@ _WIDE: Final = {
 """Modules of the provider whose grants stand on more than one resource, and on what."""
 _BASIC_ROLES: Final = frozenset(("roles/owner", "roles/editor", "roles/viewer"))
 _EVERYBODY: Final = frozenset(("allUsers", "allAuthenticatedUsers"))
+_RUN_SERVICE: Final = "gcp:cloudrunv2/service:Service"
 _KEYS: Final = {
     "gcp:serviceaccount/key:Key": "a service account's key",
     "gcp:storage/hmacKey:HmacKey": "an HMAC key of a service account",
@@ -71,6 +72,8 @@ def _not_public(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
             yield Broken(view.subject, f"{view.text('role') or 'a role'} is granted to {member}, which is everybody")
         elif member.startswith("principalSet://") and member.endswith("/*"):
             yield Broken(view.subject, "a role is granted to every identity of a workload identity pool")
+    if view.type == _RUN_SERVICE and view.get("invokerIamDisabled") is True:
+        yield Broken(view.subject, "everybody may call it: Google does not ask who does")
 
 
 def _no_key(view: ResourceView, _: Surroundings) -> Iterator[Broken]:

@@ -153,3 +153,37 @@ def test_a_changed_shell_file_is_another_bundle(tmp_path: Path) -> None:
     one = runner_bundle(tmp_path)
     (tmp_path / "start.sh").write_text("echo two\n")
     assert runner_bundle(tmp_path).sha256 != one.sha256
+
+
+def test_vms_are_told_where_the_broker_is_once_it_is_there(
+    cloud: TestCloud, config: StackConfig, records: Records
+) -> None:
+    image = f"us-central1-docker.pkg.dev/{config.project}/marin/controller@sha256:{'0' * 64}"
+    settings = config.controller.model_copy(update={"region": "us-central1", "image": image})
+    served = config.model_copy(update={"controller": settings})
+    publish(served, cloud.url)
+    assert _published_broker(records) == (None, None), "it is declared and not made yet"
+    with clients(config.project, cloud.url) as google:
+        execute(
+            google.api(Api.RUN)
+            .projects()
+            .locations()
+            .services()
+            .create(
+                parent=f"projects/{config.project}/locations/us-central1",
+                serviceId=names.broker_service("ci"),
+                body={"customAudiences": ["https://b.example"], "template": {"containers": [{"image": image}]}},
+            ),
+            "making the broker",
+        )
+    publish(served, cloud.url)
+    assert _published_broker(records) == ("https://b.example", "https://b.example")
+    publish(config, cloud.url)
+    assert _published_broker(records) == (None, "https://b.example"), "what others put there is theirs"
+
+
+def _published_broker(records: Records) -> tuple[str | None, str | None]:
+    manifest, pointer = records.read(names.manifest_object("ci")), records.read(names.pointer_object())
+    assert manifest is not None
+    assert pointer is not None
+    return manifest.body["broker"], pointer.body.get("broker")

@@ -134,8 +134,10 @@ class _Cloud(pulumi_mocks.Mocks):
     def __init__(self, references: Mapping[str, Mapping[str, Any]]) -> None:
         self._references = references
 
-    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], None]:
-        raise AssertionError(f"programs here look nothing up, and this one called {args.token}")
+    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        if args.token == "gcp:organizations/getProject:getProject":
+            return {"projectId": args.args["projectId"], "number": "123456789012"}, []
+        raise AssertionError(f"programs here look up a project's number and no more; this one called {args.token}")
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
         given = dict(args.inputs)
@@ -175,6 +177,10 @@ class _Cloud(pulumi_mocks.Mocks):
                 return f"projects/{project}/locations/{given['location']}/triggers/{args.name}-uuid", given
             case "gcp:cloudscheduler/job:Job":
                 return f"projects/{project}/locations/{given['region']}/jobs/{given['name']}", given
+            case "gcp:cloudrunv2/service:Service":
+                return f"projects/{project}/locations/{given['location']}/services/{args.name}", given
+            case "gcp:cloudrunv2/job:Job":
+                return f"projects/{project}/locations/{given['location']}/jobs/{args.name}", given
             case "gcp:pubsub/topic:Topic":
                 return f"projects/{project}/topics/{given['name']}", given
             case "gcp:secretmanager/secret:Secret":

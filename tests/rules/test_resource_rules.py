@@ -30,6 +30,7 @@ from tests.rules.right_edits import (
     vm,
 )
 
+SERVICE = {"labels": LABELS, "template": {"serviceAccount": MEMBER}}
 DIGEST = "us-docker.pkg.dev/my-lab/marin/runner@sha256:" + "a" * 64
 TOKEN = "ghp_" + "a1B2" * 9
 FIREWALL = "gcp:compute/firewall:Firewall"
@@ -108,6 +109,7 @@ BREAKERS: dict[str, list[ResourceView]] = {
     ],
     "no-public-grant": [
         grant(REPOSITORY_GRANT, "roles/artifactregistry.reader", "allUsers"),
+        resource("gcp:cloudrunv2/service:Service", SERVICE | {"invokerIamDisabled": True}),
         grant(
             "gcp:serviceaccount/iAMMember:IAMMember",
             "roles/iam.workloadIdentityUser",

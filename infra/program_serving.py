@@ -1,0 +1,107 @@
+"""The broker and the controller of a stack, joined: when they are declared, and with which settings.
+
+Owns that neither is declared before there is an image to run and an app to register through: a placeholder would be a
+stranger's code with the fleet's identities, and an image that the program does not know could not be reviewed, undone
+by a revert, or seen in a plan. Both names are in the stack file, so a new image is an edit like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra.components.broker import Broker, BrokerArgs
+from infra.components.controller import Controller, ControllerArgs
+from infra.model import names
+from infra.model.schema import App, StackConfig
+from infra.program_shared import grantee, labels, pool_key
+
+CLOCK = "clock"
+"""The key of the account that runs the controller."""
+
+
+def is_served(config: StackConfig) -> bool:
+    """Whether the stack declares its broker and controller."""
+    return config.controller.image is not None
+
+
+def unserved(config: StackConfig) -> str:
+    """What a person is told of a fleet that nobody keeps, and what is next; empty where nothing is to be told."""
+    if is_served(config) or not any(pool.slices for pool in config.pools):
+        return ""
+    missing = ["tidepool:runners.app"] if config.runners.app is None else []
+    missing.append("tidepool:controller.image")
+    return (
+        f"No broker and no controller is declared, so no runner registers and nothing heals: "
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Next: docs/serving.md"
+    )
+
+
+def declare_serving(
+    config: StackConfig,
+    accounts: Mapping[str, gcp.serviceaccount.Account],
+    ready: pulumi.ResourceOptions,
+    needed: Sequence[pulumi.Resource],
+) -> dict[str, pulumi.Input[Any]]:
+    """Declare both, and return what the stack says of them. accounts: by key. needed: what both find at their start."""
+    settings, app = config.controller, config.runners.app
+    if settings.image is None or settings.region is None or app is None:
+        raise ValueError("an image comes with a region and an app, which the stack file's rules see to")
+    pools = {grantee(pool_key(pool)): accounts[pool_key(pool)] for pool in config.pools}
+    number = gcp.organizations.get_project_output(project_id=config.project).number
+    service = names.broker_service(config.stack)
+    url = pulumi.Output.concat("https://", service, "-", number, ".", settings.region, ".run.app")
+    broker = Broker(
+        "broker",
+        BrokerArgs(
+            project=config.project,
+            region=settings.region,
+            name=service,
+            labels=labels(config),
+            url=url,
+            image=settings.image,
+            arguments=("broker", "serve", config.stack, "--cloud", "google", "--host", "0.0.0.0", "--json"),  # noqa: S104
+            environment=_settings(config, app, url),
+            account=accounts["broker"],
+            callers={who: account.member for who, account in pools.items()},
+            ready=needed,
+        ),
+        ready,
+    )
+    controller = Controller(
+        "controller",
+        ControllerArgs(
+            project=config.project,
+            region=settings.region,
+            name=names.controller_job(config.stack),
+            labels=labels(config),
+            image=settings.image,
+            arguments=("reconcile", config.stack, "--cloud", "google", "--yes", "--json"),
+            token_secret=settings.github_secret,
+            every_minutes=settings.every_minutes,
+            account=accounts["controller"],
+            clock=accounts[CLOCK],
+            pools=pools,
+            ready=needed,
+        ),
+        ready,
+    )
+    return {"broker": broker.url, "controller": controller.job, "region": settings.region}
+
+
+def _settings(config: StackConfig, app: App, url: pulumi.Input[str]) -> dict[str, pulumi.Input[str]]:
+    """The broker's environment, as docs/broker.md has it."""
+    groups = {trust.value: group for trust, group in (config.runners.groups or {}).items()}
+    return {
+        "TIDEPOOL_BROKER_AUDIENCE": url,
+        "TIDEPOOL_PROJECT": config.project,
+        "TIDEPOOL_BUCKET": config.bucket.name,
+        "TIDEPOOL_GITHUB_APP": str(app.id),
+        "TIDEPOOL_GITHUB_INSTALLATION": str(app.installation),
+        "TIDEPOOL_GITHUB_KEY_SECRET": f"projects/{config.project}/secrets/{app.key_secret}/versions/latest",
+        **({"TIDEPOOL_GITHUB_GROUPS": json.dumps(groups, sort_keys=True)} if groups else {}),
+    }

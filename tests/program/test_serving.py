@@ -1,0 +1,139 @@
+"""The broker and the controller: declared once there is something to run, open to nobody who need not call them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+
+from infra.fleet.broker import settings
+from infra.model import names
+from infra.model.stack import parse_stack
+from infra.program_serving import unserved
+from tests.program.fake_engine import Built, Registered
+from tests.program.stacks import built, committed, edited, text_of
+
+IMAGE = f"us-central1-docker.pkg.dev/hai-gcp-models/marin/controller@sha256:{'0' * 64}"
+PROJECT = "hai-gcp-models"
+BROKER, CONTROLLER, CLOCK = (
+    f"tidepool-ci-{each}@{PROJECT}.iam.gserviceaccount.com" for each in ("broker", "controller", "clock")
+)
+SERVED = f"""\
+  tidepool:runners:
+    app: {{id: 12, installation: 34, key_secret: tidepool-github-app-key}}
+    groups: {{member: tpu-member}}
+  tidepool:controller:
+    region: us-central1
+    image: {IMAGE}
+    github_secret: tidepool-github-runners
+    every_minutes: 2
+  tidepool:secrets:
+    - name: tidepool-github-runners
+      readers: [controller]
+"""
+
+
+@cache
+def served() -> Built:
+    return built("ci", edited("ci", ("  tidepool:secrets:\n", SERVED)))
+
+
+def container(resource: Registered) -> dict:
+    template = resource.inputs["template"]
+    (only,) = template.get("template", template)["containers"]
+    return only
+
+
+def test_a_fleet_without_an_image_is_told_what_it_lacks() -> None:
+    assert not committed("ci").of("cloudrunv2/service:Service")
+    assert not committed("ci").of("cloudrunv2/job:Job")
+    config = parse_stack(text_of("ci"), stack="ci", source="ci")
+    assert "tidepool:runners.app and tidepool:controller.image are missing. Next: docs/serving.md" in unserved(config)
+    without_vms = parse_stack(text_of("nightly"), stack="nightly", source="nightly")
+    assert unserved(without_vms) == "", "a stack without VMs has nothing to keep"
+
+
+def test_the_broker_runs_one_build_as_itself_and_finds_its_settings() -> None:
+    service = served().one("cloudrunv2/service:Service")
+    assert service.inputs["template"]["serviceAccount"] == BROKER
+    only = container(service)
+    assert only["image"] == IMAGE
+    environ = {each["name"]: each["value"] for each in only["envs"]}
+    found = settings.read("ci", environ)
+    assert found.audience == "https://tidepool-ci-broker-123456789012.us-central1.run.app"
+    assert service.inputs["customAudiences"] == [found.audience]
+    assert (found.app, found.installation, dict(found.groups)) == ("12", "34", {"member": "tpu-member"})
+    assert found.key_secret == f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/latest"
+
+
+def test_only_the_accounts_of_pools_call_the_broker_and_only_the_clock_runs_the_controller() -> None:
+    program = served()
+    config = parse_stack(text_of("ci"), stack="ci", source="ci")
+    pools = {
+        f"serviceAccount:{names.account_email(names.pool_account_id('ci', pool.name), PROJECT)}"
+        for pool in config.pools
+    }
+    callers = program.of("ServiceIamMember")
+    assert {grant.inputs["member"] for grant in callers} == pools
+    (runs,) = program.of("JobIamMember")
+    assert runs.inputs["member"] == f"serviceAccount:{CLOCK}"
+    assert {grant.inputs["role"] for grant in (*callers, runs)} == {"roles/run.invoker"}
+    clock = [r for r in program.custom if r.inputs.get("member") == f"serviceAccount:{CLOCK}"]
+    assert clock == [runs], "the clock may do nothing else"
+
+
+def test_the_schedule_runs_that_job_and_no_other() -> None:
+    program = served()
+    job = program.one("cloudrunv2/job:Job")
+    (schedule,) = (each for each in program.of("cloudscheduler/job:Job") if "httpTarget" in each.inputs)
+    target = schedule.inputs["httpTarget"]
+    path = f"projects/{PROJECT}/locations/us-central1/jobs/{job.inputs['name']}"
+    assert target["uri"] == f"https://run.googleapis.com/v2/{path}:run"
+    assert target["oauthToken"]["serviceAccountEmail"] == CLOCK
+    assert schedule.inputs["schedule"] == "*/2 * * * *"
+
+
+def test_the_controller_gives_vms_the_accounts_of_pools_and_of_nobody_else() -> None:
+    program = served()
+    grants = [r.inputs for r in program.custom if r.inputs.get("role") == "roles/iam.serviceAccountUser"]
+    assert {grant["member"] for grant in grants} == {f"serviceAccount:{CONTROLLER}"}
+    assert all("-pool-" in grant["serviceAccountId"] for grant in grants)
+    assert len(grants) == 4
+
+
+def test_the_controller_sees_no_key_of_the_app_and_gets_its_token_from_a_secret() -> None:
+    program = served()
+    job = program.one("cloudrunv2/job:Job")
+    assert job.inputs["template"]["template"]["serviceAccount"] == CONTROLLER
+    (env,) = container(job)["envs"]
+    assert env["valueSource"]["secretKeyRef"] == {"secret": "tidepool-github-runners", "version": "latest"}
+    readers = {grant.inputs["secretId"]: grant.inputs["member"] for grant in program.of("SecretIamMember")}
+    assert readers["tidepool-github-app-key"] == f"serviceAccount:{BROKER}"
+    assert readers["tidepool-github-runners"] == f"serviceAccount:{CONTROLLER}"
+
+
+def test_nothing_that_serves_has_a_role_on_the_project() -> None:
+    assert not [r for r in served().custom if r.type.startswith("gcp:projects/i")]
+
+
+def test_what_serves_can_be_replaced_since_it_keeps_nothing() -> None:
+    for kind in ("cloudrunv2/service:Service", "cloudrunv2/job:Job"):
+        resource = served().one(kind)
+        assert resource.inputs["deletionProtection"] is False
+        assert not resource.protect
+
+
+def test_the_stack_says_where_its_broker_is() -> None:
+    assert json.loads(json.dumps(served().outputs["serving"])) == {
+        "broker": "https://tidepool-ci-broker-123456789012.us-central1.run.app",
+        "controller": "tidepool-ci-controller",
+        "region": "us-central1",
+    }
+
+
+@pytest.mark.parametrize("stack", ["a", "a-very-long-name-of-a-stack-that-is-still-a-stack"])
+def test_names_of_what_serves_fit(stack: str) -> None:
+    for name in (names.broker_service(stack), names.controller_job(stack)):
+        assert len(name) <= 49
+        assert names.is_resource_name(name)
