@@ -6,6 +6,8 @@ version of the repository, which is handed in.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -22,6 +24,10 @@ _LONGEST: Final = 60
 """Characters of a value that are shown."""
 _BEFORE: Final = 12
 """Characters before the first difference of two long values that are shown with it."""
+_JSON: Final = re.compile(r"'([{\[](?:[^']|'')*)'")
+"""A list or an object in a text of an expression."""
+_NAMES: Final = ("name", "id", "job", "uses", "run")
+"""Keys that say what an item is, such as a step or a demand."""
 
 Stands = Callable[[str, str], bool]
 """Whether a file of that path has that text in the version that is judged."""
@@ -99,11 +105,42 @@ def _differences(was: Any, becomes: Any, path: yamlfile.YamlPath) -> Iterator[st
         gone, new = (sorted(map(str, some)) for some in (set(was) - set(becomes), set(becomes) - set(was)))
         said = [f"{verb} {', '.join(some)}" for verb, some in (("without", gone), ("with", new)) if some]
         yield f"{yamlfile.render(path)} {' and '.join(said)}"
+    elif isinstance(was, list) and isinstance(becomes, list) and not (_listing(was) and _listing(becomes)):
+        one, other = [_called(each) for each in was], [_called(each) for each in becomes]
+        yield from _differences(one, other, path)
+        for index, name in enumerate(other):
+            if one.count(name) == other.count(name) == 1:
+                yield from _differences(was[one.index(name)], becomes[index], (*path, index))
+    elif was != becomes and (pairs := _written_out(was, becomes)):
+        yield from dict.fromkeys(line for one, other in pairs for line in _differences(one, other, path))
     elif was != becomes:
         one, other = _plain(was), _plain(becomes)
         alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
         common = max(0, alike - _BEFORE) if len(one) > _LONGEST else 0
         yield f"{yamlfile.render(path)} {_cut(one, common)} -> {_cut(other, common)}"
+
+
+def _called(value: Any) -> str:
+    """An item of a list by what it is called, or by all that it says: a leg of a matrix."""
+    if not isinstance(value, Mapping):
+        return _plain(value)
+    name = next((value[key] for key in _NAMES if key in value), None)
+    said = _plain(name) if name is not None else f"{{{', '.join(f'{key}: {_plain(value[key])}' for key in value)}}}"
+    return _cut(said, 0)
+
+
+def _written_out(was: Any, becomes: Any) -> list[tuple[Any, Any]]:
+    """The JSON texts of two expressions in pairs, as values, where nothing else differs: matrices of `fromJSON`."""
+    if not (isinstance(was, str) and isinstance(becomes, str)):
+        return []
+    around = (" ".join(_JSON.sub("''", text).split()) for text in (was, becomes))
+    if len(set(around)) != 1:
+        return []
+    try:
+        one, other = ([json.loads(each.replace("''", "'")) for each in _JSON.findall(text)] for text in (was, becomes))
+    except ValueError:
+        return []
+    return list(zip(one, other, strict=True))
 
 
 def _plain(value: Any) -> str:

@@ -14,7 +14,7 @@ from tests.model.given import ROOT
 from tests.workflows import monorepo
 from tests.workflows.monorepo import world
 from workflows.outputs import Outputs, outputs
-from workflows.stale import Stale, stale
+from workflows.stale import Stale, differences, stale
 
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
 CI = monorepo.stack_text("ci")
@@ -35,6 +35,37 @@ def edited(old: str, new: str) -> Outputs:
 def left_behind(old: str, new: str) -> dict[str, Stale]:
     found = stale(now(), edited(old, new), lambda path, text: now().texts.get(path) == text)
     return {each.path: each for each in found}
+
+
+MATRIX = "matrix: >-\n  ${{ fromJSON(github.event_name == 'push' && '%s' || '%s') }}\n"
+STEPS = "steps:\n- {name: Check out, uses: x}\n- {name: Test, run: pytest}\n"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "said"),
+    [
+        (
+            MATRIX % ('{"jax": ["0.8.0"]}', '{"jax": ["0.8.0"], "pool": ["a", "b"]}'),
+            MATRIX % ('{"jax": ["0.9.0"]}', '{"jax": ["0.9.0"], "pool": ["a"]}'),
+            ["matrix.jax without 0.8.0 and with 0.9.0", "matrix.pool without b"],
+        ),
+        (MATRIX % ('{"jax": "0.8.0"}', "[]"), MATRIX % ('{"jax": "0.9.0"}', "[]"), ["matrix.jax 0.8.0 -> 0.9.0"]),
+        ("on: [a, a]\n", "on: [a]\n", ["on [a, a] -> [a]"]),
+        (STEPS, STEPS + "- {name: Tell, run: tell}\n", ["steps with Tell"]),
+        (
+            STEPS,
+            STEPS.replace("pytest", "make") + "- {run: tell}\n",
+            ["steps with tell", "steps[1].run pytest -> make"],
+        ),
+        (
+            "include:\n- {jax: 0.8.0, pool: a}\n",
+            "include:\n- {jax: 0.8.0, pool: a}\n- {jax: 0.9.0, pool: a}\n",
+            ["include with {jax: 0.9.0, pool: a}"],
+        ),
+    ],
+)
+def test_what_differs_is_told_by_its_leaf(was: str, becomes: str, said: list[str]) -> None:
+    assert list(differences(was, becomes)) == said
 
 
 def test_everything_can_be_generated() -> None:
