@@ -62,7 +62,7 @@ def cost(spec: Spec, tiers: Tiers, shape: StackPool) -> TestCost:
     )
     if found.most > tiers.money.usd_per_month:
         allowed = tiers.money.usd_per_month
-        vm = f"a VM of pool {pool.name} in stack {shape.stack.stack}, {pool.capacity}, ${hourly.hour} an hour"
+        vm = f"a VM of pool {pool.name} in stack {shape.stack.stack}, {pool.capacity}, ${hourly.hour:.2f} an hour"
         said = f"up to ${found.most:.2f} a month: {runs:.1f} runs on {vm}"
         rule = f"the TPU VMs of the tests stay within their budget of ${allowed}"
         line = spec.line("tiers", "money", "usd_per_month")
