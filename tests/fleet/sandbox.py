@@ -375,7 +375,9 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.headers.get("Authorization", "")
         vm.requests.append((parts.path, token))
         if parts.path == "/v1/registrations":
+            assert self.headers.get("X-Serverless-Authorization") == token, "Cloud Run checks that one"
             vm.asked.append({**json.loads(body), "token": token})
+            assert self.headers["X-Serverless-Authorization"] == token, "Cloud Run checks this one"
             status, again, answer = (
                 vm.broker.pop(0) if vm.broker else (503, 300, {"reason": "down", "message": "Down."})
             )
