@@ -67,7 +67,10 @@ def declare_serving(
             arguments=("broker", "serve", config.stack, "--cloud", "google", "--host", "0.0.0.0", "--json"),  # noqa: S104
             environment=_settings(config, app, url),
             account=accounts["broker"],
-            callers={who: account.member for who, account in pools.items()},
+            callers={
+                "controller": accounts["controller"].member,
+                **{who: account.member for who, account in pools.items()},
+            },
             ready=needed,
         ),
         ready,
@@ -81,7 +84,7 @@ def declare_serving(
             labels=labels(config),
             image=settings.image,
             arguments=("reconcile", config.stack, "--cloud", "google", "--yes", "--json"),
-            token_secret=settings.github_secret,
+            environment={**_place(config), "TIDEPOOL_BROKER": url},
             every_minutes=settings.every_minutes,
             account=accounts["controller"],
             clock=accounts[CLOCK],
@@ -98,10 +101,14 @@ def _settings(config: StackConfig, app: App, url: pulumi.Input[str]) -> dict[str
     groups = {trust.value: group for trust, group in (config.runners.groups or {}).items()}
     return {
         "TIDEPOOL_BROKER_AUDIENCE": url,
-        "TIDEPOOL_PROJECT": config.project,
-        "TIDEPOOL_BUCKET": config.bucket.name,
+        **_place(config),
         "TIDEPOOL_GITHUB_APP": str(app.id),
         "TIDEPOOL_GITHUB_INSTALLATION": str(app.installation),
         "TIDEPOOL_GITHUB_KEY_SECRET": f"projects/{config.project}/secrets/{app.key_secret}/versions/latest",
         **({"TIDEPOOL_GITHUB_GROUPS": json.dumps(groups, sort_keys=True)} if groups else {}),
     }
+
+
+def _place(config: StackConfig) -> dict[str, str]:
+    """Where the fleet is, so that neither needs a stack file: its image may be older than an edit."""
+    return {"TIDEPOOL_PROJECT": config.project, "TIDEPOOL_BUCKET": config.bucket.name}

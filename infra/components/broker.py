@@ -1,8 +1,8 @@
 """The token broker as a service of Cloud Run.
 
-Owns the service and who may call it: the accounts of pools and nobody else. VMs call from the internet, since a TPU
-VM's network may have no way into Cloud Run's, so every address is let through to Google's own check of their identity;
-the broker then checks the token again by itself, and much more. What it answers is `infra.fleet.broker`.
+Owns the service and who may call it: the accounts of pools, the controller, and nobody else. They call from the
+internet, since a TPU VM's network may have no way into Cloud Run's: every address is let through to Google's own check
+of an identity. The broker then checks the token again by itself, and much more: `infra.fleet.broker`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ LIMITS: Final = {"cpu": "1", "memory": "1Gi"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerArgs:
-    """image: by digest. arguments: of its command. token_secret: a secret with GitHub's token, None for none.
+    """image: by digest. arguments: of its command. environment: where its fleet is, none of it secret.
 
     every_minutes: between two sweeps. account, clock: what the job and its schedule run as.
     pools: accounts of pools by the name that says which. ready: what it needs to be there.
@@ -36,7 +36,7 @@ class ControllerArgs:
     labels: dict[str, str]
     image: str
     arguments: tuple[str, ...]
-    token_secret: str | None
+    environment: Mapping[str, pulumi.Input[str]]
     every_minutes: int
     account: gcp.serviceaccount.Account
     clock: gcp.serviceaccount.Account
@@ -108,20 +108,11 @@ class Controller(pulumi.ComponentResource):
                 gcp.cloudrunv2.JobTemplateTemplateContainerArgs(
                     image=args.image,
                     args=list(args.arguments),
-                    envs=[_token(args.token_secret)] if args.token_secret else None,
+                    envs=[
+                        gcp.cloudrunv2.JobTemplateTemplateContainerEnvArgs(name=key, value=value)
+                        for key, value in sorted(args.environment.items())
+                    ],
                     resources=gcp.cloudrunv2.JobTemplateTemplateContainerResourcesArgs(limits=LIMITS),
                 )
             ],
         )
-
-
-def _token(secret: str) -> gcp.cloudrunv2.JobTemplateTemplateContainerEnvArgs:
-    """Read by Cloud Run when the job starts, so that a new version needs no new declaration and none is in state."""
-    return gcp.cloudrunv2.JobTemplateTemplateContainerEnvArgs(
-        name="GITHUB_TOKEN",
-        value_source=gcp.cloudrunv2.JobTemplateTemplateContainerEnvValueSourceArgs(
-            secret_key_ref=gcp.cloudrunv2.JobTemplateTemplateContainerEnvValueSourceSecretKeyRefArgs(
-                secret=secret, version="latest"
-            )
-        ),
-    )

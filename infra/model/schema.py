@@ -323,12 +323,10 @@ class Controller(_Model):
 
     replacements_per_hour: of one pool. grace_minutes: before what is not declared is deleted. share: of a pool that a
     rollout has in work at once. image: what both run, None while there is none; neither is declared then.
-    github_secret: a container of `secrets` with the token by which the controller sees runners.
     """
 
     region: Annotated[ServiceRegion | None, WRITTEN] = None
     image: Annotated[ServiceImage | None, WRITTEN] = None
-    github_secret: Annotated[SecretName | None, WRITTEN] = None
     every_minutes: EveryMinutes = 2
     replacements_per_hour: Replacements = 6
     grace_minutes: GraceMinutes = 10

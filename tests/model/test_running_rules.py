@@ -71,8 +71,9 @@ def test_a_wrong_value_of_the_controller_is_refused(controller: str, path: str, 
     assert said in problem.fix or said in problem.rule, str(problem)
 
 
-def test_the_apps_key_is_in_a_secret_that_the_broker_reads() -> None:
-    problem = the_refusal(running(secrets="- {name: app-key, readers: [controller]}\n"))
+@pytest.mark.parametrize("readers", ["[controller]", "[broker, controller]", "[]"])
+def test_the_apps_key_is_in_a_secret_that_the_broker_alone_reads(readers: str) -> None:
+    problem = the_refusal(running(secrets=f"- {{name: app-key, readers: {readers}}}\n"))
     assert problem.fix == "readers: [broker] of secret app-key"
 
 

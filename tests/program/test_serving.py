@@ -7,6 +7,8 @@ from functools import cache
 
 import pytest
 
+from infra.cli.fleet_place import BROKER as BROKER_URL
+from infra.cli.fleet_place import told_place
 from infra.fleet.broker import settings
 from infra.model import names
 from infra.model.stack import parse_stack
@@ -26,11 +28,8 @@ SERVED = f"""\
   tidepool:controller:
     region: us-central1
     image: {IMAGE}
-    github_secret: tidepool-github-runners
     every_minutes: 2
   tidepool:secrets:
-    - name: tidepool-github-runners
-      readers: [controller]
 """
 
 
@@ -67,7 +66,7 @@ def test_the_broker_runs_one_build_as_itself_and_finds_its_settings() -> None:
     assert found.key_secret == f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/latest"
 
 
-def test_only_the_accounts_of_pools_call_the_broker_and_only_the_clock_runs_the_controller() -> None:
+def test_only_pools_and_the_controller_call_the_broker_and_only_the_clock_runs_the_controller() -> None:
     program = served()
     config = parse_stack(text_of("ci"), stack="ci", source="ci")
     pools = {
@@ -75,7 +74,7 @@ def test_only_the_accounts_of_pools_call_the_broker_and_only_the_clock_runs_the_
         for pool in config.pools
     }
     callers = program.of("ServiceIamMember")
-    assert {grant.inputs["member"] for grant in callers} == pools
+    assert {grant.inputs["member"] for grant in callers} == {*pools, f"serviceAccount:{CONTROLLER}"}
     (runs,) = program.of("JobIamMember")
     assert runs.inputs["member"] == f"serviceAccount:{CLOCK}"
     assert {grant.inputs["role"] for grant in (*callers, runs)} == {"roles/run.invoker"}
@@ -102,15 +101,17 @@ def test_the_controller_gives_vms_the_accounts_of_pools_and_of_nobody_else() -> 
     assert len(grants) == 4
 
 
-def test_the_controller_sees_no_key_of_the_app_and_gets_its_token_from_a_secret() -> None:
+def test_the_controller_asks_github_through_the_broker_and_reads_no_secret() -> None:
     program = served()
     job = program.one("cloudrunv2/job:Job")
     assert job.inputs["template"]["template"]["serviceAccount"] == CONTROLLER
-    (env,) = container(job)["envs"]
-    assert env["valueSource"]["secretKeyRef"] == {"secret": "tidepool-github-runners", "version": "latest"}
+    environ = {each["name"]: each["value"] for each in container(job)["envs"]}
+    place = told_place("ci", environ)
+    assert place is not None
+    assert (place.project, place.bucket) == (PROJECT, "hai-gcp-models-tidepool-ci")
+    assert environ[BROKER_URL] == "https://tidepool-ci-broker-123456789012.us-central1.run.app"
     readers = {grant.inputs["secretId"]: grant.inputs["member"] for grant in program.of("SecretIamMember")}
-    assert readers["tidepool-github-app-key"] == f"serviceAccount:{BROKER}"
-    assert readers["tidepool-github-runners"] == f"serviceAccount:{CONTROLLER}"
+    assert readers == {"tidepool-github-app-key": f"serviceAccount:{BROKER}"}
 
 
 def test_nothing_that_serves_has_a_role_on_the_project() -> None:

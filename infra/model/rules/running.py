@@ -12,27 +12,20 @@ from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Pool, Runners, StackConfig
 
 
-def _secrets(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
-    """The app's key is the broker's, and what the controller sees runners with is the controller's."""
+def _key_secret(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     runners = _runners(config)
-    app = runners.app if runners is not None and has(runners, "app") else None
-    if app is not None and has(app, "key_secret"):
-        yield from _read_by(config, "broker", app.key_secret, subject(("runners", "app", "key_secret")))
-    controller = config.controller if has(config, "controller") else None
-    secret = controller.github_secret if controller is not None and has(controller, "github_secret") else None
-    if secret is not None:
-        yield from _read_by(config, "controller", secret, subject(("controller", "github_secret")))
-
-
-def _read_by(config: StackConfig, reader: str, name: str, where: str) -> Iterator[Problem]:
+    if runners is None or not has(runners, "app") or runners.app is None or not has(runners.app, "key_secret"):
+        return
+    where, name = subject(("runners", "app", "key_secret")), runners.app.key_secret
     secrets = {each.name: each for each in config.secrets if has(each, "name")}
     secret = secrets.get(name)
     if secret is None:
         nearest = nearest_names(name, secrets)
         fix = f"one of {', '.join(nearest or secrets)}" if secrets else "declare it under tidepool:secrets"
-        yield Problem(where, shown(name), "a secret that the stack declares", fix)
-    elif has(secret, "readers") and reader not in secret.readers:
-        yield Problem(where, shown(name), f"the {reader} reads it", f"readers: [{reader}] of secret {name}")
+        yield Problem(where, shown(name), "the app's key is in a secret that the stack declares", fix)
+    elif has(secret, "readers") and secret.readers != ("broker",):
+        rule = "the broker reads the app's key, and nobody else"
+        yield Problem(where, shown(name), rule, f"readers: [broker] of secret {name}")
 
 
 def _one_owner(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -122,4 +115,4 @@ def _runners(config: StackConfig) -> Runners | None:
     return config.runners if has(config, "runners") else None
 
 
-RULES: tuple[Rule, ...] = (_secrets, _one_owner, _groups, _service_image, _grace, _fallbacks)
+RULES: tuple[Rule, ...] = (_key_secret, _one_owner, _groups, _service_image, _grace, _fallbacks)
