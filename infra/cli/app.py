@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "destroy": Entry("infra.cli.destroy", "Delete all that a stack has made."),
         "output": Entry("infra.cli.output", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),
+        "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "broker": Entry("infra.cli.broker", "Serve the token broker, which registers the fleet's runners."),
     },

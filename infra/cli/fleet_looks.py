@@ -1,0 +1,74 @@
+"""Which stacks a fleet command is about, and how it comes to look at them.
+
+Owns finding the stack of a pool or a VM by its name. Looking itself is `infra.fleet.status.look`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from infra.cli.failures import Refusal
+from infra.cli.fleet_place import Place, declared_place
+from infra.cli.session import Session, declared, open_session
+from infra.cli.workspace import workspace
+from infra.engines.protocol import CloudName
+from infra.fleet.status.look import Scene, look
+from infra.model.fleet import slots
+from infra.model.schema import StackConfig
+from infra.model.stack import stack_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """One stack's fleet, and the session of the command that is about it."""
+
+    config: StackConfig
+    session: Session
+    place: Place
+
+    @property
+    def stack(self) -> str:
+        return self.config.stack
+
+    def look(self, *, with_jobs: bool = False) -> Scene:
+        """Look once. Raises GoogleError where the bucket does not say what there shall be."""
+        return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs)
+
+
+def open_fleet(stack: str, cloud: CloudName | None, console: Console) -> Fleet:
+    config = declared(stack).config
+    session = open_session(stack, engine=None, cloud=cloud, console=console)
+    return Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
+
+
+def fleets_declared(stack: str | None) -> list[str]:
+    """The stack that is named; else every stack that declares VMs."""
+    if stack is not None:
+        return [stack]
+    return [name for name in stack_names(workspace().root) if slots(declared(name).config)]
+
+
+def stack_of(subject: str, stack: str | None) -> str:
+    """The stack whose pool, or a pool's VM, has this name. Refusal where none has, or several have."""
+    names = [stack] if stack else stack_names(workspace().root)
+    configs = [declared(name).config for name in names]
+    found = [config.stack for config in configs if _is_in(subject, config)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Refusal(f"{' and '.join(found)} have a pool that {subject} may be of; say --stack")
+    pools = sorted({pool.name for config in configs for pool in config.pools})
+    raise Refusal(f"there is no pool or VM named {subject}; pools are {', '.join(pools)}, a VM is POOL-ZONE-INDEX")
+
+
+def _is_in(subject: str, config: StackConfig) -> bool:
+    """Also a VM that is declared no more, or not yet: its story may be asked for."""
+    return any(subject == pool.name or _is_vm_of(subject, pool.name, pool.zones) for pool in config.pools)
+
+
+def _is_vm_of(vm: str, pool: str, zones: Iterable[str]) -> bool:
+    place, _, index = vm.rpartition("-")
+    return index.isdecimal() and place in {f"{pool}-{zone}" for zone in zones}

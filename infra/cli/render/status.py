@@ -1,0 +1,204 @@
+"""How a fleet stands, on a screen of 80 columns or more: a line that says it all, a table of pools, then what is amiss.
+
+What is not known is a question mark, never a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from infra.cli.render.console import say, show
+from infra.cli.render.times import ago, clock, since, span
+from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
+
+LATE: Final = timedelta(minutes=10)
+"""A controller sweeps every two minutes: one that has not for this long is told loudly."""
+_SHOWN: Final = 10
+"""Of one kind, so that a fleet that is down as a whole still fits a screen."""
+
+
+def show_status(console: Console, status: FleetStatus) -> None:
+    say(console, headline(status))
+    if status.pools:
+        show(console, _pools(status))
+    for title, lines in _sections(status):
+        say(console, Text(title, style="bold"))
+        for line in lines:
+            _indented(console, line)
+
+
+def headline(status: FleetStatus) -> Text:
+    """The stack, whether all is well, and when it was looked at."""
+    said, style = {
+        True: ("all well", "green"),
+        False: (_amiss(status), "red"),
+        None: ("not known as a whole", "yellow"),
+    }[status.healthy]
+    return Text.assemble(
+        (status.stack, "bold"), "  ", (said, f"bold {style}"), f"  at {status.at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+
+
+def _amiss(status: FleetStatus) -> str:
+    vms = sum(len(pool.unhealthy) for pool in status.pools)
+    left = len(status.orphan_vms) + len(status.orphan_runners)
+    said = [f"{vms} of {sum(pool.desired for pool in status.pools)} VMs do not serve"] if vms else []
+    said += [f"{left} without owner"] if left else []
+    said += [f"{len(status.findings)} to look at"] if status.findings else []
+    return ", ".join(said) or "not as declared yet"
+
+
+def _pools(status: FleetStatus) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("pool", overflow="fold")
+    for title in ("desired", "READY", "online", "busy", "queue"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("oldest", no_wrap=True)
+    table.add_column("state", overflow="fold")
+    for pool in status.pools:
+        queue = pool.queue
+        oldest = span(status.at - queue.oldest) if queue.oldest else "?" if queue.waiting is None else "-"
+        counts = (str(pool.desired), *map(_number, (pool.ready, pool.online, pool.busy, queue.waiting)))
+        table.add_row(pool.pool, *counts, oldest, _state(pool, _of(pool, status.rollouts)))
+    return table
+
+
+def _state(pool: PoolStatus, rollout: RolloutStatus | None) -> Text:
+    said: list[str] = []
+    if pool.unhealthy:
+        said.append(f"{len(pool.unhealthy)} unhealthy")
+    if not pool.known:
+        said.append("not known")
+    if pool.drained:
+        said.append("drained" if len(pool.drained) == pool.desired else f"{len(pool.drained)} drained")
+    if pool.away:
+        said.append(f"{pool.away} at a fallback")
+    if rollout and rollout.under_way:
+        said.append(f"rolling {rollout.proved}/{rollout.vms}")
+    style = "red" if pool.unhealthy else "green" if pool.well else "yellow"
+    if pool.well:
+        said.insert(0, "ok")
+    return Text(", ".join(said) or "on its way", style=style)
+
+
+def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
+    """What there is to say below the table; a section without lines is left out."""
+    now = status.at
+    unhealthy = [each for pool in status.pools for each in pool.unhealthy]
+    yield from _section("Unhealthy", _troubles(unhealthy, now, "red"))
+    yield from _section("Without owner", _troubles([*status.orphan_vms, *status.orphan_runners], now, "red"))
+    yield from _section("To look at", _troubles(status.findings, now, "yellow"))
+    yield from _section("Not ours, left alone", _troubles(status.strangers, now, "dim"))
+    yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status)])
+    yield from _section("Drained", [Text(_drain(status, index)) for index in range(len(status.drains))])
+    yield from _section("Rollouts", [rollout_line(each, now) for each in status.rollouts if _is_told(each)])
+    if status.pools:
+        yield "Controller", [*_sweep(status), *_next(status.next, now)]
+
+
+def _section(title: str, lines: Iterable[Text]) -> Iterator[tuple[str, Sequence[Text]]]:
+    if found := list(lines):
+        more = [Text(f"and {len(found) - _SHOWN} more (--json has all)", style="dim")] if len(found) > _SHOWN else []
+        yield title, [*found[:_SHOWN], *more]
+
+
+def _troubles(troubles: Iterable[Trouble], now: datetime, style: str) -> Iterator[Text]:
+    for each in troubles:
+        when = f" ({since(each.since, now)})" if each.since else ""
+        yield Text.assemble((each.subject, style), f"  {each.reason}{when}")
+
+
+def _unknown(status: FleetStatus) -> list[Trouble]:
+    queues = [
+        Trouble(subject=f"queue of {pool.pool}", reason=pool.queue.reason)
+        for pool in status.pools
+        if pool.queue.waiting is None
+    ]
+    return [*status.unknown, *queues]
+
+
+def _problems(status: FleetStatus) -> list[Text]:
+    return [Text(problem, style="yellow") for problem in status.problems]
+
+
+def _drain(status: FleetStatus, index: int) -> str:
+    wish = status.drains[index]
+    return f"{wish.subject}  by {wish.by}, {since(wish.since, status.at)}, waits {wish.minutes} min for running jobs"
+
+
+def _is_told(rollout: RolloutStatus) -> bool:
+    return rollout.under_way or rollout.paused or rollout.stage in ("failed", "undone")
+
+
+def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
+    """One pool's rollout in a line."""
+    style = {"steady": "green", "failed": "red", "undone": "yellow"}.get(rollout.stage, "cyan")
+    said = f"  {rollout.target}" if rollout.stage == "steady" else f"  {rollout.stable} -> {rollout.target}"
+    if rollout.stage in ("failed", "undone"):
+        said = f"  back to {rollout.stable}: {rollout.why}"
+    if rollout.under_way:
+        waits = f", waiting for {', '.join(rollout.waiting)}" if rollout.waiting else ""
+        said += f"; {rollout.proved} of {rollout.vms} proved{waits}"
+    if rollout.failed:
+        said += f"; failed on {', '.join(rollout.failed)}"
+    paused = ("  paused", "yellow") if rollout.paused else ("", "")
+    return Text.assemble(f"{rollout.pool}  ", (rollout.stage, style), paused, said, f" ({since(rollout.since, now)})")
+
+
+def _sweep(status: FleetStatus) -> Iterator[Text]:
+    sweep, now = status.sweep, status.at
+    if sweep is None:
+        yield Text("no sweep yet: nothing is known of the past, and nothing heals by itself", style="yellow")
+        return
+    what = "nothing to do" if sweep.settled else f"{sweep.done} done" + (", waits" if not sweep.done else "")
+    late = now - sweep.at > LATE
+    yield Text(f"last sweep {clock(sweep.at, now)}, {ago(sweep.at, now)}: {what}", style="red" if late else "")
+    if sweep.fuse:
+        yield Text("the fuse is blown: nothing is deleted", style="red")
+    if sweep.freeze:
+        yield Text(f"freeze window {sweep.freeze}", style="cyan")
+    if sweep.engine:
+        yield Text(sweep.engine, style="cyan")
+    for failed in sweep.failed[:_SHOWN]:
+        yield Text(f"failed: {failed}", style="red")
+
+
+def _next(steps: Sequence[Next], now: datetime) -> Iterator[Text]:
+    if not steps:
+        yield Text("next: nothing")
+        return
+    for each in steps[:3]:
+        when = (
+            f"at {clock(each.at, now)}, {ago(each.at, now)}" if each.at else "waiting" if each.waits else "next sweep"
+        )
+        yield Text(f"next: {when}: {each.subject}  {each.what}")
+    if len(steps) > 3:
+        yield Text(f"and {len(steps) - 3} more (--json has all)", style="dim")
+
+
+def _when(step: Next, now: datetime) -> str:
+    if step.at:
+        return f"at {clock(step.at, now)}, {ago(step.at, now)}"
+    return "waiting" if step.waits else "next sweep"
+
+
+def _of(pool: PoolStatus, rollouts: Iterable[RolloutStatus]) -> RolloutStatus | None:
+    return next((each for each in rollouts if each.pool == pool.pool), None)
+
+
+def _number(count: int | None) -> str:
+    return "?" if count is None else str(count)
+
+
+def _indented(console: Console, line: Text) -> None:
+    if console.is_terminal:
+        console.print(Padding(line, (0, 0, 0, 2)))
+    else:
+        say(console, Text.assemble("  ", line))

@@ -1,0 +1,229 @@
+"""From what was seen of a fleet to how it stands: pure.
+
+The controller's own decision about what was seen now, which nobody carries out, says what is unhealthy and what comes
+next; so a status and a sweep never disagree. Owns what of it people are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import Memory, Rollout
+from infra.fleet.controller.notice import orphan_key, runner_key
+from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Source, Target
+from infra.fleet.controller.rules import Verdict, rule
+from infra.fleet.controller.sorting import Fleet, sort
+from infra.fleet.status.look import Scene
+from infra.fleet.status.queue import queue
+from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
+
+_NOT_KNOWN: Final = frozenset({"slot-unheard", "slot-unseen"})
+"""Rules that say that a VM could not be judged: no fault of the VM."""
+
+
+def status(scene: Scene) -> FleetStatus:
+    """How a fleet stands; of one that nothing is published of, that."""
+    desired, observed = scene.desired, scene.observed
+    if desired is None or observed is None:
+        return FleetStatus(stack=scene.stack, at=scene.at, problems=scene.problems)
+    decision = decide(desired, observed, scene.memory, scene.at)
+    fleet = sort(desired, observed)
+    sources = _sources(observed)
+    strangers = {node.name for node in (*fleet.strangers, *fleet.siblings)}
+    found = [each for each in decision.findings if each.rule != "unknown"]
+    told = [(each.subject in strangers, _finding(each.subject, each.reason, each.since, scene)) for each in found]
+    return FleetStatus(
+        stack=scene.stack,
+        at=scene.at,
+        pools=tuple(_pool(pool, scene, desired, observed, fleet, decision) for pool in desired.pools),
+        orphan_vms=tuple(_orphans(fleet, scene.memory)),
+        orphan_runners=tuple(_ghosts(desired, observed, fleet, scene.memory)),
+        findings=tuple(trouble for strange, trouble in told if not strange),
+        strangers=tuple(trouble for strange, trouble in told if strange),
+        unknown=tuple(Trouble(subject=name, reason=each.reason) for name, each in sources.items() if not each.known),
+        drains=observed.wishes.drains,
+        rollouts=tuple(rollouts(desired, scene.memory, observed.wishes.paused)),
+        sweep=last_sweep(scene.sweep),
+        next=tuple(_next(decision)),
+        sources=sources,
+        problems=scene.problems,
+    )
+
+
+def last_sweep(record: Mapping[str, Any] | None) -> LastSweep | None:
+    """What the controller's record of its last sweep says; None where there is none that can be read."""
+    if record is None:
+        return None
+    try:
+        actions = [each for each in record.get("actions", ()) if each["do"] != "report"]
+        failed = [f"{each['do']} {each['subject']}: {each['text']}" for each in actions if each["result"] == "failed"]
+        return LastSweep(
+            at=datetime.fromisoformat(record["at"]),
+            settled=bool(record["settled"]),
+            fuse=bool(record.get("fuse")),
+            freeze=str(record.get("freeze") or ""),
+            engine=str(record.get("engine") or ""),
+            done=sum(each["result"] == "done" for each in actions),
+            failed=tuple(failed),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def rollouts(desired: Desired, memory: Memory, paused: Iterable[str]) -> Iterable[RolloutStatus]:
+    """Every declared pool's rollout that the controller knows of."""
+    for pool in desired.pools:
+        rollout = memory.rollouts.get(pool)
+        if rollout is not None:
+            yield _rollout(pool, rollout, len(desired.of_pool(pool)), paused=pool in set(paused))
+
+
+def in_short(target: Target) -> str:
+    """A target in a few words: the digests of images, the bundle, the runner's version."""
+    digests = sorted({reference.rpartition("@sha256:")[2][:12] for reference in target.images.values()})
+    said = [f"image {', '.join(digests)}"] if digests else []
+    said += [f"bundle {target.bundle[:12]}"] if target.bundle else []
+    said += [f"runner {target.runner_version}"] if target.runner_version else []
+    return ", ".join(said) or "nothing"
+
+
+def unserved_since(vm: str, fleet: Fleet, memory: Memory) -> datetime | None:
+    """Since when a declared VM does not serve, as the controller saw it; None where no sweep saw it so."""
+    node = fleet.slots.get(vm)
+    if node is None:
+        seen = [each.seen for key, each in memory.nodes.items() if key.partition("/")[2] == vm]
+        return max(seen, default=None)
+    known = memory.nodes.get(node.key)
+    if known is None or known.created != node.created or (known.state, known.health) != (node.state, node.health):
+        return None
+    return known.unserved if node.state == "READY" else known.since
+
+
+def _pool(
+    pool: str, scene: Scene, desired: Desired, observed: Observed, fleet: Fleet, decision: Decision
+) -> PoolStatus:
+    slots, figures = desired.of_pool(pool), decision.pools[pool]
+    zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
+    github_known = observed.github.known
+    unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_KNOWN}
+    wished = {wish.subject for wish in observed.wishes.drains}
+    drained = {slot.name for slot in slots if wished & {slot.name, pool}}
+    resting = {vm for vm in drained if (node := fleet.slots[vm]) is not None and node.state == "READY"}
+    return PoolStatus(
+        pool=pool,
+        desired=figures.desired,
+        ready=figures.ready if zones_known else None,
+        away=figures.away if zones_known else None,
+        online=figures.online if github_known else None,
+        busy=figures.busy if github_known else None,
+        queue=queue(scene.labels.get(pool, frozenset()), {each for slot in slots for each in slot.serves}, scene.jobs),
+        unhealthy=tuple(
+            Trouble(subject=vm, reason=_why(vm, reason, fleet, observed), since=unserved_since(vm, fleet, scene.memory))
+            for vm, reason in figures.unhealthy.items()
+            if vm not in unjudged | resting
+        ),
+        drained=tuple(sorted(drained)),
+    )
+
+
+def _why(vm: str, reason: str, fleet: Fleet, observed: Observed) -> str:
+    """Why a VM does not serve: its state, the rule's reason, and what its own supervisor says."""
+    node, report = fleet.slots.get(vm), observed.reports.get(vm)
+    state = node.state if node else "not there"
+    said = reason if state in reason else f"{state}: {reason}"
+    if node is None or report is None or not _is_by(node, report) or report.reason in reason.split(": ")[1:]:
+        return said
+    return f"{said}; it says {report.phase.value}" + (f": {report.reason}" if report.reason else "")
+
+
+def _is_by(node: NodeSeen, report: ReportSeen) -> bool:
+    """Whether a report is this node's own, and not of the one that had its name before."""
+    if node.instance and report.instance:
+        return node.instance == report.instance
+    try:
+        return report.at > datetime.fromisoformat(node.created)
+    except (TypeError, ValueError):
+        return False
+
+
+def _finding(about: str, reason: str, since: datetime, scene: Scene) -> Trouble:
+    """One that no sweep has reported yet stands since nobody knows when."""
+    return Trouble(subject=about, reason=reason, since=since if since != scene.at else None)
+
+
+def _sources(observed: Observed) -> dict[str, Source]:
+    zones = {f"zone {zone}": source for zone, source in observed.zones.items()}
+    return zones | {"github": observed.github, "reports": observed.reports_source, "wishes": observed.wishes_source}
+
+
+def _orphans(fleet: Fleet, memory: Memory) -> Iterable[Trouble]:
+    for node in fleet.orphans:
+        suspect = memory.suspects.get(orphan_key(node))
+        reason = f"{node.state} in {node.zone} and not declared"
+        yield Trouble(subject=node.name, reason=reason, since=suspect.since if suspect else None)
+
+
+def _ghosts(desired: Desired, observed: Observed, fleet: Fleet, memory: Memory) -> Iterable[Trouble]:
+    """Runners of ours whose VM stands nowhere. Where a zone did not answer that is not known."""
+    if not all(source.known for source in observed.zones.values()):
+        return
+    there = {node.name for node in observed.nodes}
+    for runner in observed.runners:
+        if runner.vm not in there and _is_ours(runner, desired, fleet, memory):
+            suspect = memory.suspects.get(runner_key(runner))
+            said = "online" if runner.online else "offline"
+            reason = f"{said} at {runner.scope}, and no VM is there"
+            yield Trouble(subject=runner.name, reason=reason, since=suspect.since if suspect else None)
+
+
+def _is_ours(runner: RunnerSeen, desired: Desired, fleet: Fleet, memory: Memory) -> bool:
+    vm = runner.vm
+    if vm is None:
+        return False
+    pool_and_zone, _, index = vm.rpartition("-")
+    ours = {f"{pool}-{zone}" for pool in (*desired.pools, *memory.pools) for zone in (*desired.zones, *memory.zones)}
+    return vm in fleet.slots or vm in memory.vms or (index.isdecimal() and pool_and_zone in ours)
+
+
+def _next(decision: Decision) -> Iterable[Next]:
+    """What comes next, in order: what the next sweep does, what a limit holds, and waits by their end."""
+    for action in decision.actions:
+        if isinstance(action, Report) or (isinstance(action, Assign) and action.first):
+            continue
+        yield Next(subject=subject(action), what=f"{type(action).__name__.lower()}: {action.reason}")
+    for held in decision.held:
+        what = f"{type(held.action).__name__.lower()} is held ({held.why}): {held.action.reason}"
+        yield Next(subject=subject(held.action), what=what, waits=True)
+    ending = sorted((each for each in decision.waiting if each.until is not None), key=lambda each: str(each.until))
+    for each in (*ending, *(each for each in decision.waiting if each.until is None)):
+        yield Next(subject=each.subject, what=_then(each), waits=True, at=each.until)
+
+
+def _then(waiting: Waiting) -> str:
+    """What follows where the wait of a rule of the table ends, and why."""
+    try:
+        verdict = rule(waiting.rule).verdict
+    except KeyError:
+        return waiting.reason
+    return waiting.reason if verdict is Verdict.WAIT else f"{verdict.value}: {waiting.reason}"
+
+
+def _rollout(pool: str, rollout: Rollout, vms: int, *, paused: bool) -> RolloutStatus:
+    return RolloutStatus(
+        pool=pool,
+        stage=rollout.stage,
+        since=rollout.since,
+        stable=in_short(rollout.stable.target()),
+        target=in_short(rollout.target.target()),
+        paused=paused,
+        vms=vms,
+        proved=len(rollout.proved),
+        waiting=tuple(sorted(rollout.waiting)),
+        failed=rollout.failed,
+        why=rollout.why,
+    )

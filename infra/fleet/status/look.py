@@ -1,0 +1,109 @@
+"""Looking at a fleet without touching it: the records in its bucket, the zones, GitHub's runners and jobs.
+
+Owns what is asked, and that one thing that does not answer hides nothing else. Does not own what follows (`derive`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import Observed
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Records
+from infra.fleet.status.queue import JobsSeen, waiting_jobs
+from infra.model import names
+
+_MISSING: Final = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What was seen of one stack. desired, observed: None where nothing says what there shall be.
+
+    labels: of each pool's runners. sweep: the controller's record of its last sweep, None before the first.
+    problems: what could not be read, as sentences.
+    """
+
+    stack: str
+    at: datetime
+    desired: Desired | None = None
+    observed: Observed | None = None
+    memory: Memory = EMPTY
+    sweep: Mapping[str, Any] | None = None
+    jobs: JobsSeen = field(default_factory=JobsSeen)
+    labels: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+    problems: tuple[str, ...] = ()
+
+
+def look(stack: str, observer: Observer, clock: Callable[[], datetime], *, with_jobs: bool = True) -> Scene:
+    """Look once. Raises GoogleError where the bucket does not say what there shall be."""
+    problems: list[str] = []
+    with clients(observer.project, observer.endpoint) as google:
+        records = Records(google=google, bucket=observer.bucket)
+        manifest = _manifest(records, stack)
+        if manifest is None:
+            return Scene(stack=stack, at=clock(), problems=(f"nothing is published; `./tidepool up {stack}` does it",))
+        try:
+            desired = manifests.read(manifest)
+        except manifests.ManifestError as error:
+            return Scene(stack=stack, at=clock(), problems=(str(error),))
+        memory = _memory(records, stack, problems)
+        sweep = _sweep(records, stack, problems)
+    observed = observer.observe(desired, memory)
+    repositories = {repository for slot in desired.slots for repository in slot.serves}
+    return Scene(
+        stack=stack,
+        at=clock(),
+        desired=desired,
+        observed=observed,
+        memory=memory,
+        sweep=sweep,
+        jobs=waiting_jobs(observer.github, repositories) if with_jobs else JobsSeen(),
+        labels=_labels(manifest),
+        problems=tuple(problems),
+    )
+
+
+def _manifest(records: Records, stack: str) -> Mapping[str, Any] | None:
+    """None where there is no manifest, or no bucket yet."""
+    try:
+        record = records.read(names.manifest_object(stack))
+    except GoogleError as error:
+        if error.status == _MISSING:
+            return None
+        raise
+    return record.body if record else None
+
+
+def _memory(records: Records, stack: str, problems: list[str]) -> Memory:
+    """What the controller remembers; without it nothing is known of the past, and nothing else is lost."""
+    try:
+        record = records.read(names.memory_object(stack))
+        return memories.read(record.body if record else None)
+    except (GoogleError, memories.UnreadableMemoryError) as error:
+        problems.append(str(error))
+        return EMPTY
+
+
+def _sweep(records: Records, stack: str, problems: list[str]) -> Mapping[str, Any] | None:
+    try:
+        record = records.read(names.sweep_object(stack))
+    except GoogleError as error:
+        problems.append(str(error))
+        return None
+    return record.body if record else None
+
+
+def _labels(manifest: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    labels: dict[str, frozenset[str]] = {}
+    for slot in manifest.get("slots", ()):
+        labels[slot["pool"]] = frozenset(str(label) for label in slot.get("runner_labels", ()))
+    return labels

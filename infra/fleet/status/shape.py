@@ -1,0 +1,200 @@
+"""How a fleet stands, as frozen shapes and as JSON. What is not known is None and never a number.
+
+Owns the JSON of `status` (docs/json.md). Does not own how it is derived (`derive`) nor how it looks (the commands).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from infra.fleet.controller.observed import DrainWish, Source
+from infra.fleet.status.queue import Queue
+
+
+def moment(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """One thing that is not as it should be. since: None where it is not known since when."""
+
+    subject: str
+    reason: str
+    since: datetime | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"subject": self.subject, "reason": self.reason, "since": moment(self.since)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatus:
+    """One pool. ready: VMs that the TPU API calls READY. away: VMs at a fallback.
+
+    ready, away, online and busy are None where a source that counts them did not answer.
+    """
+
+    pool: str
+    desired: int
+    ready: int | None
+    online: int | None
+    busy: int | None
+    away: int | None
+    queue: Queue
+    unhealthy: tuple[Trouble, ...] = ()
+    drained: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return self.ready is not None and self.online is not None
+
+    @property
+    def well(self) -> bool:
+        """Whether every declared VM serves, or is kept from it by somebody's wish."""
+        serving = self.desired - len(self.drained)
+        return self.known and not self.unhealthy and (self.ready or 0) >= serving and (self.online or 0) >= serving
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "pool": self.pool,
+            "desired": self.desired,
+            "ready": self.ready,
+            "online": self.online,
+            "busy": self.busy,
+            "away": self.away,
+            "queue": self.queue.to_json(),
+            "unhealthy": [each.to_json() for each in self.unhealthy],
+            "drained": list(self.drained),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastSweep:
+    """What the controller's last sweep says of itself. failed: actions of it that failed, as sentences."""
+
+    at: datetime
+    settled: bool
+    fuse: bool = False
+    freeze: str = ""
+    engine: str = ""
+    done: int = 0
+    failed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "at": self.at.isoformat(),
+            "settled": self.settled,
+            "fuse": self.fuse,
+            "freeze": self.freeze or None,
+            "engine": self.engine or None,
+            "done": self.done,
+            "failed": list(self.failed),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Next:
+    """What the controller would do. at: when a wait ends; None for its next sweep, or for no known time if it waits."""
+
+    subject: str
+    what: str
+    waits: bool = False
+    at: datetime | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"subject": self.subject, "what": self.what, "waits": self.waits, "at": moment(self.at)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStatus:
+    """One pool's rollout. stable, target: what is proved, and what is rolled out, in short."""
+
+    pool: str
+    stage: str
+    since: datetime
+    stable: str
+    target: str
+    paused: bool
+    vms: int
+    proved: int
+    waiting: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def under_way(self) -> bool:
+        return self.stage in ("canary", "rolling")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "pool": self.pool,
+            "stage": self.stage,
+            "since": self.since.isoformat(),
+            "stable": self.stable,
+            "target": self.target,
+            "paused": self.paused,
+            "vms": self.vms,
+            "proved": self.proved,
+            "waiting": list(self.waiting),
+            "failed": list(self.failed),
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetStatus:
+    """One stack. orphan_vms: of ours and not declared; orphan_runners: without a VM. findings: what people should know.
+
+    strangers: what is found of VMs that are not ours; it is told, and nothing is wrong with the fleet.
+    """
+
+    stack: str
+    at: datetime
+    pools: tuple[PoolStatus, ...] = ()
+    orphan_vms: tuple[Trouble, ...] = ()
+    orphan_runners: tuple[Trouble, ...] = ()
+    findings: tuple[Trouble, ...] = ()
+    strangers: tuple[Trouble, ...] = ()
+    unknown: tuple[Trouble, ...] = ()
+    drains: tuple[DrainWish, ...] = ()
+    rollouts: tuple[RolloutStatus, ...] = ()
+    sweep: LastSweep | None = None
+    next: tuple[Next, ...] = ()
+    sources: dict[str, Source] = field(default_factory=dict, hash=False)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def healthy(self) -> bool | None:
+        """Whether the fleet is as declared, serves, and nothing of ours is left over; None where that is not known."""
+        faults = self.orphan_vms or self.orphan_runners or self.findings
+        if faults or any(pool.known and not pool.well for pool in self.pools):
+            return False
+        known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
+        return True if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "stack": self.stack,
+            "at": self.at.isoformat(),
+            "healthy": self.healthy,
+            "problems": list(self.problems),
+            "pools": [pool.to_json() for pool in self.pools],
+            "orphans": {
+                "vms": [each.to_json() for each in self.orphan_vms],
+                "runners": [each.to_json() for each in self.orphan_runners],
+            },
+            "findings": [each.to_json() for each in self.findings],
+            "strangers": [each.to_json() for each in self.strangers],
+            "sources": {
+                name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
+            },
+            "drains": [
+                {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes}
+                for wish in self.drains
+            ],
+            "rollouts": [each.to_json() for each in self.rollouts],
+            "sweep": self.sweep.to_json() if self.sweep else None,
+            "next": [each.to_json() for each in self.next],
+        }

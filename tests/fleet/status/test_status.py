@@ -1,0 +1,169 @@
+"""A status says what is, what is not known, and what comes next; it agrees with what a sweep would do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Wishes, unknown
+from infra.fleet.status.derive import status
+from infra.fleet.status.look import Scene
+from infra.fleet.status.queue import JobsSeen, queue
+from infra.fleet.status.shape import FleetStatus
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    fleet,
+    minutes,
+    node,
+    nodes,
+    place,
+    runner,
+    seen,
+    served,
+    sweeps,
+)
+from tests.fleet.status.given_scene import REPOSITORY, queued, scene, waiting
+
+VMS = [f"tpu-ci-{HOME}-{index}" for index in range(3)]
+LATER = START + minutes(30)
+
+
+def test_a_fleet_that_serves_is_well_before_any_sweep() -> None:
+    found = status(scene())
+    (pool,) = found.pools
+    assert (pool.desired, pool.ready, pool.online, pool.busy) == (3, 3, 3, 0)
+    assert found.healthy is True
+    assert found.sweep is None
+    assert found.next == ()
+
+
+def test_a_stack_of_which_nothing_is_published_is_neither_well_nor_ill() -> None:
+    found = status(Scene(stack="ci", at=START, problems=("nothing is published",)))
+    assert found.healthy is None
+    assert found.to_json()["pools"] == []
+
+
+def test_without_github_runners_and_queue_are_not_known_and_no_vm_is_called_ill() -> None:
+    desired = fleet(3)
+    dark = seen(desired, github=unknown("no token"), runners=())
+    found = status(scene(desired, dark, jobs=JobsSeen(unknown={REPOSITORY: "no token"})))
+    (pool,) = found.pools
+    assert (pool.ready, pool.online, pool.busy) == (3, None, None)
+    assert pool.unhealthy == ()
+    assert found.healthy is None
+    assert [each.subject for each in found.unknown] == ["github"]
+
+
+def test_while_a_zone_does_not_answer_its_pool_has_no_count_of_vms() -> None:
+    desired = fleet(3)
+    dark = seen(desired, zones={HOME: unknown("503")}, nodes=())
+    found = status(scene(desired, dark))
+    (pool,) = found.pools
+    assert (pool.ready, pool.online) == (None, 3)
+    assert pool.unhealthy == ()
+    assert found.healthy is None
+    assert found.orphan_runners == ()
+
+
+def test_a_lost_vm_is_told_with_its_reason_and_since_when_the_controller_saw_it() -> None:
+    desired = fleet(3)
+    lost = seen(desired, nodes=nodes(desired, s1="PREEMPTED"), runners=served(desired, but=(VMS[1],)))
+    memory = sweeps(desired, lost, 1)[-1].memory
+    found = status(scene(desired, lost, memory=memory, at=LATER))
+    (trouble,) = found.pools[0].unhealthy
+    assert (trouble.subject, trouble.since) == (VMS[1], START)
+    assert trouble.reason.startswith("PREEMPTED: ")
+    assert found.healthy is False
+    assert found.next[0].subject == VMS[1]
+    assert found.next[0].what.startswith("recreate: ")
+
+
+def test_what_a_vm_says_of_itself_is_told_unless_it_is_its_predecessors() -> None:
+    desired = fleet(3)
+    report = ReportSeen(vm=VMS[0], pool="tpu-ci", phase=Phase.PULLING, at=START, reason="registry is slow")
+    silent = seen(desired, runners=served(desired, but=(VMS[0],)), reports={VMS[0]: report})
+    (trouble,) = status(scene(desired, silent)).pools[0].unhealthy
+    assert trouble.reason.endswith("; it says pulling: registry is slow")
+    old = seen(
+        desired, runners=served(desired, but=(VMS[0],)), reports={VMS[0]: replace(report, at=START - timedelta(days=1))}
+    )
+    (trouble,) = status(scene(desired, old)).pools[0].unhealthy
+    assert "it says" not in trouble.reason
+
+
+def test_orphans_of_both_ways_are_told_and_strangers_harm_nobody() -> None:
+    desired = fleet(3)
+    mess = seen(
+        desired,
+        nodes=(*nodes(desired), node(f"tpu-ci-{HOME}-9"), node("somebody", labels={})),
+        runners=(
+            *served(desired),
+            runner(f"tpu-ci-{HOME}-7", number=70, online=False),
+            runner("another-lab-0", number=71),
+        ),
+    )
+    found = status(scene(desired, mess))
+    assert [each.subject for each in found.orphan_vms] == [f"tpu-ci-{HOME}-9"]
+    assert [each.subject for each in found.orphan_runners] == [f"tpu-ci-{HOME}-7-000046"]
+    assert [each.subject for each in found.strangers] == ["somebody"]
+    assert found.healthy is False
+    assert status(
+        scene(desired, replace(mess, nodes=(*nodes(desired), node("somebody", labels={})), runners=served(desired)))
+    ).healthy
+
+
+def test_a_drained_vm_that_serves_nobody_is_as_somebody_wished() -> None:
+    desired = fleet(3)
+    wish = DrainWish(subject=VMS[0], by="ada", since=START, minutes=60)
+    resting = seen(desired, runners=served(desired, but=(VMS[0],)), wishes=Wishes(drains=(wish,)))
+    found = status(scene(desired, resting))
+    assert found.pools[0].drained == (VMS[0],)
+    assert found.pools[0].unhealthy == ()
+    assert found.healthy is True
+
+
+def test_a_vm_at_its_fallback_is_counted_as_away() -> None:
+    desired = fleet(1, fallbacks=(place(AWAY),))
+    away = seen(desired, nodes=(node(VMS[0], zone=AWAY),), zones={HOME: KNOWN, AWAY: KNOWN})
+    assert status(scene(desired, away)).pools[0].away == 1
+
+
+def test_the_oldest_waiting_job_with_a_pools_labels_is_told_whatever_their_case() -> None:
+    jobs = queued(
+        waiting(START - minutes(5), "tpu", "TPU-CI"),
+        waiting(START - minutes(9), "tpu"),
+        waiting(START - minutes(30), "tpu", "tpu-v4"),
+        waiting(START - minutes(40), "tpu", repository="another/code"),
+    )
+    found = queue({"TPU", "tpu-ci"}, {REPOSITORY}, jobs)
+    assert (found.waiting, found.oldest) == (2, START - minutes(9))
+
+
+def test_a_queue_is_not_known_where_one_of_its_repositories_is_silent() -> None:
+    found = queue({"tpu"}, {REPOSITORY, "a-lab/more"}, JobsSeen(unknown={"a-lab/more": "403"}))
+    assert found.waiting is None
+    assert "403" in found.reason
+
+
+def test_the_last_sweep_is_told_and_one_that_cannot_be_read_is_as_none() -> None:
+    record = {
+        "at": START.isoformat(),
+        "settled": False,
+        "fuse": True,
+        "actions": [
+            {"do": "create", "subject": VMS[0], "result": "failed", "text": "no capacity"},
+            {"do": "report", "subject": "x", "result": "done", "text": ""},
+        ],
+    }
+    sweep = status(scene(sweep=record)).sweep
+    assert sweep is not None
+    assert (sweep.at, sweep.fuse, sweep.done, sweep.failed) == (START, True, 0, (f"create {VMS[0]}: no capacity",))
+    assert status(scene(sweep={"at": "yesterday"})).sweep is None
+
+
+def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
+    for each in (FleetStatus(stack="ci", at=START), status(scene())):
+        assert json.loads(json.dumps(each.to_json()))["stack"] == "ci"
