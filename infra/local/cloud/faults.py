@@ -1,8 +1,8 @@
 """What goes wrong on purpose: rules that say which requests fail, how, how often and until when.
 
 Owns matching and counting of rules; a rule is data, kept in the store. The gateway acts on `error`, `slow` and
-`lost` for every method; `services.tpu_*` act on `stockout`, `operation` and `preempt`. Chance is seeded: the n-th
-request that a rule matches always has the same fate.
+`lost` for every method; `services.tpu_*` act on `stockout`, `operation` and `preempt`, guests of VMs on the rest.
+Chance is seeded: the n-th request that a rule matches always has the same fate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from infra.local.cloud.errors import CANONICAL, invalid, not_found
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Store
 
-Kind = Literal["error", "slow", "lost", "stockout", "operation", "preempt"]
+Kind = Literal["error", "slow", "lost", "stockout", "operation", "preempt", "mute", "slow-boot", "unfit"]
 _KIND = "fault"
 
 
@@ -39,7 +39,9 @@ class Rule:
     kind: `error` refuses with HTTP `code`; `slow` answers `seconds` (of real time) late; `lost` does what was asked and
         breaks off in the middle of the answer; `stockout` lets a TPU create or start fail in its operation for want of
         capacity; `operation` lets any TPU operation fail with `status`; `preempt` takes preemptible and spot nodes away
-        at `per_hour` (chance per hour of cloud time, each node on its own).
+        at `per_hour` (chance per hour of cloud time, each node on its own). Of guests, once a making of a node: `mute`
+        boots and never asks for a registration; `slow-boot` boots `seconds` (of cloud time) longer; `unfit` fails the
+        check before a job, for `message`.
     method, project, zone, accelerator, name: patterns with `*`; all must match.
     count: how often it fires before it goes; None for ever. probability: chance to fire, drawn from `seed`.
     until: cloud time in epoch seconds when it goes; None for never. seen: matching requests so far.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
-from infra.local.cloud import media
+from infra.local.cloud import guests, media
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, invalid
 from infra.local.cloud.faults import Rule
@@ -64,6 +64,9 @@ class Surface:
             ("DELETE", "nodes"): self._remove_node,
             ("POST", "preempt"): self._preempt,
             ("POST", "maintain"): self._maintain,
+            ("GET", "guests"): self._guests,
+            ("POST", "guests"): self._write_guests,
+            ("POST", "guest-faults"): self._strike_guest,
             ("GET", "registry"): self._registry,
             ("POST", "registry"): self._tell_registry,
             ("DELETE", "registry"): self._forget_registry,
@@ -127,6 +130,9 @@ class Surface:
     def _nodes(self, _: _Ask) -> JsonObject:
         return {"nodes": [node.public for node in each(self._cloud)]}
 
+    def _guests(self, _: _Ask) -> JsonObject:
+        return guests.told(self._cloud)
+
     def _registry(self, _: _Ask) -> JsonObject:
         return artifact_shelf.told(self._cloud)
 
@@ -183,6 +189,13 @@ class Surface:
     def _remove_node(self, ask: _Ask) -> JsonObject:
         tpu_edit.remove(self._cloud, named(self._cloud, ask.rest))
         return {}
+
+    def _write_guests(self, ask: _Ask) -> JsonObject:
+        guests.write(self._cloud, ask.body.get("disks"))
+        return {}
+
+    def _strike_guest(self, ask: _Ask) -> JsonObject:
+        return {"fault": guests.struck(self._cloud, str(ask.body.get("node", "")), ask.body.get("kind"))}
 
     def _tell_registry(self, ask: _Ask) -> JsonObject:
         address, log = ask.body.get("address"), ask.body.get("log")

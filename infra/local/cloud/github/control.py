@@ -118,14 +118,21 @@ class GitHubControl(Control):
 
     def take_job(self, jit: str) -> JsonObject | None:
         """The oldest job that waits for this runner's labels, which it has then begun."""
-        return self._ask("POST", "github/work/take", {"jit": jit})["job"]
+        return self.take_work(jit)["job"]
+
+    def take_work(self, jit: str) -> JsonObject:
+        """As `take_job`: the job or None, and in how many seconds it is to end, where who queued it said so."""
+        return self._ask("POST", "github/work/take", {"jit": jit})
 
     def end_job(self, jit: str, conclusion: str = "success") -> JsonObject:
         """End the job, and with it the runner, which served for one."""
         return self._ask("POST", "github/work/end", {"jit": jit, "conclusion": conclusion})["job"]
 
     def queue_job(self, repository: str, labels: Sequence[str], **more: Any) -> JsonObject:
-        """A run with one job that waits for a runner with these labels. more: name, event, head_sha, head_branch."""
+        """A run with one job that waits for a runner with these labels.
+
+        more: name, event, head_sha, head_branch; seconds: how long it takes, for the guests of VMs.
+        """
         return self._ask("POST", "github/jobs", {"repository": repository, "labels": list(labels), **more})
 
     def add_collaborator(self, repository: str, login: str, permission: str) -> None:

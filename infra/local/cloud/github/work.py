@@ -13,10 +13,14 @@ from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, failed_precondition, invalid
 from infra.local.cloud.github import records, runners
 from infra.local.cloud.github.credentials import token_digest
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.registry import JsonObject, reacts
 from infra.local.cloud.store import Resource
+from infra.local.cloud.timeline import Event
 
 CONCLUSIONS = ("success", "failure", "cancelled")
+LOST_AFTER = 600.0
+"""Seconds after which GitHub gives up the job of a runner that it hears nothing of. It publishes no figure."""
+_LENGTH = "seconds-of-job/"
 
 
 def connect(cloud: Cloud, body: JsonObject) -> JsonObject:
@@ -28,12 +32,26 @@ def connect(cloud: Cloud, body: JsonObject) -> JsonObject:
 
 
 def disconnect(cloud: Cloud, body: JsonObject) -> JsonObject:
-    """Go offline without having ended anything, as a VM that is taken away does."""
-    return runners.shown(records.save(cloud, _presented(cloud, body), status="offline").body)
+    """Go offline without having ended anything, as a VM that is taken away does. A job is given up after a while."""
+    found = records.save(cloud, _presented(cloud, body), status="offline")
+    if found.body["busy"]:
+        cloud.timeline.add(cloud.now + LOST_AFTER, "github.runner.lost", found.name)
+    return runners.shown(found.body)
+
+
+@reacts("github.runner.lost")
+def _lost(cloud: Cloud, event: Event) -> None:
+    """The job of a runner that is offline still has failed, and the runner is gone, since it served for one."""
+    runner = cloud.store.find(records.RUNNER, event.subject)
+    if runner is not None and runner.body["status"] == "offline" and runner.body["busy"]:
+        _over(cloud, runner, "failure")
 
 
 def take(cloud: Cloud, body: JsonObject) -> JsonObject:
-    """The oldest job that waits for labels which this runner has, where it serves the repository; or None."""
+    """The oldest job that waits for labels which this runner has, where it serves the repository; or None.
+
+    seconds: how long the job takes, None where nobody said.
+    """
     runner = _presented(cloud, body)
     if runner.body["status"] != "online" or runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} is {runner.body['status']} or has a job.")
@@ -43,8 +61,8 @@ def take(cloud: Cloud, body: JsonObject) -> JsonObject:
             job = records.save(cloud, job, **changes, started_at=records.stamp(cloud.now))
             _tell_run(cloud, job, status="in_progress")
             records.save(cloud, runner, busy=True, job=job.name)
-            return {"job": job.body}
-    return {"job": None}
+            return {"job": job.body, "seconds": cloud.store.setting(f"{_LENGTH}{job.body['id']}")}
+    return {"job": None, "seconds": None}
 
 
 def end(cloud: Cloud, body: JsonObject) -> JsonObject:
@@ -55,16 +73,11 @@ def end(cloud: Cloud, body: JsonObject) -> JsonObject:
         raise failed_precondition(f"Runner {runner.body['name']} has no job.")
     if conclusion not in CONCLUSIONS:
         raise invalid(f"A job ends as one of {', '.join(CONCLUSIONS)}, not {conclusion!r}.", field="conclusion")
-    held = cloud.store.get(records.JOB, runner.body["job"])
-    ended = {"status": "completed", "conclusion": conclusion}
-    job = records.save(cloud, held, **ended, completed_at=records.stamp(cloud.now))
-    _tell_run(cloud, job, **ended)
-    cloud.store.delete(records.RUNNER, runner.name)
-    return {"job": job.body}
+    return {"job": _over(cloud, runner, conclusion).body}
 
 
 def queue(cloud: Cloud, body: JsonObject) -> JsonObject:
-    """A workflow run with one job that waits for a runner with these labels."""
+    """A workflow run with one job that waits for a runner with these labels. seconds: how long it runs, if known."""
     repo = records.repository(cloud, body["repository"])["full_name"]
     run, number = records.next_id(cloud), records.next_id(cloud)
     name = body.get("name", "Tests")
@@ -91,7 +104,19 @@ def queue(cloud: Cloud, body: JsonObject) -> JsonObject:
         "started_at": None,
         "completed_at": None,
     }
+    if (seconds := body.get("seconds")) is not None:
+        cloud.store.set_setting(f"{_LENGTH}{number}", float(seconds))
     return cloud.store.insert(records.JOB, records.key(repo, number), job, now=cloud.now).body
+
+
+def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
+    """The runner's job has ended, and with it the runner."""
+    held = cloud.store.get(records.JOB, runner.body["job"])
+    ended = {"status": "completed", "conclusion": conclusion}
+    job = records.save(cloud, held, **ended, completed_at=records.stamp(cloud.now))
+    _tell_run(cloud, job, **ended)
+    cloud.store.delete(records.RUNNER, runner.name)
+    return job
 
 
 def _presented(cloud: Cloud, body: JsonObject) -> Resource:

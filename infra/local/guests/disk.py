@@ -1,0 +1,55 @@
+"""What stands on a VM's disk, so that its guest goes on from there whoever lets it live, and when."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+JsonObject = dict[str, Any]
+
+LONGEST_STORY: Final = 50
+FIRST_DELAY: Final = 5.0
+"""Seconds of the first pause of the supervisor's own."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Disk:
+    """One making of a VM.
+
+    life: which one. down: whether the machine runs. phase, reason, image, bundle, runner, job, obeyed, boot, events: as
+        they stand in its report.
+    until: cloud time when what it does is over, None where it waits for others. delay: its next pause.
+    jit: the registration of the runner that it runs, empty for none. number, conclusion: the job's, and how it ends.
+    seen: the orders that it waits under. reported: when. drawn: whether faults of a boot were drawn for this life; mute
+        and spoiled (why it is unfit) are those that stay.
+    """
+
+    life: str
+    down: bool = True
+    phase: str = ""
+    reason: str = ""
+    image: str = ""
+    bundle: str = ""
+    runner: str = ""
+    job: str = ""
+    obeyed: int = 0
+    boot: list[JsonObject] = field(default_factory=list)
+    events: list[JsonObject] = field(default_factory=list)
+    began: float = 0.0
+    until: float | None = None
+    delay: float = FIRST_DELAY
+    jit: str = ""
+    number: int = 0
+    conclusion: str = "success"
+    seen: str = ""
+    reported: float = 0.0
+    drawn: bool = False
+    mute: bool = False
+    spoiled: str = ""
+
+    @classmethod
+    def from_json(cls, body: JsonObject) -> Disk:
+        return cls(**body)
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
