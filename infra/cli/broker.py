@@ -13,7 +13,7 @@ import click
 
 from infra.cli import options
 from infra.cli.failures import Refusal
-from infra.cli.local_github import local_app
+from infra.cli.local_broker import local_settings
 from infra.cli.render.console import people, say
 from infra.cli.session import declared, local_cloud
 from infra.cli.workspace import workspace
@@ -45,7 +45,7 @@ def serve_command(*, stack: str, cloud: CloudName | None, host: str, port: int, 
     clock: Callable[[], Any] = wall_clock
     if local:
         url = local_cloud(workspace(), console)
-        environ, clock = _local(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
+        environ, clock = local_settings(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
     else:
         environ = _with_stack_file(stack, os.environ)
     found = settings.read(stack, environ)
@@ -67,25 +67,6 @@ def _with_stack_file(stack: str, environ: Mapping[str, str]) -> dict[str, str]:
         return dict(environ)
     config = declared(stack).config
     return {settings.PROJECT: config.project, settings.BUCKET: config.bucket.name, **environ}
-
-
-def _local(stack: str, url: str, audience: str) -> dict[str, str]:
-    """Settings for the local cloud, where GitHub knows the repositories that the stack serves and an app for them."""
-    config = declared(stack).config
-    serves = sorted({repository for pool in config.pools for repository in pool.serves})
-    if not serves:
-        raise Refusal(f"no pool of {stack} serves a repository, so there is nothing to register runners with")
-    app = local_app(url, config.project, slug=f"tidepool-{stack}", repositories=serves)
-    return {
-        settings.AUDIENCE: audience,
-        settings.PROJECT: config.project,
-        settings.BUCKET: config.bucket.name,
-        settings.APP: str(app.id),
-        settings.INSTALLATION: str(app.installation),
-        settings.KEY_SECRET: app.key_secret,
-        settings.GITHUB_API: app.api,
-        settings.GOOGLE_ENDPOINT: url,
-    }
 
 
 def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:

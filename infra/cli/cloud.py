@@ -5,35 +5,21 @@ Owns the words of these commands. What they do is `infra.local.cloud.daemon` and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import click
 
-from infra.cli import cloud_builds, cloud_push, options
-from infra.cli.cloud_told import answer, running, told
-from infra.cli.failures import Refusal
+from infra.cli import cloud_builds, cloud_fleet, cloud_push, options
+from infra.cli.cloud_told import answer, running, stack_project, told
+from infra.cli.duration import Duration
+from infra.cli.local_guests import LocalGuests
 from infra.cli.render.pools import ended_line
 from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.faults import Kind, Rule
-from infra.model.stack import pulumi_values, stack_names
 
 STACK_LABEL = "tidepool-stack"
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-class Duration(click.ParamType):
-    """`90s`, `15m`, `24h`, `2d`, or plain seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
-        if found is None:
-            self.fail(f"{value!r} is no length of time; write 90s, 15m, 24h or 2d", param, ctx)
-        return float(found[1]) * SECONDS[found[2] or "s"]
 
 
 @click.group(name="cloud", short_help="Drive the local Google Cloud.")
@@ -46,6 +32,8 @@ def command() -> None:
 
 command.add_command(cloud_push.push)
 command.add_command(cloud_builds.builds)
+for _each in (cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet.guests):
+    command.add_command(_each)
 
 
 @command.command()
@@ -108,7 +96,7 @@ def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
 @click.option("--code", type=click.IntRange(400, 599), help="HTTP status of `error`; 503 when left out.")
 @click.option("--status", help="Status of `operation`, such as INTERNAL.")
 @click.option("--message", help="What the failure says.")
-@click.option("--late", "seconds", type=Duration(), help="How late `slow` answers.")
+@click.option("--late", "seconds", type=Duration(), help="How late `slow` answers, and `slow-boot` is up.")
 @click.option("--per-hour", type=float, help="Chance per VM and hour of `preempt`.")
 @click.option("--count", type=click.IntRange(1), help="How often; for ever when left out.")
 @click.option("--probability", type=click.FloatRange(0, 1), help="Chance that it happens to one request.")
@@ -129,6 +117,9 @@ def fail(
     stockout   TPU creates answer 200 and fail for want of capacity
     operation  TPU creates answer 200 and fail with --status
     preempt    take VMs away at --per-hour
+    mute       VMs boot and never register
+    slow-boot  VMs boot, --late
+    unfit      VMs call themselves unfit, for --message
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """
@@ -153,7 +144,9 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
     with running() as control:
         if compression is not None:
             control.set_compression(compression)
-        now = control.clock() if advance is None else control.advance(advance)
+        if advance is not None:
+            LocalGuests(home=workspace().home, url=control.url).advance(advance)
+        now = control.clock()
         now["compression"] = control.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
     answer(as_json, now, said)
@@ -212,7 +205,7 @@ def limit(
         if zone is not None:
             if generation is None or (chips is None and not lift):
                 raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
-            pot = {"project": project or _project(), "zone": zone, "generation": generation, "capacity": capacity}
+            pot = {"project": project or stack_project(), "zone": zone, "generation": generation, "capacity": capacity}
             if lift:
                 control.lift(**pot)
             else:
@@ -252,13 +245,3 @@ def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
         said = " ".join(f"{key}={value}" for key, value in fault.items() if value != plain[key])
         lines.append(f"{fault['id']:>3} {fault['kind']:<9} {said}".rstrip())
     return lines
-
-
-def _project() -> str:
-    """The one project that the stack files name."""
-    root = workspace().root
-    texts = ((root / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8") for stack in stack_names(root))
-    projects = {pulumi_values(text).get("gcp:project", "") for text in texts} - {""}
-    if len(projects) != 1:
-        raise Refusal(f"the stack files name {len(projects)} projects; say which with --project")
-    return projects.pop()

@@ -1,4 +1,7 @@
-"""What every `./tidepool cloud ...` command does: find the running cloud, pass on its refusals, answer in two forms."""
+"""What every `./tidepool cloud ...` command does: find the running cloud, pass on its refusals, answer in two forms.
+
+Owns too which project such a command means where it is not said.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from typing import Any
 
 import click
 
-from infra.cli.failures import Failure
+from infra.cli.failures import Failure, Refusal
 from infra.cli.render.console import machines
 from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
+from infra.model.stack import pulumi_values, stack_names
 
 
 @contextmanager
@@ -43,3 +47,13 @@ def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
         return
     for line in lines:
         click.echo(line)
+
+
+def stack_project() -> str:
+    """The one project that the stack files name."""
+    root = workspace().root
+    texts = ((root / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8") for stack in stack_names(root))
+    projects = {pulumi_values(text).get("gcp:project", "") for text in texts} - {""}
+    if len(projects) != 1:
+        raise Refusal(f"the stack files name {len(projects)} projects; say which with --project")
+    return projects.pop()

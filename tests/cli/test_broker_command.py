@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from infra.cli import broker
+from infra.cli import broker, local_broker
 from infra.cli.app import cli
 from infra.fleet.broker import settings
 
@@ -45,8 +45,8 @@ def test_a_container_needs_no_stack_file_and_people_leave_out_what_it_says(monke
 
 
 def test_beside_the_local_cloud_everything_is_made_up_and_made_twice_it_still_fits(cloud: TestCloud) -> None:
-    first = broker._local("ci", cloud.url, "http://127.0.0.1:8080")
-    second = broker._local("ci", cloud.url, "http://127.0.0.1:8080")
+    first = local_broker.local_settings("ci", cloud.url, "http://127.0.0.1:8080")
+    second = local_broker.local_settings("ci", cloud.url, "http://127.0.0.1:8080")
     assert first == second
     found = settings.read("ci", first)
     assert (found.audience, found.google_endpoint) == ("http://127.0.0.1:8080", cloud.url)

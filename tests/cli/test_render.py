@@ -213,14 +213,13 @@ def test_a_stack_without_pools_has_an_empty_table() -> None:
     assert "all pools" in _printed([pools_table(())])
 
 
-def test_a_preempted_vm_is_told_with_the_commands_that_make_it_again() -> None:
+def test_a_preempted_vm_is_told_with_the_command_that_makes_it_again() -> None:
     assert str(ended_line("ci", ["tpu-ci-us-west4-a-1"])) == (
-        "tpu-ci-us-west4-a-1 gives no capacity until somebody makes it again; up alone sees nothing to do: "
-        "./tidepool destroy ci --target '**::tpu-ci-us-west4-a-1', then ./tidepool up ci"
+        "tpu-ci-us-west4-a-1 gives no capacity until the controller makes it again, which up does not: "
+        "./tidepool reconcile ci"
     )
     many = str(ended_line("ci", [f"vm-{index}" for index in range(5)]))
-    assert many.startswith("5 VMs give no capacity until somebody makes them again")
-    assert "--target '**::vm-2' (and 2 more, one --target each), then" in many
+    assert many.startswith("5 VMs give no capacity until the controller makes them again")
 
 
 def test_a_state_that_changed_is_told_as_a_difference() -> None:

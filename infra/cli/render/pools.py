@@ -9,8 +9,6 @@ from rich.text import Text
 
 from infra.engines.states import READY, PoolState
 
-SHOWN_TARGETS = 3
-
 
 def pools_table(pools: Sequence[PoolState]) -> Table:
     """One row a pool and zone, and their sum."""
@@ -33,15 +31,11 @@ def pools_table(pools: Sequence[PoolState]) -> Table:
 
 
 def ended_line(stack: str, names: Sequence[str]) -> Text:
-    """What VMs that have ended mean, and the commands that make them again."""
-    targets = [f"--target '**::{name}'" for name in names[:SHOWN_TARGETS]]
-    more = len(names) - len(targets)
-    rest = f" (and {more} more, one --target each)" if more else ""
+    """What VMs that have ended mean, and the command that makes them again."""
     what = f"{names[0]} gives" if len(names) == 1 else f"{len(names)} VMs give"
     again = "it" if len(names) == 1 else "them"
     return Text(
-        f"{what} no capacity until somebody makes {again} again; up alone sees nothing to do: "
-        f"./tidepool destroy {stack} {' '.join(targets)}{rest}, then ./tidepool up {stack}",
+        f"{what} no capacity until the controller makes {again} again, which up does not: ./tidepool reconcile {stack}",
         style="yellow",
     )
 
