@@ -5,8 +5,11 @@ Owns how a sweep is printed. What a sweep does is `infra.fleet.controller`; wher
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
+from collections.abc import Callable
+from typing import Final
 
 import click
 from rich.console import Console
@@ -15,6 +18,7 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.failures import FAILED, Failure
 from infra.cli.fleet_place import Place, declared_place, told_place
+from infra.cli.local_guests import local_guests
 from infra.cli.render.console import machines, people, say
 from infra.cli.session import declared, open_session
 from infra.engines.protocol import CloudName
@@ -27,19 +31,33 @@ from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 
+MOST_SWEEPS: Final = 500
+"""After so many on the local cloud, something never ends."""
+
 
 @click.command(name="reconcile", short_help="Bring the fleet to what its manifest says, as the controller does.")
 @options.stack_argument
 @options.cloud_option
 @click.option("--watch", is_flag=True, help="Sweep again and again, until interrupted.")
 @click.option(
-    "--every", type=click.FloatRange(1), default=120.0, show_default=True, help="With --watch: seconds between sweeps."
+    "--until-settled",
+    is_flag=True,
+    help="Sweep until nothing is left to do. On the local cloud its clock is moved in place of waiting.",
 )
+@click.option("--every", type=click.FloatRange(1), default=120.0, show_default=True, help="Seconds between two sweeps.")
 @options.yes_option
 @options.json_option
 @click.pass_context
 def command(
-    ctx: click.Context, *, stack: str, cloud: CloudName | None, watch: bool, every: float, yes: bool, as_json: bool
+    ctx: click.Context,
+    *,
+    stack: str,
+    cloud: CloudName | None,
+    watch: bool,
+    until_settled: bool,
+    every: float,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Look at every zone and at GitHub, decide by the rules of docs/controller.md, and act within its limits.
 
@@ -56,30 +74,39 @@ def command(
         session = open_session(stack, engine=None, cloud=cloud, console=console)
         session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
         place = declared_place(config, session.endpoint)
-    failed = False
+    guests = local_guests(place.endpoint)
+    pause = guests.advance if guests and until_settled else time.sleep
     with clients(place.project, place.endpoint) as google:
-        sweeper = _sweeper(stack, place, google)
-        while True:
-            failed = _one(sweeper, console, as_json=as_json, watch=watch)
-            if not watch:
+        sweeper = _sweeper(stack, place, google, pause)
+        for number in itertools.count(1):
+            if guests:
+                guests.settle()
+            swept = _one(sweeper, console, as_json=as_json, goes_on=watch)
+            if not (watch or until_settled) or (until_settled and swept is not None and swept.settled):
                 break
-            time.sleep(every)
-    ctx.exit(FAILED if failed else 0)
+            if guests and until_settled and number >= MOST_SWEEPS:
+                raise Failure(f"after {number} sweeps there is still something to do or to wait for")
+            pause(every)
+    ctx.exit(FAILED if swept is None or _failed(swept) else 0)
 
 
-def _one(sweeper: Sweeper, console: Console, *, as_json: bool, watch: bool) -> bool:
-    """One sweep, printed; whether anything failed. While watching, one that cannot begin ends nothing."""
+def _one(sweeper: Sweeper, console: Console, *, as_json: bool, goes_on: bool) -> Swept | None:
+    """One sweep, printed. Where others follow, one that cannot begin ends nothing: it is None."""
     try:
         swept = sweeper.sweep()
     except (LeaseTakenError, SweepError, GoogleError) as error:
-        if not watch:
+        if not goes_on:
             raise Failure(str(error)) from None
         say(console, Text(str(error), style="yellow"))
-        return True
+        return None
     if as_json:
         machines(swept.to_json())
     else:
         _show(console, swept)
+    return swept
+
+
+def _failed(swept: Swept) -> bool:
     return any(outcome.result is Result.FAILED for outcome in swept.outcomes)
 
 
@@ -98,10 +125,10 @@ def _show(console: Console, swept: Swept) -> None:
         say(console, Text(f"  stands {finding.subject}: {finding.reason} (since {finding.since:%H:%M})", style="dim"))
 
 
-def _sweeper(stack: str, place: Place, google: Clients) -> Sweeper:
+def _sweeper(stack: str, place: Place, google: Clients, pause: Callable[[float], None]) -> Sweeper:
     records = Records(google=google, bucket=place.bucket)
 
     def actor(desired: Desired) -> Actor:
-        return Actor(google=google, records=records, github=place.github, desired=desired)
+        return Actor(google=google, records=records, github=place.github, desired=desired, sleep=pause)
 
     return Sweeper(stack=stack, records=records, observer=place.observer, actor=actor, clock=place.clock)
