@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.local.cloud.github.control import GitHubControl
 
-PERMISSIONS = {"administration": "write", "organization_self_hosted_runners": "write"}
+PERMISSIONS = {"administration": "write", "actions": "read", "organization_self_hosted_runners": "write"}
 _TAKEN = 409
 
 

@@ -62,13 +62,14 @@ def command(
     """Look at every zone and at GitHub, decide by the rules of docs/controller.md, and act within its limits.
 
     It works from the manifest in the fleet bucket, which `./tidepool up` publishes, and holds the lease that `up`
-    holds. On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN; without one, nothing that needs GitHub's
-    word is done. Where TIDEPOOL_PROJECT and TIDEPOOL_BUCKET are set, as on Cloud Run, no stack file is read.
+    holds. On Google Cloud, GitHub is asked through the broker, or by hand with the token in GITHUB_TOKEN; without
+    either, nothing that needs GitHub's word is done. Where TIDEPOOL_PROJECT and TIDEPOOL_BUCKET are set, as on Cloud
+    Run, no stack file is read.
 
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
     console = people(as_json=as_json)
-    place = told_place(os.environ) if cloud is None else None
+    place = told_place(stack, os.environ) if cloud is None else None
     if place is None:
         config = declared(stack).config
         session = open_session(stack, engine=None, cloud=cloud, console=console)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 PAGE: Final = 100
 MOST_PAGES: Final = 100
-MOST_RUNS: Final = 50
+MOST_RUNS: Final = 30
 """Runs of one repository whose jobs are asked for, one call each: those that have waited longest."""
 _STATUSES: Final = ("queued", "in_progress")
 """A run is in progress once any of its jobs has begun, so that others of it may wait."""

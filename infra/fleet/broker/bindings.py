@@ -1,4 +1,4 @@
-"""The broker's record of each VM in the fleet bucket, shared by every broker of a stack.
+"""The broker's record of each VM in the fleet bucket, and of removals, shared by every broker of a stack.
 
 Owns its JSON and that it is replaced only as it was read, so that brokers agree: of two that admit one VM at once, one
 reads the other's record and decides again.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from infra.fleet.broker.decide import Binding
@@ -18,6 +18,9 @@ from infra.fleet.records import Records
 from infra.model import names
 
 VERSION: Final = 1
+REMOVALS: Final = 10
+"""Runners removed for the controller within a minute."""
+_MINUTE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,36 @@ class Bindings:
             self.records.update(names.instance_object(self.stack, instance), taken)
         except GoogleError as error:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
+    def knows(self, vm: str) -> bool:
+        """Whether a VM of that name ever got a runner of this stack. Raises Refused where that cannot be read."""
+        try:
+            return self.records.read(names.binding_object(self.stack, vm)) is not None
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
+    def count_removal(self, now: datetime) -> None:
+        """Count one that is about to be done. Raises Refused where there were too many within a minute."""
+
+        def counted(current: Mapping[str, Any] | None) -> dict[str, Any]:
+            recent = [at for at in _removals(current) if timedelta(0) <= now - at < _MINUTE]
+            if len(recent) >= REMOVALS:
+                raise Refused(Reason.TOO_OFTEN, again=(recent[0] + _MINUTE - now).total_seconds() + 1)
+            return {"version": VERSION, "stack": self.stack, "at": [at.isoformat() for at in (*recent, now)]}
+
+        try:
+            self.records.update(names.removals_object(self.stack), counted)
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
+
+def _removals(body: Mapping[str, Any] | None) -> list[datetime]:
+    if body is None:
+        return []
+    try:
+        return sorted(datetime.fromisoformat(at).astimezone() for at in body["at"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refused(Reason.BAD_RECORD, f"of removals: {type(error).__name__}") from None
 
 
 def _read(body: Mapping[str, Any]) -> Binding:

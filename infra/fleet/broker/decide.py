@@ -53,7 +53,7 @@ class Claims:
 class Slot:
     """A declared VM. zones: where it may be, its own first. scope: `orgs/NAME` or `repos/OWNER/NAME`, None for nowhere.
 
-    group: name of its runner group, None for a repository's runner.
+    group: name of its runner group, None for a repository's runner. serves: repositories, `OWNER/NAME`.
     """
 
     vm: str
@@ -63,6 +63,7 @@ class Slot:
     labels: tuple[str, ...]
     scope: str | None
     group: str | None
+    serves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,24 @@ class Fleet:
     stack: str
     slots: Mapping[str, Slot]
     drained: Set[str] = frozenset()
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Where its runners are registered."""
+        return tuple(sorted({slot.scope for slot in self.slots.values() if slot.scope is not None}))
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """Whose jobs its runners take."""
+        return tuple(sorted({each for slot in self.slots.values() if slot.scope for each in slot.serves}))
+
+    def could_have(self, vm: str) -> bool:
+        """Whether a VM of that name is declared, or was while a pool had more VMs in one of its zones."""
+        place, _, index = vm.rpartition("-")
+        return vm in self.slots or (
+            index.isdecimal()
+            and any(place == f"{slot.pool}-{zone}" for slot in self.slots.values() for zone in slot.zones)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

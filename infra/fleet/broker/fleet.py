@@ -101,6 +101,7 @@ def _slot(slot: Mapping[str, Any], groups: Mapping[str, str]) -> Slot:
         labels=tuple(slot["runner_labels"]),
         scope=scope,
         group=group,
+        serves=tuple(slot["serves"]),
     )
 
 

@@ -19,6 +19,7 @@ from google.auth import crypt, jwt
 
 from infra.fleet.broker.github_calls import Answered, GitHubCalls
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.github_lists import ListError, QueuedJob, pages, waiting
 
 RENEWED: Final = timedelta(minutes=5)
 """Before its end a token is kept no longer."""
@@ -45,8 +46,10 @@ class Registered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
     id: int
+    name: str
     online: bool
     busy: bool
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class GitHubApp:
     key: Callable[[bool], str] = field(repr=False)
     clock: Callable[[], datetime]
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _tokens: dict[str, _Token] = field(default_factory=dict, repr=False)
+    _tokens: dict[tuple[str, bool], _Token] = field(default_factory=dict, repr=False)
     _groups: dict[str, tuple[datetime, Mapping[str, int]]] = field(default_factory=dict, repr=False)
 
     def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
@@ -76,10 +79,44 @@ class GitHubApp:
         found = self._ask("GET", scope, f"actions/runners?per_page=100&name={quote(name, safe='')}", deadline).body
         try:
             # A GitHub Enterprise server that does not know the filter answers with others too.
-            runners = [each for each in found["runners"] if each["name"] == name]
-            return next((Runner(id=r["id"], online=r["status"] == "online", busy=r["busy"]) for r in runners), None)
+            return next((_runner(each) for each in found["runners"] if each["name"] == name), None)
         except (KeyError, TypeError):
             raise _unreadable("runners") from None
+
+    def runner(self, scope: str, number: int, *, deadline: float) -> Runner | None:
+        """The runner of that number, None where there is none."""
+        found = self._ask("GET", scope, f"actions/runners/{number}", deadline, takes=frozenset({_NOT_FOUND}))
+        try:
+            return None if found.status == _NOT_FOUND else _runner(found.body)
+        except (KeyError, TypeError):
+            raise _unreadable("runner") from None
+
+    def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
+        """All of them; a list that is not whole is refused, since what it lacks would look gone."""
+        try:
+            listed = pages(lambda path: self._ask("GET", scope, path, deadline).body, "actions/runners", "runners")
+            return tuple(_runner(each) for each in listed)
+        except ListError as error:
+            raise Refused(Reason.GITHUB_DOWN, f"{scope}: {error}") from None
+        except (KeyError, TypeError):
+            raise _unreadable("runners") from None
+
+    def queued(self, repository: str, *, deadline: float) -> tuple[QueuedJob, ...]:
+        """The jobs of a repository that wait for a runner.
+
+        It takes many calls, so it is refused while few are left of the hour: those are for registrations.
+        """
+        scope = f"repos/{repository}"
+
+        def asked(path: str) -> Any:
+            if self.calls.are_few():
+                raise Refused(Reason.GITHUB_LIMITED, "what is left of the hour is for registrations")
+            return self._ask("GET", scope, path.removeprefix(f"{scope}/"), deadline, jobs=True).body
+
+        try:
+            return waiting(asked, repository)
+        except ListError as error:
+            raise Refused(Reason.GITHUB_DOWN, str(error)) from None
 
     def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
         """Remove a runner; one that is gone already is no matter. Raises Refused for one that has a job."""
@@ -144,29 +181,30 @@ class GitHubApp:
         *,
         body: Mapping[str, Any] | None = None,
         takes: frozenset[int] = frozenset(),
+        jobs: bool = False,
     ) -> Answered:
-        """A call with the installation's token; a token that is refused is replaced once."""
+        """A call with the installation's token; a token that is refused is replaced once. jobs: one that reads them."""
         takes |= {_UNAUTHORIZED}
-        token = self._token(scope, deadline)
+        token = self._token(scope, deadline, jobs=jobs)
         answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
         if answer.status == _UNAUTHORIZED:
             with self._lock:
-                self._tokens.pop(scope, None)
-            token = self._token(scope, deadline)
+                self._tokens.pop((scope, jobs), None)
+            token = self._token(scope, deadline, jobs=jobs)
             takes -= {_UNAUTHORIZED}
             answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
         return answer
 
-    def _token(self, scope: str, deadline: float) -> str:
-        """A token that may register runners there and nothing else. One thread gets it, the others wait."""
+    def _token(self, scope: str, deadline: float, *, jobs: bool) -> str:
+        """A token that may do the one thing there and nothing else. One thread gets it, the others wait."""
         with self._lock:
-            kept = self._tokens.get(scope)
+            kept = self._tokens.get((scope, jobs))
             if kept is None or self.clock() >= kept.until:
-                kept = self._tokens[scope] = self._new_token(scope, deadline)
+                kept = self._tokens[scope, jobs] = self._new_token(_permissions(scope, jobs=jobs), deadline)
             return kept.text
 
-    def _new_token(self, scope: str, deadline: float) -> _Token:
-        path, body = f"app/installations/{self.installation}/access_tokens", _permissions(scope)
+    def _new_token(self, body: Mapping[str, Any], deadline: float) -> _Token:
+        path = f"app/installations/{self.installation}/access_tokens"
         signed = self._signed(fresh=False)
         takes = frozenset({_UNAUTHORIZED})
         answer = self.calls.ask("POST", path, token=signed, deadline=deadline, body=body, takes=takes)
@@ -200,11 +238,22 @@ def deadline_from_now(patience: float) -> float:
     return time.monotonic() + patience
 
 
-def _permissions(scope: str) -> dict[str, Any]:
-    """For one repository alone, or for the runners of an organisation alone."""
+def _runner(body: Any) -> Runner:
+    return Runner(
+        id=body["id"],
+        name=str(body["name"]),
+        online=body["status"] == "online",
+        busy=bool(body["busy"]),
+        labels=tuple(str(label["name"]) for label in body.get("labels", ())),
+    )
+
+
+def _permissions(scope: str, *, jobs: bool) -> dict[str, Any]:
+    """For one repository alone, or for the runners of an organisation alone. jobs: to read them and no more."""
     kind, _, name = scope.partition("/")
     if kind == "repos":
-        return {"repositories": [name.rpartition("/")[2]], "permissions": {"administration": "write"}}
+        wanted = {"actions": "read"} if jobs else {"administration": "write"}
+        return {"repositories": [name.rpartition("/")[2]], "permissions": wanted}
     return {"permissions": {"organization_self_hosted_runners": "write"}}
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import urllib3
@@ -23,6 +23,8 @@ PATIENCE: Final = 20.0
 """Seconds for all calls of one registration together; shorter than two registrations of a VM are apart."""
 _ONE_CALL: Final = 8.0
 _LIMITED: Final = frozenset({403, 429})
+_FEW: Final = 0.2
+"""Of the calls that GitHub gives an installation within an hour."""
 _LONGEST_TEXT: Final = 200
 
 
@@ -43,6 +45,7 @@ class GitHubCalls:
         self._clock = clock
         self._lock = threading.Lock()
         self._resume: datetime | None = None
+        self._few_until: datetime | None = None
 
     def ask(
         self,
@@ -64,6 +67,11 @@ class GitHubCalls:
             if response is not None and (response.status < 500 or last):
                 return self._read(response, f"{verb} {path.partition('?')[0]}", takes)
         raise Refused(Reason.GITHUB_DOWN, f"{verb} {path.partition('?')[0]}: no answer")
+
+    def are_few(self) -> bool:
+        """Whether little is left of the calls of this hour, as GitHub said last."""
+        with self._lock:
+            return self._few_until is not None and self._clock() < self._few_until
 
     def _sent(
         self, verb: str, path: str, token: str, deadline: float, body: Mapping[str, Any] | None, *, last: bool
@@ -94,6 +102,7 @@ class GitHubCalls:
             body = json.loads(response.data) if response.data else None
         except ValueError:
             body = None
+        self._count(response.headers)
         status = response.status
         if 200 <= status < 300 or status in takes:
             return Answered(status, body)
@@ -105,6 +114,15 @@ class GitHubCalls:
         if status >= 500:
             raise Refused(Reason.GITHUB_DOWN, said)
         raise Refused(Reason.GITHUB_REFUSED, said)
+
+    def _count(self, headers: Mapping[str, str]) -> None:
+        """An app's own calls are counted apart; that hour is hardly ever used, and what it says is soon corrected."""
+        limit, left, reset = (headers.get(f"x-ratelimit-{name}", "") for name in ("limit", "remaining", "reset"))
+        if not (limit.isdigit() and left.isdigit() and reset.isdigit()):
+            return
+        few = int(left) < int(limit) * _FEW
+        with self._lock:
+            self._few_until = datetime.fromtimestamp(min(int(reset), 1 << 33), tz=UTC) if few else None
 
     def _pause(self, headers: Mapping[str, str], status: int) -> float | None:
         """For how long GitHub lets us wait; None where a refusal is no rate limit.

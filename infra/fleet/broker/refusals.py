@@ -14,12 +14,13 @@ class Reason(Enum):
     """word of the audit line, HTTP status, text for the caller, seconds after which to ask again (0: not said)."""
 
     # The request
-    NOT_FOUND = ("not-found", 404, "There is POST /v1/registrations and GET /healthz.", 0)
-    WRONG_METHOD = ("wrong-method", 405, "Registrations are made with POST.", 0)
+    NOT_FOUND = ("not-found", 404, "There is nothing at this path.", 0)
+    WRONG_METHOD = ("wrong-method", 405, "This path has another method, which Allow says.", 0)
     NOT_JSON = ("not-json", 415, "The content type is application/json.", 0)
     TOO_LARGE = ("too-large", 413, "The body is larger than 4 KiB.", 0)
     TOO_SLOW = ("too-slow", 408, "The body did not come within ten seconds.", 0)
     MALFORMED = ("malformed", 400, 'The body is {"stack": ..., "vm": ..., "pool": ...}, three names and no more.', 0)
+    BAD_QUERY = ("bad-query", 400, "The query is stack=..., for a removal scope=... too, and no more.", 0)
     CROWDED = ("crowded", 503, "Too many requests are waiting.", 5)
     # The token
     NO_TOKEN = ("no-token", 401, "Authorization: Bearer and an identity token of Google's are needed.", 0)
@@ -34,6 +35,7 @@ class Reason(Enum):
     # Who asks for what
     FOREIGN_STACK = ("foreign-stack", 403, "This broker serves another stack.", 0)
     UNKNOWN_ACCOUNT = ("unknown-account", 403, "The token's account is of no pool of this stack.", 0)
+    NOT_CONTROLLER = ("not-controller", 403, "The token's account is not this stack's controller.", 0)
     UNKNOWN_VM = ("unknown-vm", 403, "The fleet manifest has no VM of this name.", 0)
     WRONG_POOL = ("wrong-pool", 403, "The VM is of another pool.", 0)
     WRONG_ACCOUNT = ("wrong-account", 403, "The token's account is not the account of this pool.", 0)
@@ -47,11 +49,12 @@ class Reason(Enum):
     UNMANAGED = ("unmanaged", 403, "The VM of that name is not one of this stack and pool.", 0)
     OTHER_INSTANCE = ("other-instance", 403, "The slot is bound to another instance until its VM is made again.", 0)
     OTHER_SLOT = ("other-slot", 403, "The token's instance is bound to another VM.", 0)
-    SERVING = ("serving", 409, "A runner of this VM is online or has a job.", 30)
-    TOO_OFTEN = ("too-often", 429, "The VM asks too often.", 30)
+    FOREIGN_RUNNER = ("foreign-runner", 403, "The runner is not one of this stack's.", 0)
+    SERVING = ("serving", 409, "The VM's runner is online or has a job.", 30)
+    TOO_OFTEN = ("too-often", 429, "This is asked too often.", 30)
     # Those behind the broker
     NO_MANIFEST = ("no-manifest", 503, "The fleet manifest is missing or cannot be read.", 60)
-    BAD_RECORD = ("bad-record", 503, "The broker's record of this VM cannot be read.", 60)
+    BAD_RECORD = ("bad-record", 503, "A record of the broker's own cannot be read.", 60)
     GOOGLE_DOWN = ("google-down", 503, "Google does not answer the broker.", 30)
     GITHUB_DOWN = ("github-down", 503, "GitHub does not answer the broker.", 30)
     GITHUB_LIMITED = ("github-limited", 503, "GitHub lets the broker wait.", 60)

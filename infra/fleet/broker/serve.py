@@ -22,11 +22,13 @@ from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp
 from infra.fleet.broker.github_calls import GitHubCalls
 from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
+from infra.fleet.broker.keeper import Keeper
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.broker.registration import Broker
 from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
 from infra.fleet.broker.settings import Settings
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.model import names
 
 HEADER_SECONDS: Final = 10.0
 MAX_HEADERS: Final = 16_384
@@ -59,11 +61,14 @@ def service(
         http.clear()
         google.close()
 
-    made = _broker(settings, http, google, clock)
-    return Service(made.register, clock=clock, tell=tell, closing=closing, body_seconds=body_seconds)
+    broker, keeper = _deciders(settings, http, google, clock)
+    return Service(broker.register, keeper.run, clock=clock, tell=tell, closing=closing, body_seconds=body_seconds)
 
 
-def _broker(settings: Settings, http: urllib3.PoolManager, google: _ThreadClients, clock: Clock) -> Broker:
+def _deciders(
+    settings: Settings, http: urllib3.PoolManager, google: _ThreadClients, clock: Clock
+) -> tuple[Broker, Keeper]:
+    """What decides for VMs and what decides for the controller, with all that they share."""
     keys = GoogleKeys(fetcher(settings.keys_url, http), clock)
     app = GitHubApp(
         calls=GitHubCalls(settings.github_api, http, clock),
@@ -72,15 +77,17 @@ def _broker(settings: Settings, http: urllib3.PoolManager, google: _ThreadClient
         key=_AppKey(settings.key_secret, google, clock),
         clock=clock,
     )
-    return Broker(
-        stack=settings.stack,
-        bucket=settings.bucket,
-        verifier=Verifier(audience=settings.audience, keys=keys),
-        reader=FleetReader(stack=settings.stack, groups=settings.groups, clock=clock),
-        github=app,
-        google=google,
-        clock=clock,
-    )
+    shared: dict[str, Any] = {
+        "stack": settings.stack,
+        "bucket": settings.bucket,
+        "verifier": Verifier(audience=settings.audience, keys=keys),
+        "reader": FleetReader(stack=settings.stack, groups=settings.groups, clock=clock),
+        "github": app,
+        "google": google,
+        "clock": clock,
+    }
+    controller = names.account_email(names.role_account_id(settings.stack, "controller"), settings.project)
+    return Broker(**shared), Keeper(**shared, account=controller)
 
 
 def serve(application: Any, *, host: str, port: int) -> None:

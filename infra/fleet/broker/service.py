@@ -1,4 +1,4 @@
-"""The broker over HTTP, as a plain ASGI application: POST /v1/registrations and GET /healthz.
+"""The broker over HTTP, as a plain ASGI application: what VMs ask, what the controller asks, and GET /healthz.
 
 Owns everything between a socket and a decision: which requests are read at all, how much of them and for how long, and
 how an answer is written. Decisions are taken on threads, of which there are few; what would wait for too long is turned
@@ -13,15 +13,16 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.broker import audit
+from infra.fleet.broker import audit, errands
 from infra.fleet.broker.audit import Story
 from infra.fleet.broker.decide import Request
+from infra.fleet.broker.errands import Errand
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.broker.registration import Granted
 
@@ -32,6 +33,11 @@ BODY_SECONDS: Final = 10.0
 THREADS: Final = 16
 WAITING: Final = 64
 """Requests that may be decided or wait for it at once."""
+ERRANDS: Final = 4
+"""Of the controller's, which take longer: VMs shall never wait for threads that it holds."""
+
+ERRAND: Final = "errand"
+"""What the audit line says of one that cannot be read."""
 
 LOGGER: Final = logging.getLogger("tidepool.broker")
 _NAME: Final = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -46,7 +52,7 @@ class _Reply:
 
 
 class Service:
-    """register: `Broker.register`. tell: gets the facts of every decision.
+    """register: `Broker.register`. run: `Keeper.run`. tell: gets the facts of every decision.
 
     closing: called at the end, when no decision is being taken any more. body_seconds: what a body may take to come.
     """
@@ -54,6 +60,7 @@ class Service:
     def __init__(
         self,
         register: Callable[[str, Request, Story], Granted],
+        run: Callable[[str, Errand, Story], Mapping[str, Any]],
         *,
         clock: Callable[[], datetime],
         tell: Callable[[dict[str, Any]], None],
@@ -61,47 +68,52 @@ class Service:
         body_seconds: float = BODY_SECONDS,
     ) -> None:
         self._register = register
+        self._run = run
         self._clock = clock
         self._tell = tell
         self._closing = closing
         self._body_seconds = body_seconds
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="broker")
-        self._inside = 0
+        self._inside = self._errands = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
         if scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
             await _send(send, _Reply(200, {"status": "ok"}, {}))
-        elif scope["path"] != REGISTRATIONS:
-            await _send(send, _refusal(Refused(Reason.NOT_FOUND)))
+        elif scope["path"] == REGISTRATIONS:
+            await self._decided(scope, send, Story(), lambda story: self._granted(scope, receive, story))
+        elif errands.method(scope["path"]):
+            await self._decided(scope, send, Story(event=ERRAND), lambda story: self._done(scope, story))
         else:
-            await self._decided(scope, receive, send)
+            await _send(send, _refusal(Refused(Reason.NOT_FOUND)))
 
     def close(self) -> None:
         """Begin no more decisions, wait for those that were begun, and give connections back."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._closing()
 
-    async def _decided(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _decided(
+        self, scope: Any, send: Any, story: Story, decide: Callable[[Story], Awaitable[Mapping[str, Any]]]
+    ) -> None:
         """Answer, and then tell."""
-        began, story, refused = time.perf_counter(), Story(), None
+        began, refused, allowed = time.perf_counter(), None, errands.method(scope["path"]) or "POST"
         try:
-            reply = _grant(await self._granted(scope, receive, story))
+            reply = _Reply(200, await decide(story), {})
         except Refused as refusal:
-            refused, reply = refusal, _refusal(refusal)
+            refused, reply = refusal, _refusal(refusal, allowed)
         except _Gone:
             return
         except Exception as defect:  # noqa: BLE001 - answered and told like every refusal
             # Where it happened, and not what it says: an error may quote the header that it choked on.
-            LOGGER.error("a registration failed: %s\n%s", type(defect).__name__, _where(defect))  # noqa: TRY400
+            LOGGER.error("a request failed: %s\n%s", type(defect).__name__, _where(defect))  # noqa: TRY400
             refused = Refused(Reason.DEFECT, type(defect).__name__)
-            reply = _refusal(refused)
+            reply = _refusal(refused, allowed)
         milliseconds = (time.perf_counter() - began) * 1000
         self._tell(audit.entry(story, refused, at=self._clock(), milliseconds=milliseconds))
         await _send(send, reply)
 
-    async def _granted(self, scope: Any, receive: Any, story: Story) -> Granted:
+    async def _granted(self, scope: Any, receive: Any, story: Story) -> Mapping[str, Any]:
         if scope["method"] != "POST":
             raise Refused(Reason.WRONG_METHOD)
         headers = _headers(scope)
@@ -121,9 +133,27 @@ class Service:
         self._inside += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._register, token, story.request, story)
+            granted = await loop.run_in_executor(self._threads, self._register, token, story.request, story)
         finally:
             self._inside -= 1
+        expires = granted.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"runner": granted.runner, "jit": granted.jit, "expires": expires}
+
+    async def _done(self, scope: Any, story: Story) -> Mapping[str, Any]:
+        """An errand of the controller's. Its body, if it has one, is not read."""
+        if scope["method"] != errands.method(scope["path"]):
+            raise Refused(Reason.WRONG_METHOD)
+        token = _token(_headers(scope).get("authorization", ""))
+        errand = errands.read(scope["path"], scope["query_string"].decode("latin-1"))
+        story.errand, story.event = errand, errand.kind.value
+        if self._errands >= ERRANDS:
+            raise Refused(Reason.CROWDED)
+        self._errands += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, self._run, token, errand, story)
+        finally:
+            self._errands -= 1
 
 
 class _Gone(Exception):  # noqa: N818 - nobody is there to be told
@@ -176,12 +206,8 @@ def _request(content: bytes) -> Request:
     return Request(**said)
 
 
-def _grant(granted: Granted) -> _Reply:
-    expires = granted.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return _Reply(200, {"runner": granted.runner, "jit": granted.jit, "expires": expires}, {})
-
-
-def _refusal(refused: Refused) -> _Reply:
+def _refusal(refused: Refused, allowed: str = "") -> _Reply:
+    """allowed: the method of the path."""
     reason = refused.reason
     headers: dict[str, str] = {}
     if refused.again:
@@ -189,7 +215,7 @@ def _refusal(refused: Refused) -> _Reply:
     if reason.status == 401:
         headers["www-authenticate"] = "Bearer"
     if reason is Reason.WRONG_METHOD:
-        headers["allow"] = "POST"
+        headers["allow"] = allowed
     if reason.status in (404, 405, 408, 413, 415) or reason is Reason.NO_TOKEN:
         # The rest of the body is not read, so the connection is good for nothing more.
         headers["connection"] = "close"

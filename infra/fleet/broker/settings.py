@@ -65,7 +65,7 @@ def read(stack: str, environ: Mapping[str, str]) -> Settings:
 
     def address(name: str, default: str | None) -> str | None:
         value = environ.get(name) or default
-        if value is None or _is_safe(value):
+        if value is None or is_safe(value):
             return value
         problems.append(Problem(name, value, "an address is https, or on this machine", "https://..."))
         return None
@@ -111,7 +111,7 @@ def _groups(value: str, problems: list[Problem]) -> Mapping[str, str]:
     return {}
 
 
-def _is_safe(address: str) -> bool:
+def is_safe(address: str) -> bool:
     """https, so that nobody on the way reads or answers; plain http within this machine alone."""
     try:
         parts = urlsplit(address)

@@ -25,8 +25,8 @@ from infra.fleet.controller.actions import (
     Restart,
 )
 from infra.fleet.controller.desired import Desired, Place
-from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.observed import NodeSeen, Trouble
+from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
+from infra.fleet.controller.observed import NodeSeen, RunnerSeen, Trouble
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rollout import image_for
@@ -51,7 +51,7 @@ class Actor:
 
     google: Clients
     records: Records
-    github: RunnerApi | None
+    github: GitHub | None
     desired: Desired
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -139,7 +139,8 @@ class Actor:
     def _remove_runner(self, action: RemoveRunner) -> Outcome:
         """Once more it is asked whether it is offline: GitHub takes minutes to notice that one came back."""
         github = self._github()
-        runner = next((each for each in github.runners(action.scope) if each.id == action.id), None)
+        listed = self._runners((action.scope,))
+        runner = next((each for each in listed if (each.scope, each.id) == (action.scope, action.id)), None)
         if runner is not None and (runner.online or runner.name != action.name):
             return Outcome(action=action, result=Result.CHANGED, text="it came online")
         if runner is not None:
@@ -148,13 +149,15 @@ class Actor:
 
     def _has_a_job(self, vm: str) -> bool:
         """Asked again right before a delete: a job may have begun since. GitHubError where nobody can say."""
-        github = self._github()
-        runners = [runner for scope in self.desired.scopes for runner in github.runners(scope)]
-        return any(runner.vm == vm and runner.online and runner.busy for runner in runners)
+        return any(runner.vm == vm and runner.online and runner.busy for runner in self._runners(self.desired.scopes))
 
-    def _github(self) -> RunnerApi:
+    def _runners(self, scopes: tuple[str, ...]) -> list[RunnerSeen]:
+        github = self._github()
+        return [runner for source in github.sources(scopes) for runner in github.runners(source)]
+
+    def _github(self) -> GitHub:
         if self.github is None:
-            raise GitHubError("no token of GitHub is at hand")
+            raise GitHubError(NO_WAY)
         return self.github
 
     def _node(self, zone: str, name: str) -> Mapping[str, Any] | None:

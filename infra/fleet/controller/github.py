@@ -1,6 +1,7 @@
-"""GitHub as a person asks it, with a token of their own: runners of a scope, jobs that wait, removal of a runner.
+"""GitHub as the controller sees it, and as it is asked with a token: runners, jobs that wait, removal of a runner.
 
-Owns the calls. Where a token comes from is told. No token is ever said.
+Owns what every way to GitHub answers, and the calls of this one, which is a person's; the other is `by_broker`. No
+token is ever said.
 https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11.
 """
 
@@ -9,19 +10,34 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import urllib3
 
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import ListError, QueuedJob, pages, waiting
 
+NO_WAY: Final = "there is no broker and no token of GitHub"
+"""Why nothing is known of GitHub where nobody said how to ask it."""
 _ONE_CALL: Final = 8.0
 _GONE: Final = frozenset({204, 404})
 
 
 class GitHubError(Exception):
     """A call that GitHub did not answer, or refused; its text says which."""
+
+
+class GitHub(Protocol):
+    """A way to GitHub. Every call raises GitHubError."""
+
+    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
+        """What is to be asked for the runners of these scopes, each by itself and all at once."""
+
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]: ...
+
+    def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]: ...
+
+    def remove(self, scope: str, number: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +48,12 @@ class RunnerApi:
     token: Callable[[str], str] = field(repr=False)
     http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(num_pools=2, maxsize=4), repr=False)
 
-    def runners(self, scope: str) -> tuple[RunnerSeen, ...]:
+    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
+        return tuple(scopes)
+
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
         """Every runner of a scope. A list that ends before its own count is an error: it must not look like absence."""
+        scope = source
         try:
             listed = pages(lambda path: self.ask("GET", path, scope), f"{scope}/actions/runners", "runners")
             return tuple(_seen(scope, runner) for runner in listed)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from infra.fleet.controller import troubles
 from infra.fleet.controller.desired import Desired, Wanted
-from infra.fleet.controller.github import GitHubError, RunnerApi
+from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
 from infra.fleet.controller.observed import (
     KNOWN,
@@ -55,12 +55,12 @@ _UNKNOWN: Final = (GoogleError, GitHubError, _ShapeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observer:
-    """Where to look. endpoint: root of the local cloud, None for Google. github: None where no token is at hand."""
+    """Where to look. endpoint: root of the local cloud, None for Google. github: None where there is no way to it."""
 
     project: str
     bucket: str
     endpoint: str | None
-    github: RunnerApi | None
+    github: GitHub | None
     engine: Callable[[], str] = field(default=lambda: "")
     deadline: float = DEADLINE
 
@@ -74,7 +74,8 @@ class Observer:
         pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="observe")
         try:
             looked = {zone: pool.submit(self._zone, zone, creating[zone]) for zone in zones}
-            scopes = {scope: pool.submit(self._runners, scope) for scope in desired.scopes}
+            asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
+            scopes = {source: pool.submit(self._runners, source) for source in asked_of}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
             found = {zone: self._result(future) for zone, future in looked.items()}
@@ -134,10 +135,10 @@ class Observer:
             yield from answer.get("operations", ())
             request = api.list_next(request, answer)
 
-    def _runners(self, scope: str) -> tuple[RunnerSeen, ...]:
+    def _runners(self, source: str) -> tuple[RunnerSeen, ...]:
         if self.github is None:
-            raise GitHubError("no token of GitHub is at hand")
-        return self.github.runners(scope)
+            raise GitHubError(NO_WAY)
+        return self.github.runners(source)
 
     def _reports(self, asked: Sequence[Wanted]) -> dict[str, ReportSeen]:
         """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""

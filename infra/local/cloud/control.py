@@ -91,6 +91,10 @@ class Control:
         asked = {"node": node, "audience": audience, "worker": worker, "format": "full" if full else "standard"}
         return self._ask("POST", "identity/token", {**asked, "claims": claims or {}})["token"]
 
+    def account_token(self, account: str, audience: str) -> str:
+        """What the metadata server of something that runs as this account answers, and that is no VM."""
+        return self._ask("POST", "identity/token", {"account": account, "audience": audience})["token"]
+
     def rotate_identity_keys(self, *, retire: bool = False) -> str:
         """Let Google sign with a new key, whose id is the answer. retire: it stops publishing the others."""
         return self._ask("POST", "identity/rotate", {"retire": retire})["kid"]

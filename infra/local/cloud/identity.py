@@ -82,10 +82,9 @@ class Identity:
             return sent(command(body))
 
     def _token(self, body: JsonObject) -> JsonObject:
-        node = named(self._cloud, _text(body, "node"))
-        email = node.public.get("serviceAccount", {}).get("email")
-        if node.state != "READY" or not email:
-            raise failed_precondition(f"{node.name} is {node.state} with account {email!r}: it has no metadata server.")
+        """Of a node's host, or of what runs as an account without being a machine, as a job of Cloud Run does."""
+        node = None if "account" in body else self._ready(_text(body, "node"))
+        email = node.public["serviceAccount"]["email"] if node else _text(body, "account")
         now = int(self._cloud.now)
         subject = _digits(email, 21)
         claims: dict[str, Any] = {
@@ -98,12 +97,19 @@ class Identity:
             "iss": ISSUER,
             "sub": subject,
         }
-        if body.get("format", "full") == "full":
+        if node and body.get("format", "full") == "full":
             claims["google"] = {"compute_engine": self._instance(node, int(body.get("worker", 0)))}
         claims |= body.get("claims", {})
         newest = self._keys()[0]
         written = {name: value for name, value in claims.items() if value is not None}
         return {"token": tokens.signed(newest["pem"], written, kid=newest["kid"])}
+
+    def _ready(self, name: str) -> Node:
+        node = named(self._cloud, name)
+        email = node.public.get("serviceAccount", {}).get("email")
+        if node.state != "READY" or not email:
+            raise failed_precondition(f"{node.name} is {node.state} with account {email!r}: it has no metadata server.")
+        return node
 
     def _instance(self, node: Node, worker: int) -> JsonObject:
         """A TPU node's host as a Compute Engine instance: another one in each life of the node."""

@@ -40,6 +40,7 @@ VM, SECOND, ROAMING, FORK, SHARED = (
 MEMBER_ACCOUNT, FORK_ACCOUNT, SHARED_ACCOUNT = (
     f"{name}@a-lab.iam.gserviceaccount.com" for name in ("ci", "fork", "two")
 )
+CONTROLLER = "tidepool-ci-controller@a-lab.iam.gserviceaccount.com"
 ADMIN = "a-person"
 
 
@@ -154,6 +155,11 @@ class World:
         self.wait(1)
         return self.cloud.control.identity_token(vm, audience or self.settings.audience, **more)
 
+    def errand(self, path: str, *, verb: str = "GET", token: str | None = None) -> Reply:
+        """What the controller asks for, as the controller where no token is given."""
+        given = self.cloud.control.account_token(CONTROLLER, self.settings.audience) if token is None else token
+        return self.send(b"", token=given, verb=verb, path=path)
+
     def ask(self, vm: str = VM, pool: str = "tpu-ci", *, token: str | None = None, stack: str = STACK) -> Reply:
         body = json.dumps({"stack": stack, "vm": vm, "pool": pool}).encode()
         return self.send(body, token=self.token(vm) if token is None else token)
@@ -212,7 +218,7 @@ def a_world(host: Host) -> Generator[World]:
         hub.add_token(ADMIN, "octo")
         hub.add_repository(REPO, private=True)
         hub.add_repository(OTHER_REPO)
-        permissions = {"administration": "write", "organization_self_hosted_runners": "write", "contents": "write"}
+        permissions = {"administration": "write", "organization_self_hosted_runners": "write", "actions": "read"}
         app = hub.add_app("tidepool", account="lab", permissions=permissions)
         settings = Settings(
             stack=STACK,

@@ -6,6 +6,8 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from infra.fleet.broker import serve
 from infra.fleet.broker.audit import Story
 from infra.fleet.broker.decide import Request
+from infra.fleet.broker.errands import Errand
 from infra.fleet.broker.registration import Granted
 from infra.fleet.broker.serve import HurriedProtocol
 from infra.fleet.broker.service import WAITING, Service
@@ -25,6 +28,10 @@ BODY = json.dumps({"stack": STACK, "vm": VM, "pool": "tpu-ci"}).encode()
 def world(still: World) -> World:
     """What is turned away changes nothing, so one world does for all."""
     return still
+
+
+def no_errand(token: str, errand: Errand, story: Story) -> Mapping[str, Any]:
+    raise AssertionError("nobody asked for one")
 
 
 def raw(world: World, content: bytes, *, seconds: float = 10.0) -> bytes:
@@ -132,7 +139,7 @@ def test_no_more_requests_wait_than_can_be_served_soon(world: World) -> None:
         gate.wait(20)
         return Granted(runner="r", jit="j", expires=world.now())
 
-    crowded = Service(held, clock=world.now, tell=lines.append)
+    crowded = Service(held, no_errand, clock=world.now, tell=lines.append)
     world.host.application = crowded
     replies: list[Reply] = []
     threads = [threading.Thread(target=lambda: replies.append(world.send(BODY))) for _ in range(WAITING + 1)]
@@ -152,7 +159,7 @@ def test_a_defect_is_a_refusal_without_its_text(world: World, caplog: pytest.Log
     def broken(token: str, request: Request, story: Story) -> Granted:
         raise ZeroDivisionError(token)
 
-    defective = Service(broken, clock=world.now, tell=world.lines.append)
+    defective = Service(broken, no_errand, clock=world.now, tell=world.lines.append)
     world.host.application = defective
     reply = world.send(BODY, token="se.cr.et")
     defective.close()

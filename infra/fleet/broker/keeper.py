@@ -1,0 +1,148 @@
+"""What the broker does for the controller: it lists runners and the queue, and removes a runner that is no use.
+
+Owns who may ask, what is told, and which runners may go: an offline one whose name is of this stack, a few a minute.
+So the controller needs no credential of GitHub either, and whoever takes its place can end no job. Unlike a VM's, its
+token may be used again while it lasts: Cloud Run's metadata server gives out the same one for a while, and nothing
+that is asked for here is worth more the second time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from infra.fleet.broker.audit import Story
+from infra.fleet.broker.bindings import Bindings
+from infra.fleet.broker.decide import Fleet
+from infra.fleet.broker.errands import Errand, Kind
+from infra.fleet.broker.fleet import FleetReader
+from infra.fleet.broker.github_app import GitHubApp, Runner, deadline_from_now
+from infra.fleet.broker.identity import Verifier
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.google import Clients
+from infra.fleet.records import Records
+from infra.model.runner_names import vm_of
+
+PATIENCE: Final = 15.0
+"""Seconds for all calls of one list together: shorter than the controller waits for a source."""
+A_MINUTE: Final = 60
+"""Errands within a minute that one broker runs."""
+QUEUE_KEPT: Final = timedelta(minutes=1)
+"""How long a queue is told again: looking at it takes a call for every run that has waiting jobs."""
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(slots=True, kw_only=True)
+class Keeper:
+    """account: the controller's. google: the clients of the thread that asks. bucket: of fleet records."""
+
+    stack: str
+    account: str
+    bucket: str
+    verifier: Verifier
+    reader: FleetReader
+    github: GitHubApp
+    google: Callable[[], Clients]
+    clock: Callable[[], datetime]
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _looking: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _run: deque[datetime] = field(default_factory=deque, repr=False)
+    _queue: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _queue_until: datetime = field(default=datetime.min.replace(tzinfo=UTC), repr=False)
+
+    def run(self, token: str, errand: Errand, story: Story) -> Mapping[str, Any]:
+        """The answer's body. Raises Refused. story: is told what is found out on the way."""
+        claims = self.verifier.verify(token, self.clock())
+        story.claims = claims
+        if errand.stack != self.stack:
+            raise Refused(Reason.FOREIGN_STACK)
+        if claims.email != self.account:
+            raise Refused(Reason.NOT_CONTROLLER)
+        self._pace()
+        records = Records(google=self.google(), bucket=self.bucket)
+        fleet = self.reader.fleet(records)
+        match errand.kind:
+            case Kind.RUNNERS:
+                return self._runners(fleet)
+            case Kind.QUEUE:
+                return self._waiting(fleet)
+            case Kind.REMOVAL:
+                return self._removed(errand, fleet, Bindings(records=records, stack=self.stack), story)
+
+    def _runners(self, fleet: Fleet) -> Mapping[str, Any]:
+        """Runners whose names are made by our rule, of every scope; who else has runners there is told to nobody."""
+        deadline = deadline_from_now(PATIENCE)
+        listed = {scope: self.github.runners(scope, deadline=deadline) for scope in fleet.scopes}
+        return {
+            "scopes": [
+                {"scope": scope, "runners": [_shown(runner) for runner in runners if vm_of(runner.name)]}
+                for scope, runners in listed.items()
+            ]
+        }
+
+    def _waiting(self, fleet: Fleet) -> Mapping[str, Any]:
+        """One looks, and who asks meanwhile waits for what it finds."""
+        with self._looking:
+            now = self.clock()
+            if not self._queue or not now < self._queue_until <= now + QUEUE_KEPT:
+                self._queue = self._looked(fleet)
+                self._queue_until = self.clock() + QUEUE_KEPT
+            return self._queue
+
+    def _looked(self, fleet: Fleet) -> Mapping[str, Any]:
+        deadline = deadline_from_now(PATIENCE)
+        jobs = [job for each in fleet.repositories for job in self.github.queued(each, deadline=deadline)]
+        return {
+            "jobs": [
+                {
+                    "labels": list(job.labels),
+                    "since": job.since.isoformat(),
+                    "repository": job.repository,
+                    "name": job.name,
+                }
+                for job in sorted(jobs, key=lambda job: job.since)
+            ]
+        }
+
+    def _removed(self, errand: Errand, fleet: Fleet, bindings: Bindings, story: Story) -> Mapping[str, Any]:
+        """The name of the runner that went, null where it was gone already."""
+        story.scope = errand.scope
+        if errand.scope not in fleet.scopes:
+            raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are")
+        deadline = deadline_from_now(PATIENCE)
+        runner = self.github.runner(errand.scope, errand.number, deadline=deadline)
+        if runner is None:
+            return {"runner": None}
+        story.runner = runner.name
+        vm = vm_of(runner.name)
+        if vm is None or not (fleet.could_have(vm) or bindings.knows(vm)):
+            raise Refused(Reason.FOREIGN_RUNNER)
+        if runner.online or runner.busy:
+            raise Refused(Reason.SERVING, f"runner {runner.name} is {'busy' if runner.busy else 'online'}")
+        bindings.count_removal(self.clock())
+        self.github.remove(errand.scope, runner, deadline=deadline)
+        return {"runner": runner.name}
+
+    def _pace(self) -> None:
+        """Counts this errand. Raises Refused where there were too many: GitHub's calls are for registrations first."""
+        with self._lock:
+            now = self.clock()
+            while self._run and not timedelta(0) <= now - self._run[0] < _MINUTE:
+                self._run.popleft()
+            if len(self._run) >= A_MINUTE:
+                raise Refused(Reason.TOO_OFTEN, again=(self._run[0] + _MINUTE - now).total_seconds() + 1)
+            self._run.append(now)
+
+
+def _shown(runner: Runner) -> dict[str, Any]:
+    return {
+        "id": runner.id,
+        "name": runner.name,
+        "online": runner.online,
+        "busy": runner.busy,
+        "labels": list(runner.labels),
+    }

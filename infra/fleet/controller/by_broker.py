@@ -1,0 +1,106 @@
+"""GitHub as the controller asks it without a credential of GitHub's: through the broker, by its own Google identity.
+
+Owns the calls and what is believed of their answers. What the broker allows is docs/broker.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import urllib3
+
+from infra.fleet.controller.github import GitHubError
+from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.github_lists import QueuedJob
+from infra.fleet.google import GoogleError
+
+SOURCE: Final = "broker"
+_ONE_CALL: Final = 18.0
+"""Seconds; the broker gives GitHub fifteen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerApi:
+    """The broker of a stack. address: its URL, for every call; raises GitHubError where there is none.
+
+    token: an identity token for that audience; raises GoogleError.
+    """
+
+    stack: str
+    address: Callable[[], str]
+    token: Callable[[str], str] = field(repr=False)
+    http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(num_pools=1, maxsize=4), repr=False)
+
+    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
+        """One list has every scope: the broker knows where it registers runners."""
+        return (SOURCE,) if scopes else ()
+
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        """Every runner whose name is made by our rule. Raises GitHubError."""
+        body = self._ask("GET", "runners")
+        try:
+            return tuple(_seen(str(each["scope"]), runner) for each in body["scopes"] for runner in each["runners"])
+        except (KeyError, TypeError, ValueError):
+            raise GitHubError(f"the {source}'s list of runners has another shape") from None
+
+    def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
+        """The jobs that wait in these repositories, the oldest first; as it was a minute ago at most."""
+        body = self._ask("GET", "queue")
+        try:
+            jobs = [_job(job) for job in body["jobs"]]
+        except (KeyError, TypeError, ValueError):
+            raise GitHubError("the broker's queue has another shape") from None
+        return tuple(job for job in jobs if job.repository in repositories)
+
+    def remove(self, scope: str, number: int) -> None:
+        """Remove a runner; one that is gone already is no matter."""
+        self._ask("DELETE", f"runners/{number}", scope=scope)
+
+    def _ask(self, verb: str, path: str, **query: str) -> Any:
+        doing = f"asking the broker to {verb} {path}"
+        url = self.address()
+        try:
+            token = self.token(url)
+        except GoogleError as error:
+            raise GitHubError(f"{doing}: {error}") from None
+        # Cloud Run checks the one, and hands over the other as it is.
+        headers = {"Authorization": f"Bearer {token}", "X-Serverless-Authorization": f"Bearer {token}"}
+        where = f"{url.rstrip('/')}/v1/{path}?{urlencode({'stack': self.stack, **query})}"
+        try:
+            response = self.http.request(
+                verb, where, headers=headers, redirect=False, retries=False, timeout=urllib3.Timeout(total=_ONE_CALL)
+            )
+            body = json.loads(response.data)
+        except urllib3.exceptions.HTTPError as error:
+            raise GitHubError(f"{doing}: no answer ({type(error).__name__})") from None
+        except ValueError:
+            raise GitHubError(f"{doing}: the answer is not JSON") from None
+        if response.status != 200:
+            said: Mapping[str, Any] = body if isinstance(body, dict) else {}
+            raise GitHubError(f"{doing}: {response.status} {said.get('reason', '')}: {said.get('message', '')}")
+        return body
+
+
+def _seen(scope: str, runner: Mapping[str, Any]) -> RunnerSeen:
+    return RunnerSeen(
+        id=int(runner["id"]),
+        name=str(runner["name"]),
+        scope=scope,
+        online=bool(runner["online"]),
+        busy=bool(runner["busy"]),
+        labels=frozenset(str(label) for label in runner["labels"]),
+    )
+
+
+def _job(job: Mapping[str, Any]) -> QueuedJob:
+    return QueuedJob(
+        labels=tuple(str(label) for label in job["labels"]),
+        since=datetime.fromisoformat(job["since"]),
+        repository=str(job["repository"]),
+        name=str(job["name"]),
+    )

@@ -1,0 +1,314 @@
+"""What the controller gets of the broker by its own identity, and what nobody gets."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from infra.fleet.broker.bindings import REMOVALS
+from infra.fleet.broker.keeper import A_MINUTE
+from infra.fleet.broker.service import ERRANDS, Service
+from infra.fleet.controller.by_broker import BrokerApi
+from infra.fleet.controller.github import GitHubError
+from infra.fleet.google import GoogleError
+from infra.model import names
+from tests.fleet.broker.broker_world import (
+    CONTROLLER,
+    FORK,
+    OTHER_REPO,
+    REPO,
+    STACK,
+    VM,
+    Reply,
+    World,
+)
+
+SCOPE = f"repos/{REPO}"
+GHOST = "tpu-ci-us-west4-a-7-00abcd"
+RUNS = "github.list_runs"
+
+
+def api(world: World) -> BrokerApi:
+    """What the controller itself calls with."""
+    control = world.cloud.control
+    return BrokerApi(
+        stack=STACK,
+        address=lambda: world.settings.audience,
+        token=lambda audience: control.account_token(CONTROLLER, audience),
+    )
+
+
+def ghost(world: World, name: str = GHOST, repository: str = REPO, **more: Any) -> int:
+    return world.hub.add_runner(repository, name, **{"status": "offline", "labels": ["tpu-ci"], **more})["id"]
+
+
+def removal(world: World, number: int, scope: str = SCOPE) -> Reply:
+    return world.errand(f"/v1/runners/{number}?stack={STACK}&scope={scope}", verb="DELETE")
+
+
+# Lists
+
+
+def test_the_controller_sees_every_runner_that_is_named_by_our_rule(world: World) -> None:
+    first = world.ask()
+    world.hub.connect(first.body["jit"])
+    for index in range(130):
+        ghost(world, f"tpu-ci-us-west4-a-{index}-00abcd", OTHER_REPO)
+    ghost(world, "somebodys-mac")
+    seen = api(world).runners("broker")
+    assert len(seen) == 131
+    [online] = [runner for runner in seen if runner.online]
+    assert (online.name, online.scope, online.vm) == (first.body["runner"], SCOPE, VM)
+    assert online.labels == {"tpu", "self-hosted", "tpu-ci"}
+    assert world.lines[-1]["event"] == "runners"
+    assert world.lines[-1]["account"] == CONTROLLER
+
+
+def test_an_organisations_runners_are_listed_once(world: World) -> None:
+    world.hub.add_organization("lab", groups=["tpu-member", "tpu-fork"])
+    world.start(groups={"member": "tpu-member", "fork": "tpu-fork"})
+    assert world.ask().status == 200
+    assert {runner.scope for runner in api(world).runners("broker")} == {"orgs/lab"}
+    assert world.calls("github.list_org_runners") == 1
+
+
+def test_the_controller_sees_which_jobs_wait_and_since_when(world: World) -> None:
+    world.hub.queue_job(OTHER_REPO, ["tpu-ci", "self-hosted"], name="first")
+    world.wait(90)
+    world.hub.queue_job(REPO, ["fork"], name="second")
+    jobs = api(world).queued([REPO, OTHER_REPO])
+    assert [(job.name, job.repository, job.labels) for job in jobs] == [
+        ("first", OTHER_REPO, ("tpu-ci", "self-hosted")),
+        ("second", REPO, ("fork",)),
+    ]
+    assert jobs[1].since - jobs[0].since == timedelta(seconds=90)
+    assert [job.name for job in api(world).queued([REPO])] == ["second"]
+
+
+def test_a_queue_is_looked_at_once_a_minute_however_often_it_is_asked_for(world: World) -> None:
+    for _ in range(3):
+        assert api(world).queued([REPO]) == ()
+    before = world.calls(RUNS)
+    world.wait(59)
+    api(world).queued([REPO])
+    assert world.calls(RUNS) == before
+    world.wait(2)
+    api(world).queued([REPO])
+    assert world.calls(RUNS) == 2 * before
+
+
+def test_a_queues_token_reads_jobs_and_administers_nothing(world: World) -> None:
+    world.hub.add_app("tidepool", account="lab", permissions={"administration": "write"})
+    reply = world.errand(f"/v1/queue?stack={STACK}")
+    assert (reply.status, reply.reason) == (502, "github-refused")
+    assert "permissions requested are not granted" in world.lines[-1]["detail"]
+    assert world.errand(f"/v1/runners?stack={STACK}").status == 200
+
+
+def test_what_is_left_of_githubs_hour_is_for_registrations(world: World) -> None:
+    world.hub.leave_installation(world.app["installation"], 900)
+    assert world.ask().status == 200
+    reply = world.errand(f"/v1/queue?stack={STACK}")
+    assert (reply.status, reply.reason) == (503, "github-limited")
+    assert "for registrations" in world.lines[-1]["detail"]
+    world.wait(3601)
+    assert world.ask().status == 200
+    assert world.errand(f"/v1/queue?stack={STACK}").status == 200
+
+
+@pytest.mark.parametrize("path", ["runners", "queue"])
+def test_a_list_that_github_does_not_give_is_no_list(world: World, path: str) -> None:
+    world.cloud.control.fail("error", method="github.list_*", code=502)
+    reply = world.errand(f"/v1/{path}?stack={STACK}")
+    assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "github-down", "30")
+    with pytest.raises(GitHubError, match="503 github-down"):
+        api(world).runners("broker")
+
+
+# Removals
+
+
+def test_an_offline_runner_of_this_stack_is_removed(world: World) -> None:
+    number = ghost(world)
+    api(world).remove(SCOPE, number)
+    assert world.runners() == []
+    line = world.lines[-1]
+    assert (line["event"], line["outcome"], line["runner"], line["scope"]) == ("removal", "granted", GHOST, SCOPE)
+
+
+def test_a_runner_that_is_gone_already_is_no_matter(world: World) -> None:
+    assert removal(world, 12345).body == {"runner": None}
+
+
+@pytest.mark.parametrize("state", [{"status": "online"}, {"busy": True}, {"status": "online", "busy": True}])
+def test_a_runner_that_serves_is_never_removed(world: World, state: dict[str, Any]) -> None:
+    number = ghost(world, **state)
+    reply = removal(world, number)
+    assert (reply.status, reply.reason) == (409, "serving")
+    assert [runner["name"] for runner in world.runners()] == [GHOST]
+
+
+@pytest.mark.parametrize("name", ["somebodys-mac", "macs-00abcd", "nightly-us-west4-a-0-00abcd", "tpu-ci-x-0-00abcd"])
+def test_a_runner_of_somebody_elses_is_never_removed(world: World, name: str) -> None:
+    number = ghost(world, name)
+    assert removal(world, number).reason == "foreign-runner"
+    assert [runner["name"] for runner in world.runners()] == [name]
+
+
+def test_a_runner_of_a_vm_that_this_broker_once_served_may_go(world: World) -> None:
+    number = ghost(world, "gone-us-west9-z-0-00abcd")
+    assert removal(world, number).reason == "foreign-runner"
+    world.write(names.binding_object(STACK, "gone-us-west9-z-0"), {"version": 1})
+    assert removal(world, number).status == 200
+
+
+def test_nothing_is_removed_where_this_stacks_runners_are_not(world: World) -> None:
+    world.hub.add_repository("lab/private")
+    number = ghost(world, GHOST, "lab/private")
+    for scope in ("repos/lab/private", "orgs/lab"):
+        assert removal(world, number, scope).reason == "foreign-runner"
+    assert len(world.runners("repos/lab/private")) == 1
+
+
+def test_no_more_than_a_few_runners_go_within_a_minute_by_however_many_brokers(world: World) -> None:
+    numbers = [ghost(world, f"tpu-ci-us-west4-a-{index}-00abcd") for index in range(REMOVALS + 1)]
+    for place, number in enumerate(numbers[:-1]):
+        if place == 3:
+            world.start()
+        assert removal(world, number).status == 200
+    reply = removal(world, numbers[-1])
+    assert (reply.status, reply.reason) == (429, "too-often")
+    world.wait(int(reply.headers["retry-after"]))
+    assert removal(world, numbers[-1]).status == 200
+
+
+def test_a_record_of_removals_that_cannot_be_read_removes_nothing(world: World) -> None:
+    world.write(names.removals_object(STACK), {"version": 1, "at": ["soon"]})
+    assert removal(world, ghost(world)).reason == "bad-record"
+    assert len(world.runners()) == 1
+
+
+# Who asks
+
+
+def test_the_controller_is_the_only_one_who_is_answered(world: World) -> None:
+    tokens = {
+        world.token(VM): "not-controller",
+        world.cloud.control.account_token(
+            "me@a-lab.iam.gserviceaccount.com", world.settings.audience
+        ): "not-controller",
+        world.cloud.control.account_token(CONTROLLER, "https://another.example.com"): "foreign-audience",
+        world.token(VM, claims={"email": CONTROLLER, "email_verified": False}): "no-account",
+        "x.y.z": "bad-token",
+        "": "no-token",
+    }
+    number = ghost(world)
+    for token, reason in tokens.items():
+        for verb, path in (
+            ("GET", f"/v1/runners?stack={STACK}"),
+            ("GET", f"/v1/queue?stack={STACK}"),
+            ("DELETE", f"/v1/runners/{number}?stack={STACK}&scope={SCOPE}"),
+        ):
+            assert world.errand(path, verb=verb, token=token).reason == reason
+    assert [runner["name"] for runner in world.runners()] == [GHOST]
+    assert world.errand("/v1/runners?stack=nightly").reason == "foreign-stack"
+
+
+def test_the_controller_registers_nobody(world: World) -> None:
+    token = world.cloud.control.account_token(CONTROLLER, world.settings.audience)
+    assert world.ask(token=token).reason == "unknown-account"
+    assert world.ask(FORK, "fork", token=token).reason == "unknown-account"
+
+
+def test_a_token_of_the_controller_may_be_used_while_it_lasts(world: World) -> None:
+    token = world.cloud.control.account_token(CONTROLLER, world.settings.audience)
+    for _ in range(2):
+        assert world.errand(f"/v1/runners?stack={STACK}", token=token).status == 200
+    world.wait(3661)
+    assert world.errand(f"/v1/runners?stack={STACK}", token=token).reason == "expired"
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "reason"),
+    [
+        ("POST", "/v1/runners?stack=ci", "wrong-method"),
+        ("DELETE", "/v1/queue?stack=ci", "wrong-method"),
+        ("GET", "/v1/runners/7?stack=ci&scope=orgs/lab", "wrong-method"),
+        ("GET", "/v1/runners", "bad-query"),
+        ("GET", "/v1/runners?stack=", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&stack=ci", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&more=1", "bad-query"),
+        ("GET", "/v1/queue?stack=../ci", "bad-query"),
+        ("GET", "/v1/queue?stack=" + "a" * 600, "bad-query"),
+        ("DELETE", "/v1/runners/7?stack=ci", "bad-query"),
+        ("DELETE", "/v1/runners/7?stack=ci&scope=repos/lab", "bad-query"),
+        ("DELETE", "/v1/runners/7?stack=ci&scope=repos/lab/..", "bad-query"),
+        ("DELETE", "/v1/runners/7?stack=ci&scope=repos/lab/a/b", "bad-query"),
+        ("DELETE", "/v1/runners/7?stack=ci&scope=orgs/lab%2Fx", "bad-query"),
+        ("DELETE", "/v1/runners/07?stack=ci&scope=orgs/lab", "not-found"),
+        ("DELETE", "/v1/runners/a?stack=ci&scope=orgs/lab", "not-found"),
+    ],
+)
+def test_what_is_no_errand_is_turned_away(still: World, verb: str, path: str, reason: str) -> None:
+    reply = still.errand(path, verb=verb, token="x.y.z")
+    assert reply.reason == reason
+    if reason == "wrong-method":
+        assert reply.headers["allow"] in ("GET", "DELETE")
+
+
+def test_the_controller_does_not_ask_for_all_that_github_gives(world: World) -> None:
+    for _ in range(A_MINUTE):
+        assert world.errand(f"/v1/queue?stack={STACK}").status == 200
+    reply = world.errand(f"/v1/runners?stack={STACK}")
+    assert (reply.status, reply.reason) == (429, "too-often")
+    assert world.ask().status == 200
+
+
+def test_errands_that_take_long_leave_threads_to_vms(world: World) -> None:
+    gate, entered = threading.Event(), threading.Semaphore(0)
+
+    def slow(*_: object) -> dict[str, Any]:
+        entered.release()
+        gate.wait(20)
+        return {}
+
+    def granted(*_: object) -> Any:
+        raise ZeroDivisionError
+
+    busy = Service(granted, slow, clock=world.now, tell=world.lines.append)
+    world.host.application = busy
+    threads = [threading.Thread(target=world.errand, args=[f"/v1/queue?stack={STACK}"]) for _ in range(ERRANDS)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert entered.acquire(timeout=20)
+    assert world.errand(f"/v1/queue?stack={STACK}", token="a.b.c").reason == "crowded"
+    assert world.ask(token="a.b.c").reason == "defect"
+    gate.set()
+    for thread in threads:
+        thread.join()
+    busy.close()
+
+
+# The other side
+
+
+def test_without_a_broker_or_a_token_github_is_unknown_and_says_why(world: World) -> None:
+    def no_token(audience: str) -> str:
+        raise GoogleError("getting an identity token", "there is none")
+
+    def nowhere() -> str:
+        raise GitHubError("no broker")
+
+    with pytest.raises(GitHubError, match="there is none"):
+        BrokerApi(stack=STACK, address=lambda: world.settings.audience, token=no_token).runners("broker")
+    with pytest.raises(GitHubError, match="no broker"):
+        BrokerApi(stack=STACK, address=nowhere, token=no_token).runners("broker")
+    with pytest.raises(GitHubError, match="no answer"):
+        BrokerApi(stack=STACK, address=lambda: "http://127.0.0.1:9", token=lambda _: "t").remove(SCOPE, 7)
