@@ -82,8 +82,8 @@ def pool_states(rows: Iterable[CapacityRow], listing: Listing) -> tuple[PoolStat
 
 
 def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
-    """Ask the TPU API of every zone that the stack uses; one zone's silence costs the others nothing."""
-    zones = sorted({zone for pool in config.pools for zone in pool.zones})
+    """Ask the TPU API of every zone that the stack may use; one zone's silence costs the others nothing."""
+    zones = sorted({zone for pool in config.pools for zone in pool.reach})
     nodes: dict[str, NodeStates] = {}
     silent: dict[str, str] = {}
     try:
@@ -114,9 +114,15 @@ def _nodes(api: Any, parent: str) -> NodeStates:
 def _pool_state(row: CapacityRow, listing: Listing) -> PoolState:
     names = [vm_name(row.pool, row.zone, index) for index in range(row.slices)]
     nodes = listing.nodes.get(row.zone, dict.fromkeys(names, UNKNOWN))
-    states = {name: nodes.get(name, MISSING) for name in names}
+    states = {name: nodes.get(name) or _elsewhere(name, row.zone, listing) for name in names}
     ended = tuple(name for name, state in states.items() if state in ENDED)
     return PoolState(place=_place(row), slices=row.slices, states=Counter(states.values()), ended=ended)
+
+
+def _elsewhere(name: str, home: str, listing: Listing) -> str:
+    """The state of a VM that its home does not list: it may be at a fallback of its pool, under the same name."""
+    found = (f"{nodes[name]} in {zone}" for zone, nodes in listing.nodes.items() if zone != home and name in nodes)
+    return next(found, MISSING)
 
 
 def _place(row: CapacityRow) -> Place:

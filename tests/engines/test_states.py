@@ -110,3 +110,17 @@ def test_vms_that_are_listed_and_give_no_capacity_are_named() -> None:
     nodes = {"ci-us-west4-a-0": "PREEMPTED", "ci-us-west4-a-1": "READY", "ci-us-west4-a-2": "TERMINATED"}
     (state,) = pool_states([_row(4)], Listing(nodes={"us-west4-a": nodes}, silent={}))
     assert state.ended == ("ci-us-west4-a-0", "ci-us-west4-a-2")
+
+
+def test_a_vm_at_a_fallback_is_not_missing() -> None:
+    nodes = {"us-west4-a": {"ci-us-west4-a-0": "READY"}, "us-central1-a": {"ci-us-west4-a-1": "READY"}}
+    (state,) = pool_states([_row(2)], Listing(nodes=nodes, silent={}))
+    assert str(state) == "1 READY, 1 READY in us-central1-a"
+    assert not state.is_ready, "it is not where it is declared"
+
+
+def test_zones_of_fallbacks_are_asked_too(cloud: TestCloud) -> None:
+    text = STACK.replace("capacity: spot", "capacity: spot\n      fallback: [{zone: us-central1-a, capacity: spot}]")
+    _node(cloud, "us-central1-a", "ci-us-west4-a-0")
+    listing = list_nodes(parse_stack(text, stack="ci", source="ci"), cloud.url)
+    assert listing.nodes["us-central1-a"] == {"ci-us-west4-a-0": "READY"}
