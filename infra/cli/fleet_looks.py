@@ -12,6 +12,7 @@ from rich.console import Console
 
 from infra.cli.failures import Refusal
 from infra.cli.fleet_place import Place, declared_place
+from infra.cli.local_guests import local_guests
 from infra.cli.session import Session, declared, open_session
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
@@ -34,7 +35,12 @@ class Fleet:
         return self.config.stack
 
     def look(self, *, with_jobs: bool = False) -> Scene:
-        """Look once. Raises GoogleError where the bucket does not say what there shall be."""
+        """Look once, on the local cloud with its guests alive until now.
+
+        Raises GoogleError where the bucket does not say what there shall be.
+        """
+        if guests := local_guests(self.place.endpoint):
+            guests.settle()
         return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs)
 
 
