@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,17 +13,18 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from tests.model.given import ROOT
+from tests.shipped_stacks import lend_steady, steady
 
-CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
+CI = steady("ci")
 MORE = CI.replace("us-west4-a: 2", "us-west4-a: 3")
 FILE = "stacks/Pulumi.ci.yaml"
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git checkout whose one commit, tagged `first`, has the committed stacks."""
+    """A git checkout whose one commit, tagged `first`, has the steady stacks."""
     root = tmp_path / "checkout"
-    shutil.copytree(ROOT / "stacks", root / "stacks")
+    lend_steady(root)
     monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
     monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path / "home"))
     git(root, "init", "--quiet")

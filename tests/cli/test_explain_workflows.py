@@ -15,11 +15,11 @@ from infra.model.demand import FILE
 from tests.cli import workflow_checkout
 from tests.cli.test_explain_command import commit, git
 from tests.cli.workflow_checkout import regenerate
-from tests.model.given import ROOT
+from tests.shipped_stacks import steady
 
 STACK = "stacks/Pulumi.ci.yaml"
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
-CI = (ROOT / STACK).read_text()
+CI = steady("ci")
 FEWER = CI.replace("us-west4-a: 2\n        us-east1-c: 2\n", "us-west4-a: 0\n        us-east1-c: 1\n")
 
 

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import Checkout
 from tests.engines.official.replay import RECORDINGS
 from tests.program.stacks import lend
+from tests.shipped_stacks import steady
 
-BASE = ("--base", str(ROOT / "stacks" / "Pulumi.ci.yaml"))
+
+@pytest.fixture
+def base(tmp_path: Path) -> tuple[str, str]:
+    """The stack before its edit, as arguments."""
+    (tmp_path / "base.yaml").write_text(steady("ci"))
+    return ("--base", str(tmp_path / "base.yaml"))
 
 
 @pytest.fixture
@@ -37,9 +43,11 @@ def test_markdown_alone_is_on_stdout(checkout: Checkout, recorded: tuple[str, ..
     assert "~ update 2" in result.stderr
 
 
-def test_the_edit_against_a_base_stands_on_top(checkout: Checkout, recorded: tuple[str, ...]) -> None:
+def test_the_edit_against_a_base_stands_on_top(
+    checkout: Checkout, recorded: tuple[str, ...], base: tuple[str, str]
+) -> None:
     checkout.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
-    result = checkout.run(*recorded, "--format", "markdown", *BASE)
+    result = checkout.run(*recorded, "--format", "markdown", *base)
     assert result.stdout.startswith("## ci: +1 VM, +4 chips, +$1,402 a month\n")
     assert "### Capacity" in result.stdout
     assert "> Held: " in result.stdout, "what rules say of the plan is told too"
@@ -51,9 +59,9 @@ def test_json_is_the_same_by_both_its_names(checkout: Checkout, recorded: tuple[
     assert json.loads(short)["summary"]["create"] == 1
 
 
-def test_a_stack_file_at_fault_is_a_comment_too(checkout: Checkout) -> None:
+def test_a_stack_file_at_fault_is_a_comment_too(checkout: Checkout, base: tuple[str, str]) -> None:
     checkout.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: two\n")
-    result = checkout.run("preview", "ci", "--format", "markdown", *BASE)
+    result = checkout.run("preview", "ci", "--format", "markdown", *base)
     assert result.exit_code == 2
     assert "> Held: 1 finding to mend" in result.stdout
     assert "us-west4-a" in result.stdout

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.model.given import ROOT
+from tests.shipped_stacks import lend_steady
 from workflows.outputs import outputs
 from workflows.world import load_world
 
-_FOLDERS = (".github", "images", "infra/fleet/runner", "stacks", "workflows")
+_FOLDERS = (".github", "images", "infra/fleet/runner", "workflows")
 _FILES = ("LICENSE", "Pulumi.yaml", "requirements.lock")
 
 
@@ -22,6 +23,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ROOT / each, root / each, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
     for each in _FILES:
         shutil.copy(ROOT / each, root / each)
+    lend_steady(root)
     regenerate(root)
     monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
     monkeypatch.setenv("TIDEPOOL_HOME", str(folder / "home"))

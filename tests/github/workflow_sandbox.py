@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from tests.shipped_stacks import lend_steady
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
@@ -35,8 +37,8 @@ def git(folder: Path, *arguments: str) -> str:
 
 def tool_copied(folder: Path) -> None:
     """What the launcher and the commands need of this checkout."""
-    for name in ("infra", "stacks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "infra", folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
+    lend_steady(folder)
     for name in ("tidepool", "requirements.lock", "Pulumi.yaml"):
         shutil.copy2(ROOT / name, folder / name)
 

@@ -14,12 +14,13 @@ from infra.model.errors import ConfigError
 from infra.preview import markdown, text
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning, Risk, RiskKind
-from tests.model.given import ROOT, parse, pool, sibling, stack_text
+from tests.model.given import parse, pool, sibling, stack_text
 from tests.model.test_stack_garbage import edited as edited_line
 from tests.model.test_stack_garbage import edits
 from tests.preview.two_versions import meaning, reading
+from tests.shipped_stacks import steady
 
-CI = (ROOT / "stacks" / "Pulumi.ci.yaml").read_text()
+CI = steady("ci")
 SECRETS = "- {name: app-key, readers: [broker]}\n"
 REGISTRIES = "regions: [us-west4, us-east1]\nrepositories:\n  - name: images\n  - name: tools\n"
 FREEZE = '- {name: winter, time_zone: Europe/Berlin, from: "2026-11-20", to: "2026-11-30"}\n'

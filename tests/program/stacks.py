@@ -1,4 +1,4 @@
-"""Committed stacks built under the fake engine, as they are and with an edit of their text."""
+"""Committed stacks built under the fake engine: as they are, with a steady fleet, and with an edit of that."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from infra.model.stack import pulumi_values
 from infra.program import run
 from tests.program.fake_engine import Built, build
+from tests.shipped_stacks import lend_steady, shipped, steady
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("ci", "nightly", "training")
@@ -18,8 +19,8 @@ REFERENCES: dict[str, dict[str, Any]] = {"organization/tidepool/ci": {"registrie
 
 
 def lend(root: Path) -> Path:
-    """Make `root` a checkout whose stacks may be edited; what else a program reads stands there by links."""
-    shutil.copytree(ROOT / "stacks", root / "stacks", dirs_exist_ok=True)
+    """Make `root` a checkout whose steady stacks may be edited; what else a program reads stands there by links."""
+    lend_steady(root)
     for name in ("images", "infra", "LICENSE", "requirements.lock"):
         if not (root / name).exists():
             (root / name).symlink_to(ROOT / name)
@@ -29,7 +30,8 @@ def lend(root: Path) -> Path:
 
 
 def text_of(stack: str) -> str:
-    return (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
+    """With the capacity that tests count on."""
+    return steady(stack)
 
 
 def edited(stack: str, *edits: tuple[str, str]) -> str:
@@ -44,6 +46,12 @@ def edited(stack: str, *edits: tuple[str, str]) -> str:
 @cache
 def committed(stack: str) -> Built:
     """A stack as it is committed; read it, never change it."""
+    return built(stack, shipped(stack))
+
+
+@cache
+def unedited(stack: str) -> Built:
+    """A stack with the capacity that tests count on; read it, never change it."""
     return built(stack)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from infra.model.stack import load_stack, parse_stack
 from infra.program_builds import build_plan, image_build
 from tests.program.fake_engine import Registered
 from tests.program.stacks import ROOT, committed, edited
+from tests.shipped_stacks import RENEW
 
 GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
 TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
@@ -40,12 +40,11 @@ def plan_of_builds() -> dict[str, Any]:
     return {f"{each.type} {each.name}": told(each) for each in sorted(resources, key=lambda r: (r.type, r.name))}
 
 
-def test_the_plan_of_builds_is_the_golden_one() -> None:
-    """`TIDEPOOL_WRITE_GOLDEN=1` writes it anew."""
+def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
     found = json.dumps(plan_of_builds(), indent=1, sort_keys=True) + "\n"
-    if os.environ.get("TIDEPOOL_WRITE_GOLDEN"):
+    if update_goldens:
         GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8"), RENEW
 
 
 def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_clock() -> None:

@@ -12,7 +12,7 @@ import pytest
 from infra.model.stack import pulumi_values
 from infra.program import run
 from tests.program.fake_engine import Built, build
-from tests.program.stacks import built, committed, edited, text_of
+from tests.program.stacks import built, edited, text_of, unedited
 
 VMS_IN_US_WEST4 = ["tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"]
 
@@ -33,14 +33,14 @@ def changed(before: Built, after: Built) -> dict[str, Mapping[str, Any]]:
 
 
 def test_one_more_is_exactly_one_more_resource() -> None:
-    before, after = committed("ci"), built("ci", edited("ci", ("us-west4-a: 2", "us-west4-a: 3")))
+    before, after = unedited("ci"), built("ci", edited("ci", ("us-west4-a: 2", "us-west4-a: 3")))
     assert added(before, after) == ["tpu-ci-us-west4-a-2"]
     assert added(after, before) == []
     assert changed(before, after) == {}
 
 
 def test_one_fewer_drops_the_highest_index() -> None:
-    before, after = committed("ci"), built("ci", edited("ci", ("us-west4-a: 2", "us-west4-a: 1")))
+    before, after = unedited("ci"), built("ci", edited("ci", ("us-west4-a: 2", "us-west4-a: 1")))
     assert added(after, before) == ["tpu-ci-us-west4-a-1"]
     assert added(before, after) == []
     assert changed(before, after) == {}
@@ -54,20 +54,20 @@ def test_a_zone_that_goes_takes_its_vms_and_nothing_else(line: str) -> None:
         text = text_of("ci")
         start = text.index("      unlisted_zone:")
         edits.append((text[start : text.index("      runtime_override:")], ""))
-    before, after = committed("ci"), built("ci", edited("ci", *edits))
+    before, after = unedited("ci"), built("ci", edited("ci", *edits))
     assert added(after, before) == [f"tpu-ci-{zone}-0", f"tpu-ci-{zone}-1"]
     assert added(before, after) == []
     assert changed(before, after) == {}
 
 
 def test_a_first_vm_in_a_zone_of_size_zero_is_one_resource_as_well() -> None:
-    before, after = committed("nightly"), built("nightly", edited("nightly", ("us-central1-b: 0", "us-central1-b: 1")))
+    before, after = unedited("nightly"), built("nightly", edited("nightly", ("us-central1-b: 0", "us-central1-b: 1")))
     assert added(before, after) == ["nightly-v6e-us-central1-b-0"]
     assert changed(before, after) == {}
 
 
 def test_a_label_changes_labels_in_place() -> None:
-    before, after = committed("ci"), built("ci", edited("ci", ("tpu-ci-component: runner", "tpu-ci-component: worker")))
+    before, after = unedited("ci"), built("ci", edited("ci", ("tpu-ci-component: runner", "tpu-ci-component: worker")))
     assert added(before, after) == added(after, before) == []
     assert set(changed(before, after)) == {vm.name for vm in after.of("V2Vm")}
     assert all(set(inputs) == {"labels"} for inputs in changed(before, after).values())
@@ -75,7 +75,7 @@ def test_a_label_changes_labels_in_place() -> None:
 
 def test_another_kind_of_capacity_changes_scheduling_and_keeps_the_name() -> None:
     text = text_of("ci").replace("capacity: preemptible", "capacity: spot", 1)
-    before, after = committed("ci"), built("ci", text)
+    before, after = unedited("ci"), built("ci", text)
     assert added(before, after) == added(after, before) == []
     differing = {name: set(inputs) for name, inputs in changed(before, after).items()}
     assert differing[VMS_IN_US_WEST4[0]] == {"schedulingConfig"}
@@ -119,7 +119,7 @@ def test_a_nat_is_found_by_the_name_of_its_router() -> None:
 
 
 def test_pools_that_reach_out_by_themselves_need_no_nat() -> None:
-    assert not committed("ci").of("RouterNat")
+    assert not unedited("ci").of("RouterNat")
 
 
 def test_every_mistake_of_a_file_is_said_at_once_and_nothing_is_declared() -> None:

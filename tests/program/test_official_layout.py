@@ -12,7 +12,7 @@ import yaml
 from infra.model.stack import PULUMI_PROJECT, pulumi_values
 from infra.program import run
 from tests.program.fake_engine import build
-from tests.program.stacks import ROOT, committed, text_of
+from tests.program.stacks import ROOT, text_of, unedited
 
 
 def test_the_folder_runs_as_a_program_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +23,7 @@ def test_the_folder_runs_as_a_program_from_anywhere(monkeypatch: pytest.MonkeyPa
         runpy.run_path(str(ROOT / "infra"), run_name="__main__")
 
     built = build(started, stack="ci", config=pulumi_values(text_of("ci")))
-    assert set(built.resources) == set(committed("ci").resources)
+    assert set(built.resources) == set(unedited("ci").resources)
 
 
 def test_pulumi_finds_program_stacks_and_environment() -> None:
@@ -39,4 +39,4 @@ def test_pulumi_finds_program_stacks_and_environment() -> None:
 def test_config_is_read_from_the_environment_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CLI's language host hands configuration over in PULUMI_CONFIG and nowhere else."""
     monkeypatch.setenv("PULUMI_CONFIG", json.dumps(pulumi_values(text_of("ci"))))
-    assert set(build(run, stack="ci", config={}).resources) == set(committed("ci").resources)
+    assert set(build(run, stack="ci", config={}).resources) == set(unedited("ci").resources)

@@ -11,7 +11,8 @@ from infra.fleet.publish import manifest_document
 from infra.model import names
 from infra.model.stack import load_stack
 from tests.program.fake_engine import Registered
-from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed
+from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, unedited
+from tests.shipped_stacks import shipped
 
 PROJECT_BY_PARENT = {"BucketIAMMember", "IAMMember"}
 """Types without a project of their own: the bucket or account that they name has one."""
@@ -19,8 +20,11 @@ PROJECT_BY_PARENT = {"BucketIAMMember", "IAMMember"}
 every_stack = pytest.mark.parametrize("stack", STACKS)
 
 
-def test_ci_has_the_labs_nine_slices() -> None:
-    assert len(committed("ci").of("V2Vm")) == 9
+@every_stack
+def test_every_slice_that_a_stack_counts_is_one_vm(stack: str) -> None:
+    counted = sum(pool.slices for pool in load_stack(ROOT, stack).pools)
+    assert len(committed(stack).of("V2Vm")) == counted
+    assert len(unedited("ci").of("V2Vm")) == 9
 
 
 def test_ci_has_its_repositories_in_six_regions() -> None:
@@ -91,7 +95,7 @@ def test_a_vm_is_deleted_before_it_is_replaced(stack: str) -> None:
 def test_a_full_limit_is_not_waited_for_longer_than_a_slice_takes(stack: str) -> None:
     for vm in committed(stack).of("V2Vm"):
         assert vm.create_timeout in ("10m", "20m"), vm.name
-    assert {vm.create_timeout for vm in committed("ci").of("V2Vm")} == {"10m"}, "ci has one-host slices only"
+    assert {vm.create_timeout for vm in unedited("ci").of("V2Vm")} == {"10m"}, "ci has one-host slices only"
 
 
 @every_stack
@@ -279,11 +283,11 @@ def test_no_resource_is_told_to_ignore_changes(stack: str) -> None:
 
 @every_stack
 def test_a_preview_registers_what_an_apply_does(stack: str) -> None:
-    assert set(built(stack, preview=True).resources) == set(committed(stack).resources)
+    assert set(built(stack, shipped(stack), preview=True).resources) == set(committed(stack).resources)
 
 
 def test_outputs_say_what_pools_have() -> None:
-    pools = committed("ci").outputs["pools"]
+    pools = unedited("ci").outputs["pools"]
     assert pools["tpu-ci"]["zones"]["us-west4-a"] == {
         "vms": ["tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"],
         "hosts": 2,
@@ -305,7 +309,7 @@ def test_outputs_have_every_docker_path() -> None:
 
 
 def test_outputs_name_every_identity_and_the_manifest() -> None:
-    outputs = committed("ci").outputs
+    outputs = unedited("ci").outputs
     assert {"broker", "builder", "controller", "pool/tpu-ci"} <= set(outputs["identities"])
     assert outputs["manifest"] == {"bucket": "hai-gcp-models-tidepool-ci", "object": "manifests/ci.json", "version": 1}
 

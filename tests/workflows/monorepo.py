@@ -1,6 +1,6 @@
 """The monorepo's specification for tests: as committed, edited, or with another fleet.
 
-What owners edit every day, counts of VMs and versions of jax, is the same here whatever the files say today: a test of
+What owners edit every day, capacity and versions of jax, is the same here whatever the files say today: a test of
 how files are made fails by a change of that alone, and not by an everyday edit.
 """
 
@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
+from tests.shipped_stacks import steady
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
 from workflows.world import World, load_world
@@ -21,10 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "workflows/spec/marin.yaml"
 REPOSITORY = "marin-community/marin"
 JAX = ("0.6.2", "0.7.2", "0.8.0")
-COUNTS = {
-    "us-west4-a": 2, "us-east1-c": 2, "europe-west4-b": 2,
-    "us-central1-a": 1, "us-central2-b": 1, "europe-west4-a": 1,
-}  # fmt: skip
 
 
 @cache
@@ -35,7 +33,8 @@ def shipped() -> World:
 
 @cache
 def world() -> World:
-    return with_stack("ci")
+    stacks = {name: _parsed(name, steady(name)) for name in shipped().stacks}
+    return replace(shipped(), stacks=stacks)
 
 
 @cache
@@ -72,23 +71,17 @@ def job(file: Generated, name: str) -> dict[str, Any]:
     return file.workflow.plain()["jobs"][name]
 
 
-def stack_text(name: str) -> str:
-    whole = (ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text(encoding="utf-8")
-    if name == "ci":
-        for zone, count in COUNTS.items():
-            whole = re.sub(rf"(?m)^( {{8}}{zone}: )\d+$", rf"\g<1>{count}", whole)
-    return whole
+def _parsed(name: str, text: str) -> StackConfig:
+    return parse_stack(text, stack=name, source=f"stacks/Pulumi.{name}.yaml")
 
 
 def with_stack(name: str, *edits: tuple[str, str]) -> World:
     """The world with one stack file edited."""
-    whole = stack_text(name)
+    whole = steady(name)
     for before, after in edits:
         assert before in whole, before
         whole = whole.replace(before, after, 1)
-    stack = parse_stack(whole, stack=name, source=f"stacks/Pulumi.{name}.yaml")
-    rest = shipped() if name == "ci" else world()
-    return replace(rest, stacks={**rest.stacks, name: stack})
+    return replace(world(), stacks={**world().stacks, name: _parsed(name, whole)})
 
 
 def with_pool(stack: str, pool: str, **changes: object) -> World:

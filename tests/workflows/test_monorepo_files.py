@@ -55,7 +55,7 @@ def test_the_committed_copies_are_what_the_generator_gives(name: str, update_gol
     copy, made = COPIES / today()[name].path, today()[name].text
     if update_goldens:
         copy.write_text(made, encoding="utf-8")
-    assert copy.read_text(encoding="utf-8") == made
+    assert copy.read_text(encoding="utf-8") == made, "`./tidepool workflows --write` makes it anew"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,13 +11,13 @@ from infra.model.errors import Problem
 from infra.model.fit import misfits
 from infra.model.stack import parse_stack
 from tests.model.given import ROOT
-from tests.workflows import monorepo
+from tests.shipped_stacks import steady
 from tests.workflows.monorepo import world
 from workflows.outputs import Outputs, outputs
 from workflows.stale import Stale, differences, stale
 
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
-CI = monorepo.stack_text("ci")
+CI = steady("ci")
 
 
 @cache
@@ -112,9 +112,8 @@ def test_a_label_is_told_in_the_workflow_the_demands_and_the_list_of_labels() ->
 
 
 def test_a_zone_of_a_vm_for_a_run_is_told_where_the_vm_is_made() -> None:
-    nightly = (ROOT / "stacks" / "Pulumi.nightly.yaml").read_text()
     others = [stack for name, stack in world().stacks.items() if name != "nightly"]
-    text = nightly.replace("us-central1-b: 0", "us-east1-d: 0", 1)
+    text = steady("nightly").replace("us-central1-b: 0", "us-east1-d: 0", 1)
     moved = parse_stack(text, stack="nightly", source="stacks/Pulumi.nightly.yaml", siblings=others)
     after = outputs(ROOT, replace(world(), stacks={**world().stacks, "nightly": moved}))
     found = stale(now(), after, lambda path, text: now().texts.get(path) == text)

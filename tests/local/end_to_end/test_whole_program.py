@@ -13,8 +13,7 @@ from infra.model.plan import Op, Plan
 from infra.model.stack import pulumi_values
 from infra.program import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
-
-STACK_FILE = Path(__file__).parents[3] / "stacks" / "Pulumi.ci.yaml"
+from tests.shipped_stacks import steady
 
 
 def changed(plan: Plan) -> list[tuple[str, str, dict[str, object]]]:
@@ -26,7 +25,7 @@ def test_what_was_made_reads_back_as_declared(tmp_path: Path, cloud: TestCloud) 
         Backend(tmp_path),
         "tidepool",
         "ci",
-        pulumi_values(STACK_FILE.read_text(encoding="utf-8"), source="ci"),
+        pulumi_values(steady("ci"), source="ci"),
         run,
         {"gcp": GoogleProvider(cloud.url)},
         lambda: PASSPHRASE,

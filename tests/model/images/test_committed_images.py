@@ -46,7 +46,8 @@ def test_the_first_place_is_where_builds_run(spec: ImageSpec) -> None:
 
 def test_every_pool_runs_an_image_of_the_file_or_none_is_named_for_it(spec: ImageSpec) -> None:
     ci = {pool for image in spec.images if image.used_by.stack == "ci" for pool in image.used_by.pools}
-    assert ci == {pool.name for pool in STACKS["ci"].pools}, "every runner pool of ci has its test image"
+    pools = {pool.name for pool in STACKS["ci"].pools}
+    assert ci == pools, "a runner pool stands in used_by.pools of its test image, in images/images.yaml"
 
 
 def test_every_pin_is_of_an_image_or_of_the_steps_of_builds(spec: ImageSpec) -> None:
