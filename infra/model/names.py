@@ -161,6 +161,11 @@ def instance_object(stack: str, instance: str) -> str:
     return f"{BROKER_PREFIX}{stack}/instances/{instance}.json"
 
 
+def used_object(stack: str, shard: str) -> str:
+    """The object in which a stack's broker remembers used tokens that name no machine. shard: how they begin."""
+    return f"{BROKER_PREFIX}{stack}/used/{shard}.json"
+
+
 def removals_object(stack: str) -> str:
     """The object in which a stack's broker counts the runners that it removed for the controller."""
     return f"{BROKER_PREFIX}{stack}/removals.json"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from infra.fleet.broker.decide import Binding
+from infra.fleet.broker.decide import Binding, Claims
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
@@ -21,6 +21,8 @@ VERSION: Final = 1
 REMOVALS: Final = 10
 """Runners removed for the controller within a minute."""
 _MINUTE: Final = timedelta(minutes=1)
+_KEPT: Final = timedelta(hours=1)
+"""For how much longer than it lasts a used token is remembered, for clocks that differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,27 @@ class Bindings:
         except GoogleError as error:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
 
+    def spend(self, claims: Claims, vm: str, now: datetime) -> None:
+        """Use up a token that names no machine for one VM: it is good for no other of its pool.
+
+        One that names a machine is no good for another VM anyway (`claim`). Raises Refused where another VM used it,
+        or where the record cannot be read or written.
+        """
+        token = claims.fingerprint
+
+        def spent(current: Mapping[str, Any] | None) -> dict[str, Any]:
+            used = _used(current)
+            if token in used and used[token][0] != vm:
+                raise Refused(Reason.REPLAYED, f"{used[token][0]} used it")
+            kept = {each: by for each, by in used.items() if by[1] + _KEPT > now} | {token: (vm, claims.expires)}
+            tokens = {each: {"vm": by, "ends": ends.isoformat()} for each, (by, ends) in kept.items()}
+            return {"version": VERSION, "stack": self.stack, "tokens": tokens}
+
+        try:
+            self.records.update(names.used_object(self.stack, token[:2]), spent)
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
     def knows(self, vm: str) -> bool:
         """Whether a VM of that name ever got a runner of this stack. Raises Refused where that cannot be read."""
         try:
@@ -85,6 +108,16 @@ class Bindings:
             self.records.update(names.removals_object(self.stack), counted)
         except GoogleError as error:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
+
+def _used(body: Mapping[str, Any] | None) -> dict[str, tuple[str, datetime]]:
+    """By fingerprint the VM that used a token, and when the token ends."""
+    if body is None:
+        return {}
+    try:
+        return {each: (by["vm"], datetime.fromisoformat(by["ends"])) for each, by in body["tokens"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(Reason.BAD_RECORD, f"of used tokens: {type(error).__name__}") from None
 
 
 def _removals(body: Mapping[str, Any] | None) -> list[datetime]:

@@ -70,13 +70,16 @@ class Broker:
     def _admission(
         self, vm: str, claims: Claims, node: Node, bindings: Bindings
     ) -> Callable[[Binding | None], Binding]:
-        """Decides by the binding that there is, and takes a machine for the VM that was not bound to it before."""
+        """Decides by the binding that there is, and takes for the VM what its token is by: a machine, or itself."""
 
         def decided(held: Binding | None) -> Binding:
             binding = admitted(claims, node, held, now=self.clock())
-            if binding.instance is None or (held is not None and held.instance == binding.instance):
+            if binding.instance is None:
+                bindings.spend(claims, vm, self.clock())
+            elif held is not None and held.instance == binding.instance:
                 return binding
-            bindings.claim(binding.instance, vm)
+            else:
+                bindings.claim(binding.instance, vm)
             # Claiming took its time, and from the time of a decision it is counted how long GitHub may take.
             return admitted(claims, node, held, now=self.clock())
 

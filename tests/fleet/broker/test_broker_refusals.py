@@ -121,6 +121,17 @@ def test_one_machine_speaks_for_one_vm_of_its_pool(world: World) -> None:
     assert world.ask(SECOND).status == 200
 
 
+def test_a_token_without_an_instance_is_used_up_for_every_vm_of_its_pool(world: World) -> None:
+    world.add_vm(SECOND)
+    token = world.token(full=False)
+    assert world.ask(token=token).status == 200
+    assert world.ask(SECOND, token=token).reason == "replayed"
+    assert VM in world.lines[-1]["detail"]
+    assert world.ask(SECOND, token=world.token(SECOND, full=False)).status == 200
+    world.wait(60)
+    assert world.ask(token=world.token(full=False)).status == 200
+
+
 def test_a_bound_slot_does_not_go_back_to_tokens_without_an_instance(world: World) -> None:
     assert world.ask().status == 200
     world.wait(60)
