@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.settings import BUCKET, GITHUB_API, PROJECT, is_safe
@@ -76,10 +77,14 @@ def _github(stack: str, project: str, bucket: str, environ: Mapping[str, str]) -
     """On Cloud Run a broker is the only way: there is no credential of GitHub's in the controller's environment."""
     if environ.get(BROKER):
         url = _named_broker(environ)
-        return BrokerApi(stack=stack, address=lambda: url, token=identity_token)
+        return BrokerApi(stack=stack, address=lambda: url, token=partial(identity_token, project=project))
     if token := environ.get(TOKEN):
         return RunnerApi(api=environ.get(GITHUB_API, GITHUB), token=lambda _: token)
-    return BrokerApi(stack=stack, address=lambda: _published_broker(stack, project, bucket), token=identity_token)
+    return BrokerApi(
+        stack=stack,
+        address=partial(_published_broker, stack, project, bucket),
+        token=partial(identity_token, project=project),
+    )
 
 
 def _local_github(config: StackConfig, control: GitHubControl, environ: Mapping[str, str]) -> GitHub:

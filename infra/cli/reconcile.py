@@ -69,7 +69,7 @@ def command(
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
     console = people(as_json=as_json)
-    place = told_place(stack, os.environ) if cloud is None else None
+    place = None if cloud is CloudName.LOCAL else told_place(stack, os.environ)
     if place is None:
         config = declared(stack).config
         session = open_session(stack, engine=None, cloud=cloud, console=console)

@@ -15,11 +15,11 @@ from google.oauth2 import credentials, id_token
 from infra.fleet.google import GoogleError
 
 
-def identity_token(audience: str) -> str:
-    """A token for that audience, not kept here. Raises GoogleError where there is none."""
+def identity_token(audience: str, *, project: str) -> str:
+    """A token for that audience, not kept here. project: the fleet's. Raises GoogleError where there is none."""
     with urllib3.PoolManager() as http:
         try:
-            found, _ = google.auth.default()
+            found, _ = google.auth.default(quota_project_id=project)
             if isinstance(found, credentials.Credentials):
                 # Said here: Google's library would look for a metadata server for ten seconds first.
                 raise GoogleError("getting an identity token", "a person's credentials give none for an audience")

@@ -1,0 +1,128 @@
+"""The controller on Cloud Run: it looks and acts through a real broker, and holds no credential of GitHub's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.cli.fleet_place import BROKER, TOKEN, declared_place, told_place
+from infra.fleet.broker.settings import BUCKET as BUCKET_NAME
+from infra.fleet.broker.settings import PROJECT as PROJECT_NAME
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import RemoveRunner
+from infra.fleet.controller.by_broker import BrokerApi
+from infra.fleet.controller.desired import Desired, read
+from infra.fleet.controller.github import RunnerApi
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.outcomes import Result
+from infra.model.errors import ConfigError
+from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
+from tests.model.given import parse, pool, stack_text
+
+SCOPE = f"repos/{REPO}"
+
+
+def api(world: World) -> BrokerApi:
+    return BrokerApi(
+        stack=STACK,
+        address=lambda: world.settings.audience,
+        token=lambda audience: world.cloud.control.account_token(CONTROLLER, audience),
+    )
+
+
+def desired() -> Desired:
+    place = {"capacity": "preemptible", "node": {}}
+    slots = [
+        {**slot, **place, "accelerator": "v5litepod-4", "fallbacks": [
+            {**each, **place} for each in slot.get("fallbacks", ())
+        ]}
+        for slot in manifest()["slots"]
+    ]  # fmt: skip
+    return read({**manifest(), "slots": slots})
+
+
+def observed(world: World) -> Any:
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
+    return observer.observe(desired(), Memory())
+
+
+def actor(world: World) -> Actor:
+    return Actor(google=world.google, records=world.records, github=api(world), desired=desired())
+
+
+def removing(number: int, name: str) -> RemoveRunner:
+    return RemoveRunner(id=number, name=name, scope=SCOPE, rule="runner-ghost", reason="it is offline")
+
+
+def test_a_sweep_sees_runners_by_one_request_of_the_broker(world: World) -> None:
+    granted = world.ask()
+    world.hub.connect(granted.body["jit"])
+    before = len(world.lines)
+    seen = observed(world)
+    assert seen.github.known
+    assert [runner.online for runner in seen.runners_of(VM)] == [True]
+    assert [line["event"] for line in world.lines[before:]] == ["runners"]
+
+
+def test_a_broker_that_refuses_leaves_github_unknown_and_says_why(world: World) -> None:
+    world.cloud.control.fail("error", method="github.list_runners", code=502)
+    seen = observed(world)
+    assert not seen.github.known
+    assert "503 github-down" in seen.github.reason
+
+
+def test_a_ghost_goes_and_one_that_came_back_stays(world: World) -> None:
+    name = f"{VM}-00abcd"
+    number = world.hub.add_runner(REPO, name, status="offline")["id"]
+    assert actor(world).do(removing(number, name)).result is Result.DONE
+    assert world.runners() == []
+    number = world.hub.add_runner(REPO, name, status="online")["id"]
+    assert actor(world).do(removing(number, name)).result is Result.CHANGED
+    assert len(world.runners()) == 1
+
+
+def test_what_the_broker_refuses_is_a_failure_that_says_so(world: World) -> None:
+    number = world.hub.add_runner(REPO, "macs-00abcd", status="offline")["id"]
+    outcome = actor(world).do(removing(number, "macs-00abcd"))
+    assert outcome.result is Result.FAILED
+    assert "403 foreign-runner" in outcome.text
+
+
+# Which way
+
+
+def test_the_broker_that_is_named_comes_before_a_token() -> None:
+    given = {PROJECT_NAME: "a-lab", BUCKET_NAME: "a-bucket"}
+    ways = {
+        "https://broker.example.com": {BROKER: "https://broker.example.com", TOKEN: "of-ada"},
+        "by hand": {TOKEN: "of-ada"},
+    }
+    for way, environ in ways.items():
+        place = told_place(STACK, {**given, **environ})
+        assert place is not None
+        github = place.github
+        assert (github.address() if isinstance(github, BrokerApi) else "by hand") == way
+    place = told_place(STACK, given)
+    assert place is not None
+    assert isinstance(place.github, BrokerApi), "the manifest's broker is looked up when it is needed"
+
+
+def test_beside_the_local_cloud_a_broker_is_asked_as_the_controller(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = parse(stack_text(pools=pool(serves=f"[{REPO}]")))
+    monkeypatch.delenv(BROKER, raising=False)
+    assert isinstance(declared_place(config, world.cloud.url).github, RunnerApi)
+    monkeypatch.setenv(BROKER, world.settings.audience)
+    found = declared_place(config, world.cloud.url).github
+    assert isinstance(found, BrokerApi)
+    assert found.stack == config.stack
+    assert found.token("https://b.example.com").count(".") == 2
+
+
+def test_a_token_is_sent_to_no_address_that_others_may_read() -> None:
+    environ = {PROJECT_NAME: "a-lab", BUCKET_NAME: "a-bucket", BROKER: "http://broker.example.com"}
+    with pytest.raises(ConfigError, match="https"):
+        told_place(STACK, environ)
