@@ -23,6 +23,7 @@ TESTS = Path(__file__).parent
 END_TO_END = (
     "cli",
     "engines",
+    "fleet/broker/test_whole_path.py",
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
     "fleet/test_runner_supervisor.py",

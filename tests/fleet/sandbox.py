@@ -145,6 +145,10 @@ class Sandbox:
     registered: Callable[[], None] = lambda: None
     reports: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
+    identity: Callable[[str], str] = lambda audience: f"identity of {audience} full"
+    """What the metadata server answers who asks for an identity token of that audience, in full."""
+    storage: str = ""
+    """Root of another storage than the sandbox's own."""
     skew_s: int = 0
     """How far the metadata server's time is ahead."""
     down: set[str] = field(default_factory=set)
@@ -263,7 +267,7 @@ class Sandbox:
                 "TMPDIR": str(self.path / "tmp"),
                 "REAL_CURL": curl,
                 "TIDEPOOL_ROOT": str(self.root),
-                "TIDEPOOL_STORAGE": f"http://{self.server}",
+                "TIDEPOOL_STORAGE": self.storage or f"http://{self.server}",
                 "GCE_METADATA_HOST": self.server,
             },
             stdin=subprocess.DEVNULL,
@@ -404,7 +408,6 @@ class _Handler(BaseHTTPRequestHandler):
             "attributes/worker-network-endpoints": "unknown:unknown:10.0.0.2",
             "attributes/tpu-env": TPU_ENV,
             "id": "4567",
-            "service-accounts/default/identity": f"identity of {self._audience()}",
             "service-accounts/default/token": json.dumps(
                 {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
             ),
@@ -414,12 +417,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.vm.hesitate[path] -= 1
             self._send(503, b"")
             return
+        if path == "service-accounts/default/identity":
+            values[path] = self._identity()
         known = path in values and self.headers.get("Metadata-Flavor") == "Google"
         self._send(200 if known else 404, values.get(path, "").encode())
 
-    def _audience(self) -> str:
+    def _identity(self) -> str:
         query = parse_qs(urlsplit(self.path).query)
-        return f"{query.get('audience', [''])[0]} {query.get('format', [''])[0]}"
+        assert query["format"] == ["full"]
+        return self.vm.identity(query["audience"][0])
 
     def date_time_string(self, timestamp: float | None = None) -> str:
         return super().date_time_string((timestamp or time.time()) + self.vm.skew_s)
