@@ -31,6 +31,8 @@ PATIENCE: Final = 15.0
 """Seconds for all calls of one list together: shorter than the controller waits for a source."""
 A_MINUTE: Final = 60
 """Errands within a minute that one broker runs."""
+AT_ONCE: Final = 4
+"""Errands that one broker runs at the same time: VMs shall never wait for threads that the controller holds."""
 QUEUE_KEPT: Final = timedelta(minutes=1)
 """How long a queue is told again: looking at it takes a call for every run that has waiting jobs."""
 _MINUTE: Final = timedelta(minutes=1)
@@ -50,6 +52,7 @@ class Keeper:
     clock: Callable[[], datetime]
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _looking: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE), repr=False)
     _run: deque[datetime] = field(default_factory=deque, repr=False)
     _queue: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _queue_until: datetime = field(default=datetime.min.replace(tzinfo=UTC), repr=False)
@@ -62,7 +65,16 @@ class Keeper:
             raise Refused(Reason.FOREIGN_STACK)
         if claims.email != self.account:
             raise Refused(Reason.NOT_CONTROLLER)
+        # Counted from here on alone: nobody else can take the controller's places.
         self._pace()
+        if not self._places.acquire(blocking=False):
+            raise Refused(Reason.CROWDED)
+        try:
+            return self._done(errand, story)
+        finally:
+            self._places.release()
+
+    def _done(self, errand: Errand, story: Story) -> Mapping[str, Any]:
         records = Records(google=self.google(), bucket=self.bucket)
         fleet = self.reader.fleet(records)
         match errand.kind:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from infra.fleet.broker import audit, errands
 from infra.fleet.broker.audit import Story
@@ -33,11 +33,12 @@ BODY_SECONDS: Final = 10.0
 THREADS: Final = 16
 WAITING: Final = 64
 """Requests that may be decided or wait for it at once."""
-ERRANDS: Final = 4
-"""Of the controller's, which take longer: VMs shall never wait for threads that it holds."""
 
 ERRAND: Final = "errand"
 """What the audit line says of one that cannot be read."""
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 LOGGER: Final = logging.getLogger("tidepool.broker")
 _NAME: Final = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -74,7 +75,7 @@ class Service:
         self._closing = closing
         self._body_seconds = body_seconds
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="broker")
-        self._inside = self._errands = 0
+        self._inside = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -128,14 +129,7 @@ class Service:
         except TimeoutError:
             raise Refused(Reason.TOO_SLOW) from None
         story.request = _request(content)
-        if self._inside >= WAITING:
-            raise Refused(Reason.CROWDED)
-        self._inside += 1
-        try:
-            loop = asyncio.get_running_loop()
-            granted = await loop.run_in_executor(self._threads, self._register, token, story.request, story)
-        finally:
-            self._inside -= 1
+        granted = await self._on_a_thread(self._register, token, story.request, story)
         expires = granted.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
         return {"runner": granted.runner, "jit": granted.jit, "expires": expires}
 
@@ -146,14 +140,16 @@ class Service:
         token = _token(_headers(scope).get("authorization", ""))
         errand = errands.read(scope["path"], scope["query_string"].decode("latin-1"))
         story.errand, story.event = errand, errand.kind.value
-        if self._errands >= ERRANDS:
+        return await self._on_a_thread(self._run, token, errand, story)
+
+    async def _on_a_thread(self, decide: Callable[[str, T, Story], R], token: str, asked: T, story: Story) -> R:
+        if self._inside >= WAITING:
             raise Refused(Reason.CROWDED)
-        self._errands += 1
+        self._inside += 1
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._run, token, errand, story)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, decide, token, asked, story)
         finally:
-            self._errands -= 1
+            self._inside -= 1
 
 
 class _Gone(Exception):  # noqa: N818 - nobody is there to be told

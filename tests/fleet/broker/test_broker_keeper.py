@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from infra.fleet.broker.bindings import REMOVALS
-from infra.fleet.broker.keeper import A_MINUTE
-from infra.fleet.broker.service import ERRANDS, Service
+from infra.fleet.broker.github_app import GitHubApp
+from infra.fleet.broker.keeper import A_MINUTE, AT_ONCE
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.google import GoogleError
@@ -270,30 +270,29 @@ def test_the_controller_does_not_ask_for_all_that_github_gives(world: World) -> 
     assert world.ask().status == 200
 
 
-def test_errands_that_take_long_leave_threads_to_vms(world: World) -> None:
+def test_errands_that_take_long_leave_threads_to_vms(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, entered = threading.Event(), threading.Semaphore(0)
 
-    def slow(*_: object) -> dict[str, Any]:
+    def slow(*_: object, **__: object) -> tuple[()]:
         entered.release()
         gate.wait(20)
-        return {}
+        return ()
 
-    def granted(*_: object) -> Any:
-        raise ZeroDivisionError
-
-    busy = Service(granted, slow, clock=world.now, tell=world.lines.append)
-    world.host.application = busy
-    threads = [threading.Thread(target=world.errand, args=[f"/v1/queue?stack={STACK}"]) for _ in range(ERRANDS)]
+    monkeypatch.setattr(GitHubApp, "runners", slow)
+    path = f"/v1/runners?stack={STACK}"
+    threads = [threading.Thread(target=world.errand, args=[path]) for _ in range(AT_ONCE)]
     for thread in threads:
         thread.start()
     for _ in threads:
         assert entered.acquire(timeout=20)
-    assert world.errand(f"/v1/queue?stack={STACK}", token="a.b.c").reason == "crowded"
-    assert world.ask(token="a.b.c").reason == "defect"
+    reply = world.errand(path)
+    assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "crowded", "5")
+    assert world.errand(path, token=world.token()).reason == "not-controller", "nobody else takes its places"
+    assert world.ask().status == 200
     gate.set()
     for thread in threads:
         thread.join()
-    busy.close()
+    assert world.errand(path).status == 200
 
 
 # The other side
