@@ -1,0 +1,190 @@
+"""What the guests of VMs do as the cloud's time passes: boots, registrations, jobs, orders, faults."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from infra.fleet.bundle import RUNNER
+from infra.local.cloud.control import ControlError
+from infra.local.guests import boot
+from infra.local.guests.disk import Disk
+from infra.local.guests.guests import Guests
+from tests.fleet.broker.broker_world import REPO, VM
+from tests.local.guests.conftest import Lab, path
+
+A_BOOT = 300.0
+"""Seconds within which every first boot ends."""
+
+
+def test_the_steps_of_a_boot_are_those_of_the_shell_files() -> None:
+    found = re.search(r"^steps=\((.*?)\)", (RUNNER / "start.sh").read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    assert list(boot.STEPS) == found[1].split()
+
+
+def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
+    assert lab.disk.phase == "booting"
+    assert lab.runners == {}
+    lab.guests.advance(100)
+    assert (lab.disk.phase, lab.report["phase"]) == ("booting", "booting")
+    lab.guests.advance(A_BOOT - 100)
+    disk = lab.disk
+    assert (disk.phase, lab.runners) == ("idle", {disk.runner: "online"})
+    assert [step["step"] for step in lab.report["boot"]] == list(boot.STEPS)
+    began, ended = lab.report["boot"][0]["began"], lab.report["boot"][-1]["ended"]
+    assert began == "2026-11-21T08:00:00Z"
+    assert ended == lab.report["at"]
+
+
+def test_the_story_is_the_same_however_time_passes(lab: Lab) -> None:
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
+    for _ in range(20):
+        lab.guests.advance(60)
+    slowly = story(lab.disk)
+    lab.control.remove_node(VM)
+    lab.guests.settle()
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
+    lab.make()
+    lab.guests.advance(1200)
+    assert story(lab.disk) == slowly
+    assert slowly[-1] == "phase idle"
+
+
+def story(disk: Disk) -> list[str]:
+    return [
+        f"{event['event']} {event['phase']}" if "phase" in event else event["event"]
+        for event in disk.events
+        if event["event"] != "step-ended"
+    ]
+
+
+def test_a_job_runs_for_its_time_and_another_runner_takes_the_next(lab: Lab) -> None:
+    first, second = (lab.control.queue_job(REPO, ["tpu-ci"], name=name, seconds=600) for name in ("a", "b"))
+    lab.guests.advance(A_BOOT)
+    one = lab.disk
+    assert (one.phase, one.number, lab.report["job"]) == ("busy", first["id"], "a")
+    lab.guests.advance(600)
+    two = lab.disk
+    assert (two.phase, two.number) == ("busy", second["id"])
+    assert two.runner != one.runner
+    assert lab.runners == {two.runner: "online"}, "GitHub has forgotten who served its job"
+    assert lab.told("job-ended")[0]["result"] == "Succeeded"
+
+
+def test_a_job_that_is_over_at_once_is_followed_when_the_broker_allows_it(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    job = lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.settle()
+    lab.guests.end_job(job["id"], "failure")
+    assert lab.told("job-ended")[0]["result"] == "Failed"
+    lab.guests.advance(30)
+    assert lab.disk.phase == "idle"
+
+
+def test_the_broker_is_asked_again_when_it_says(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    jobs = [lab.control.queue_job(REPO, ["tpu-ci"], seconds=1) for _ in range(3)]
+    lab.guests.settle()
+    lab.guests.advance(2)
+    assert lab.disk.phase == "registering"
+    assert "429 too-often" in lab.report["reason"]
+    lab.guests.advance(120)
+    assert lab.disk.phase == "idle"
+    assert len(lab.told("job-began")) == len(jobs)
+
+
+def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minutes(lab: Lab) -> None:
+    lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.advance(A_BOOT)
+    busy = lab.disk.runner
+    lab.control.preempt(path())
+    assert lab.disk.down
+    assert lab.runners == {busy: "offline"}
+    lab.guests.advance(601)
+    assert lab.runners == {}, "a runner for one job is gone with it"
+    lab.control.remove_node(VM)
+    assert lab.guests.settle().vms == {}
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    assert lab.disk.phase == "idle"
+    assert lab.disk.runner != busy
+
+
+def test_a_vm_that_was_down_boots_again_and_faster(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.control.maintain(path(), 600)
+    assert (lab.disk.down, set(lab.runners.values())) == (True, {"offline"})
+    lab.guests.advance(630)
+    assert (lab.disk.phase, set(lab.runners.values())) == ("idle", {"online"})
+
+
+def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lost = lab.guests.lose_runner(VM)
+    lab.guests.advance(3600)
+    assert (lab.disk.phase, lab.disk.runner, lab.runners) == ("idle", lost, {})
+    lab.order(restart=1)
+    lab.guests.advance(60)
+    assert (lab.disk.phase, lab.disk.obeyed, lab.report["obeyed"]) == ("idle", 1, 1)
+    assert lab.runners == {lab.disk.runner: "online"}
+    began = lab.report["boot"][0]["began"]
+    lab.guests.advance(600)
+    assert lab.report["boot"][0]["began"] == began, "an order is obeyed once"
+    with pytest.raises(ControlError, match="no registration that could be lost"):
+        lab.guests.lose_runner("another")
+
+
+def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> None:
+    job = lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.advance(A_BOOT)
+    lab.order(drain=True)
+    assert lab.disk.phase == "busy"
+    lab.guests.end_job(job["id"], "success")
+    assert (lab.disk.phase, lab.report["reason"]) == ("draining", "drained by order")
+    bundle = lab.store_bundle(b"another bundle")
+    lab.order(image="a-docker.pkg.dev/b@sha256:c", bundle=bundle)
+    lab.guests.advance(60)
+    assert (lab.disk.phase, lab.disk.image, lab.report["bundle"]) == ("idle", "a-docker.pkg.dev/b@sha256:c", bundle)
+    lab.order(drain=True)
+    assert lab.disk.phase == "draining"
+    assert set(lab.runners.values()) == {"offline"}
+
+
+def test_a_bundle_that_is_not_what_its_name_says_is_not_run(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.order(bundle=lab.store_bundle(b"anything", "e" * 64))
+    lab.guests.advance(60)
+    assert lab.report["reason"] == "the ordered bundle eeeeeeeeeeee cannot be read"
+    assert lab.disk.bundle != "e" * 64
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "mute": ({}, "registering", ""),
+    "unfit": ({"message": "the disk is full"}, "unfit", "the disk is full"),
+    "slow-boot": ({"seconds": 7200.0}, "booting", ""),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_guest_that_a_fault_strikes_serves_nobody_until_its_vm_is_made_again(lab: Lab, kind: Any) -> None:
+    more, phase, reason = FAULTS[kind]
+    lab.control.fail(kind, name=VM, count=1, **more)
+    lab.guests.advance(3600)
+    assert (lab.report["phase"], lab.report["reason"] or "") == (phase, reason)
+    assert lab.runners == {}
+    lab.control.remove_node(VM)
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    assert lab.disk.phase == "idle"
+
+
+def test_without_a_pointer_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -> None:
+    lab.world.write("runner/current.json", {"version": 1, "bundle": "f" * 64})
+    lab.guests.advance(600)
+    assert lab.disk.phase == "booting"
+    lab.world.write("runner/current.json", {"version": 1, "bundle": lab.store_bundle(b"there")})
+    Guests(lab.control, lambda _: None).advance(600)
+    assert (lab.report["phase"], lab.report["reason"]) == ("registering", "stack ci has no broker here")
