@@ -91,9 +91,11 @@ class Bindings:
     def knows(self, vm: str) -> bool:
         """Whether a VM of that name ever got a runner of this stack. Raises Refused where that cannot be read."""
         try:
-            return self.records.read(names.binding_object(self.stack, vm)) is not None
+            record = self.records.read(names.binding_object(self.stack, vm))
         except GoogleError as error:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+        # Other records stand beside those of VMs, under names that a VM's could be.
+        return record is not None and record.body.get("vm") == vm
 
     def count_removal(self, now: datetime) -> None:
         """Count one that is about to be done. Raises Refused where there were too many within a minute."""

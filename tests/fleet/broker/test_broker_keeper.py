@@ -161,8 +161,13 @@ def test_a_runner_of_somebody_elses_is_never_removed(world: World, name: str) ->
 def test_a_runner_of_a_vm_that_this_broker_once_served_may_go(world: World) -> None:
     number = ghost(world, "gone-us-west9-z-0-00abcd")
     assert removal(world, number).reason == "foreign-runner"
-    world.write(names.binding_object(STACK, "gone-us-west9-z-0"), {"version": 1})
+    world.write(names.binding_object(STACK, "gone-us-west9-z-0"), {"version": 1, "vm": "gone-us-west9-z-0"})
     assert removal(world, number).status == 200
+
+
+def test_a_record_of_the_brokers_is_no_vm_that_it_served(world: World) -> None:
+    assert removal(world, ghost(world)).status == 200
+    assert removal(world, ghost(world, "removals-00abcd")).reason == "foreign-runner"
 
 
 def test_nothing_is_removed_where_this_stacks_runners_are_not(world: World) -> None:
