@@ -255,6 +255,7 @@ def test_one_reconcile_after_a_preemption_makes_the_vm_again_and_preview_shows_n
 
 
 def test_people_read_what_is_done_and_what_is_waited_for(fleet: Checkout) -> None:
+    fleet.ok("cloud", "runner", "lose", "tpu-v4-us-central2-b-0")
     result = fleet.run("reconcile", "ci", "--cloud", "local")
     assert result.exit_code == 0, result.stderr
     assert "waiting tpu-v4-us-central2-b-0: it is READY and no runner of it is online until" in result.stdout
