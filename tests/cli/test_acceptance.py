@@ -148,7 +148,7 @@ def test_a_failing_zone_costs_the_others_nothing_and_the_manifest_is_published(f
 
 def test_a_preempted_vm_is_no_change_but_shows(fleet: Checkout) -> None:
     said = fleet.ok("cloud", "preempt", "tpu-ci-us-east1-c-0").stdout
-    assert "./tidepool destroy ci --target '**::tpu-ci-us-east1-c-0', then ./tidepool up ci" in said
+    assert "which up does not: ./tidepool reconcile ci" in said
     assert fleet.json("cloud", "status")["nodes"] == {"PREEMPTED": 1, "READY": 8}
     result = fleet.ok("refresh", "ci")
     assert "1 READY, 1 PREEMPTED" in " ".join(result.stdout.split())
@@ -158,7 +158,7 @@ def test_a_preempted_vm_is_no_change_but_shows(fleet: Checkout) -> None:
     assert pool["states"] == {"PREEMPTED": 1, "READY": 1}
 
 
-def test_the_advised_commands_make_a_preempted_vm_again(fleet: Checkout) -> None:
+def test_without_a_controller_destroy_and_up_make_a_preempted_vm_again(fleet: Checkout) -> None:
     vm = "tpu-ci-us-east1-c-0"
     if fleet.json("cloud", "status")["nodes"] == {"READY": 9}:
         fleet.ok("cloud", "preempt", vm)
