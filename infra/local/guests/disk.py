@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 JsonObject = dict[str, Any]
@@ -49,7 +49,9 @@ class Disk:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Disk:
-        return cls(**body)
+        """Of a disk as another version of Tidepool wrote it, what is known here."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{key: value for key, value in body.items() if key in known})
 
     def to_json(self) -> JsonObject:
         return asdict(self)
