@@ -114,3 +114,18 @@ def test_a_push_that_cannot_be_is_refused(clouded: Checkout) -> None:
     assert "OWNER/NAME" in clouded.run("cloud", "push", "levanter", "--changed", "a").stderr
     assert clouded.run("cloud", "push", "a/b", "--branch", "x", "--tag", "y").exit_code == 2
     assert "forty" in clouded.run("cloud", "push", "a/b", "--commit", "main").stderr
+
+
+def test_nodes_and_runners_behind_everybodys_back_are_checked(clouded: Checkout) -> None:
+    place = ("--zone", "us-west4-a")
+    assert clouded.ok("cloud", "guests").stdout == "no VM has a guest\n"
+    made = clouded.json("cloud", "node", "add", "stray", *place, "--managed", "ci/tpu-ci", "--capacity", "spot")
+    assert made["labels"] == {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "tpu-ci"}
+    assert made["schedulingConfig"] == {"spot": True}
+    assert clouded.ok("cloud", "guests").stdout == "no VM has a guest\n", "nobody started it with a fleet's metadata"
+    assert clouded.ok("cloud", "node", "remove", "stray").stdout == "stray is gone\n"
+    for wrong in (("--managed", "ci"), ("--accelerator", "v5litepod-3")):
+        assert clouded.run("cloud", "node", "add", "stray", *place, *wrong).exit_code == 2
+    for absent in (("node", "remove", "stray"), ("runner", "lose", "stray"), ("job", "end", "7")):
+        result = clouded.run("cloud", *absent)
+        assert (result.exit_code, absent[-1] in result.stderr) == (1, True), result.output
