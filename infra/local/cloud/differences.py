@@ -29,6 +29,14 @@ PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
         "tpu.projects.locations.acceleratorTypes.",
         "gcloud lists accelerator types by v1; nodes of v1 are TPU nodes without VMs, which are gone",
     ),
+    "logging.v2": (
+        "logging.projects.metrics.",
+        "metrics alone are declared; its other paths have no fixed part and would take those of every other API",
+    ),
+    "monitoring.v3": (
+        "monitoring.projects.",
+        "alert policies and channels are declared of a project; its other paths have no fixed part",
+    ),
 }
 
 # Services whose PATCH is a JSON merge patch: null means "remove" and must reach the handler. Elsewhere a null is proto

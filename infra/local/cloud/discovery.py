@@ -18,7 +18,7 @@ from infra.local.cloud.differences import PARTIAL_DOCUMENTS
 # Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
 # have the same path (`locations.list`, `operations.get`: the answer is the same whoever gives it).
 DOCUMENTS: Mapping[str, tuple[str, ...]] = {
-    "v2": ("tpu.v2", "cloudbuild.v2", "run.v2"),
+    "v2": ("tpu.v2", "cloudbuild.v2", "run.v2", "logging.v2"),
     "v2alpha1": ("tpu.v2alpha1",),
     "v1": (
         "artifactregistry.v1",
@@ -34,7 +34,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     ),
     # gcloud lists the locations of all repositories there.
     "v1beta2": ("artifactregistry.v1beta2",),
-    "v3": ("cloudresourcemanager.v3",),
+    "v3": ("cloudresourcemanager.v3", "monitoring.v3"),
     "v1beta1": ("serviceusage.v1beta1",),
     "compute/v1": ("compute.v1",),
     "compute/beta": ("compute.beta",),

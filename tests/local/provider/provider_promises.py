@@ -93,6 +93,9 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": ("name", "location", "project", *GRANT),
     "gcp:cloudrunv2/job:Job": ("name", "location", "project"),
     "gcp:cloudrunv2/jobIamMember:JobIamMember": ("name", "location", "project", *GRANT),
+    "gcp:logging/metric:Metric": ("project", "metricDescriptor.labels[].key", "metricDescriptor.labels[].valueType"),
+    "gcp:monitoring/alertPolicy:AlertPolicy": ("project",),
+    "gcp:monitoring/notificationChannel:NotificationChannel": ("project",),
 }
 
 IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -246,6 +249,34 @@ IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
         "template.template.containers[].args",
         "template.template.maxRetries",
         "template.template.timeout",
+    ),
+    "gcp:logging/metric:Metric": (
+        "name",
+        "filter",
+        "description",
+        "labelExtractors",
+        "metricDescriptor.labels[].description",
+    ),
+    "gcp:monitoring/alertPolicy:AlertPolicy": (
+        "displayName",
+        "enabled",
+        "severity",
+        "conditions[].conditionThreshold.filter",
+        "conditions[].conditionThreshold.thresholdValue",
+        "documentation.content",
+        "documentation.links[].url",
+        "notificationChannels",
+        "alertStrategy.autoClose",
+        "userLabels",
+    ),
+    "gcp:monitoring/notificationChannel:NotificationChannel": (
+        "type",
+        "displayName",
+        "description",
+        "enabled",
+        "labels",
+        "userLabels",
+        "forceDelete",
     ),
 }
 

@@ -476,6 +476,53 @@ LIVES = [
         {"name": "controller", "location": "us-central1", "role": "roles/run.invoker", "member": READER},
         needs=(THE_ACCOUNT, ("gcp:cloudrunv2/job:Job", RUN_JOB)),
     ),
+    Life(
+        "gcp:logging/metric:Metric",
+        "tidepool-ci-queue-old",
+        {
+            "name": "tidepool-ci-queue-old",
+            "filter": 'jsonPayload.event="pool"',
+            "labelExtractors": {"pool": "EXTRACT(jsonPayload.pool)"},
+            "metricDescriptor": {"metricKind": "DELTA", "valueType": "INT64", "labels": [{"key": "pool"}]},
+        },
+        change={"filter": 'jsonPayload.event="sweep"', "description": "sweeps"},
+        shows={"disabled": False},
+    ),
+    Life(
+        "gcp:monitoring/alertPolicy:AlertPolicy",
+        "",
+        {
+            "displayName": "The controller does not sweep",
+            "combiner": "OR",
+            "severity": "CRITICAL",
+            "conditions": [
+                {
+                    "displayName": "no sweep",
+                    "conditionThreshold": {
+                        "filter": 'metric.type="logging.googleapis.com/user/sweeps"',
+                        "comparison": "COMPARISON_LT",
+                        "thresholdValue": 1,
+                        "duration": "1200s",
+                        "evaluationMissingData": "EVALUATION_MISSING_DATA_ACTIVE",
+                        "aggregations": [{"alignmentPeriod": "600s", "perSeriesAligner": "ALIGN_SUM"}],
+                        "trigger": {"count": 1},
+                    },
+                }
+            ],
+            "documentation": {"content": "text", "links": [{"displayName": "Runbook", "url": "https://a.example/b"}]},
+            "alertStrategy": {"autoClose": "3600s"},
+            "userLabels": {"tidepool-stack": "ci"},
+        },
+        change={"enabled": False, "severity": "ERROR"},
+        shows={"enabled": True},
+    ),
+    Life(
+        "gcp:monitoring/notificationChannel:NotificationChannel",
+        "",
+        {"type": "email", "displayName": "a", "labels": {"email_address": "a@b.org"}, "userLabels": {"x": "y"}},
+        change={"displayName": "b", "enabled": False},
+        shows={"enabled": True},
+    ),
 ]
 
 
@@ -492,8 +539,8 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
         made(provider, virtual, token, inputs)
 
     resource_id, inputs, outputs = made(provider, virtual, life.token, life.inputs)
-    assert provider.locate(life.token, inputs) == life.id
-    found = provider.read(life.token, life.id, inputs)
+    assert provider.locate(life.token, inputs) == (life.id or None)
+    found = provider.read(life.token, life.id or resource_id, inputs)
     assert found is not None
     assert found.id == resource_id, "where it is looked for and where it is are one place"
     assert resource_id == life.id or TYPES[life.token].assigned
@@ -525,8 +572,8 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
 def test_an_import_needs_nothing_but_the_id(life: Life, provider: GoogleProvider, virtual: Any) -> None:
     for token, inputs in life.needs:
         made(provider, virtual, token, inputs)
-    _, inputs, outputs = made(provider, virtual, life.token, life.inputs)
-    read = provider.read(life.token, life.id, {})
+    made_id, inputs, outputs = made(provider, virtual, life.token, life.inputs)
+    read = provider.read(life.token, life.id or made_id, {})
     assert read is not None
     computed = {name for name, field in TYPES[life.token].fields.items() if field.computed}
     assert {name: read.outputs[name] for name in computed} == {name: outputs[name] for name in computed}

@@ -15,13 +15,14 @@ from infra.local.provider.tables import (
     identity,
     keys,
     messages,
+    monitoring,
     run,
     secrets,
     storage,
     tpu,
 )
 
-_SERVICES = (artifacts, builds, compute, federation, identity, keys, messages, run, secrets, storage, tpu)
+_SERVICES = (artifacts, builds, compute, federation, identity, keys, messages, monitoring, run, secrets, storage, tpu)
 
 TYPES: Final[Mapping[str, ResourceType]] = MappingProxyType(
     {kind.token: kind for service in _SERVICES for kind in service.TYPES}

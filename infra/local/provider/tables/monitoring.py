@@ -1,0 +1,139 @@
+"""Cloud Logging's metrics, Cloud Monitoring's alert policies and the channels by which people are told.
+
+Facts: the published schema of the official provider (pulumi-gcp 10.2) and the discovery documents logging v2 and
+monitoring v3 (2026-01 to 2026-09).
+"""
+
+from __future__ import annotations
+
+from infra.local.provider.checker import Naming
+from infra.local.provider.fields import block, blocks, flag, real, table, text, texts, whole
+from infra.local.provider.monitoring import Metric, Named
+from infra.local.provider.resource import Path, ResourceType
+from infra.local.provider.tables.common import COMMON
+from infra.local.provider.tables.rules import same_duration
+
+_METRICS = "projects/{project}/metrics"
+_POLICIES = "projects/{project}/alertPolicies"
+_CHANNELS = "projects/{project}/notificationChannels"
+
+_METRIC = {
+    "name": text(),
+    **COMMON,
+    "filter": text(required=True),
+    "description": text(),
+    "disabled": flag(),
+    "bucketName": text(),
+    "labelExtractors": table(),
+    "valueExtractor": text(),
+    "metricDescriptor": block(
+        {
+            "metricKind": text(required=True, choices=("DELTA", "GAUGE", "CUMULATIVE")),
+            "valueType": text(required=True, choices=("BOOL", "INT64", "DOUBLE", "STRING", "DISTRIBUTION", "MONEY")),
+            "unit": text(default="1"),
+            "displayName": text(),
+            "labels": blocks(
+                {
+                    "key": text(required=True, replaces=True),
+                    "description": text(),
+                    "valueType": text(default="STRING", replaces=True, choices=("BOOL", "INT64", "STRING")),
+                }
+            ),
+        },
+        server=True,
+    ),
+}
+
+METRIC = ResourceType(
+    "gcp:logging/metric:Metric",
+    noun="Metric",
+    identity=Path("{name}"),
+    fields=_METRIC,
+    naming=Naming(longest=100),
+    calls=Metric(base="v2", collection=Path(_METRICS), item=Path(f"{_METRICS}/{{name}}"), fields=_METRIC),
+)
+
+_COMPARISONS = tuple(f"COMPARISON_{each}" for each in ("GT", "GE", "LT", "LE", "EQ", "NE"))
+_MISSING = tuple(f"EVALUATION_MISSING_DATA_{each}" for each in ("INACTIVE", "ACTIVE", "NO_OP"))
+_RECORD = {"mutatedBy": text(computed=True), "mutateTime": text(computed=True)}
+
+_POLICY = {
+    "name": text(computed=True),
+    **COMMON,
+    "displayName": text(required=True),
+    "combiner": text(required=True, choices=("AND", "OR", "AND_WITH_MATCHING_RESOURCE")),
+    "enabled": flag(default=True, keeps_empty=True),
+    "severity": text(choices=("CRITICAL", "ERROR", "WARNING")),
+    "conditions": blocks(
+        {
+            "name": text(computed=True),
+            "displayName": text(required=True),
+            "conditionThreshold": block(
+                {
+                    "filter": text(),
+                    "comparison": text(required=True, choices=_COMPARISONS),
+                    "duration": text(required=True, same=same_duration),
+                    "thresholdValue": real(),
+                    "aggregations": blocks(
+                        {
+                            "alignmentPeriod": text(same=same_duration),
+                            "perSeriesAligner": text(),
+                            "crossSeriesReducer": text(),
+                            "groupByFields": texts(),
+                        }
+                    ),
+                    "evaluationMissingData": text(choices=_MISSING),
+                    "trigger": block({"count": whole(), "percent": real()}),
+                }
+            ),
+        },
+        required=True,
+    ),
+    "documentation": block(
+        {
+            "content": text(),
+            "mimeType": text(default="text/markdown"),
+            "subject": text(),
+            "links": blocks({"displayName": text(), "url": text()}),
+        }
+    ),
+    "notificationChannels": texts(),
+    "alertStrategy": block({"autoClose": text(same=same_duration)}),
+    "userLabels": table(),
+    "creationRecords": blocks(_RECORD, wire="creationRecord", computed=True),
+}
+
+ALERT_POLICY = ResourceType(
+    "gcp:monitoring/alertPolicy:AlertPolicy",
+    noun="AlertPolicy",
+    identity=Path(f"{_POLICIES}/{{number}}"),
+    fields=_POLICY,
+    assigned={"number": "number"},
+    calls=Named(base="v3", collection=Path(_POLICIES), item=Path(f"{_POLICIES}/{{number}}"), fields=_POLICY),
+)
+
+_CHANNEL = {
+    "name": text(computed=True),
+    **COMMON,
+    "type": text(required=True),
+    "displayName": text(),
+    "description": text(),
+    "enabled": flag(default=True, keeps_empty=True),
+    "labels": table(),
+    "userLabels": table(),
+    "forceDelete": flag(default=False, local=True),
+    "verificationStatus": text(computed=True),
+}
+
+NOTIFICATION_CHANNEL = ResourceType(
+    "gcp:monitoring/notificationChannel:NotificationChannel",
+    noun="NotificationChannel",
+    identity=Path(f"{_CHANNELS}/{{number}}"),
+    fields=_CHANNEL,
+    assigned={"number": "number"},
+    calls=Named(
+        base="v3", collection=Path(_CHANNELS), item=Path(f"{_CHANNELS}/{{number}}"), fields=_CHANNEL, whole=True
+    ),
+)
+
+TYPES = (METRIC, ALERT_POLICY, NOTIFICATION_CHANNEL)
