@@ -24,6 +24,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
+        "drain": Entry("infra.cli.drain", "Keep a pool or a VM from new jobs, and wait for those that run."),
         "broker": Entry("infra.cli.broker", "Serve the token broker, which registers the fleet's runners."),
     },
     "Images": {

@@ -5,6 +5,7 @@ Owns finding the stack of a pool or a VM by its name. Looking itself is `infra.f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -42,6 +43,13 @@ class Fleet:
         if guests := local_guests(self.place.endpoint):
             guests.settle()
         return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs)
+
+    def pause(self, seconds: float) -> None:
+        """Wait; on the local cloud its clock is moved in place of waiting."""
+        if guests := local_guests(self.place.endpoint):
+            guests.advance(seconds)
+        else:
+            time.sleep(seconds)
 
 
 def open_fleet(stack: str, cloud: CloudName | None, console: Console) -> Fleet:

@@ -19,6 +19,11 @@ def stack_argument(command: F) -> F:
     return click.argument("stack", metavar="STACK")(command)
 
 
+def stack_option(command: F) -> F:
+    """--stack, where the name of a pool or VM mostly says it."""
+    return click.option("--stack", metavar="STACK", help="The stack, where several may have it.")(command)
+
+
 def json_option(command: F) -> F:
     return click.option(
         "--json",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import click
 
 from infra.cli import options
 from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
+from infra.cli.drained import drained_before, leaving
 from infra.cli.failures import FAILED, Failure
+from infra.cli.fleet_looks import Fleet
+from infra.cli.fleet_place import declared_place
 from infra.cli.judgement import findings_document, judged
 from infra.cli.leased import leased
 from infra.cli.preview import planned
@@ -31,6 +36,7 @@ from infra.rules.book import stops
 @options.place_options
 @options.refresh_option
 @options.work_options
+@click.option("--no-drain", is_flag=True, help="Delete and replace VMs at once, and cut off the jobs that they run.")
 @options.yes_option
 @options.json_option
 @click.pass_context
@@ -43,6 +49,7 @@ def command(
     refresh: bool,
     targets: tuple[str, ...],
     parallel: int,
+    no_drain: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -50,7 +57,9 @@ def command(
     (also when a part failed), and show how every pool stands.
 
     Where a single pass could pass a reservation or a quota, the VMs that give chips back are deleted first, under the
-    same confirmation. One pool's failure keeps no other from being applied; the next run does only what is missing.
+    same confirmation. VMs that go or are made again first take no more jobs, and what they run is waited for; if it
+    runs on after the stack's `job_minutes`, nothing is changed. One pool's failure keeps no other from being applied;
+    the next run does only what is missing.
 
     The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
     Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
@@ -78,7 +87,8 @@ def command(
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
     if declared(stack) != wanted:
         raise Failure(f"the file of {stack} was edited while its plan was shown; nothing was changed, run up again")
-    with leased(wanted.config, session, Kind.UP):
+    doomed = () if no_drain else leaving(plan, order)
+    with _drained(session, wanted, doomed), leased(wanted.config, session, Kind.UP):
         run, seconds = applied(session, wanted, plan, order)
         for line in outcome(run, seconds):
             session.say(line)
@@ -89,6 +99,13 @@ def command(
         document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)
         machines(document | {"outcomes": [each.to_json() for each in outcomes(run)]} | after.to_json())
     ctx.exit(code)
+
+
+def _drained(session: Session, wanted: Declared, doomed: tuple[str, ...]) -> AbstractContextManager[None]:
+    if not doomed:
+        return nullcontext()
+    place = declared_place(wanted.config, session.endpoint)
+    return drained_before(Fleet(config=wanted.config, session=session, place=place), doomed)
 
 
 def applied(session: Session, wanted: Declared, plan: Plan, order: Phases | None) -> tuple[Plan, float]:

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from infra.cli.render.status import show_status
+from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.status.derive import status
 from infra.local.cloud.github.control import GitHubControl
 from tests.cli.conftest import Checkout
@@ -66,3 +67,66 @@ def test_what_goes_to_a_file_has_no_colour_and_json_has_it_all(standing: Checkou
     queues = {pool["pool"]: (pool["busy"], pool["queue"]["waiting"]) for pool in found["pools"]}
     assert (queues["tpu-v4"], queues["tpu-v5p"]) == ((1, 1), (0, 0)), "one is taken, and the other waits"
     assert (found["healthy"], found["sweep"], found["next"]) == (True, None, [])
+
+
+V4 = "tpu-v4-us-central2-b-0"
+
+
+def _job(checkout: Checkout) -> int:
+    """The number of the job that the v4 VM runs."""
+    return next(guest["job_id"] for guest in checkout.json("cloud", "guests")["guests"] if guest["vm"] == V4)
+
+
+def test_a_drain_says_which_job_it_waits_for_and_cuts_none_off(standing: Checkout) -> None:
+    said = standing.run("drain", "tpu-v4", "--minutes", "1", "--by", "ada")
+    assert said.exit_code == 1
+    assert f"waiting for {V4}: job Tests" in said.output
+    assert "the drain stands" in said.output
+    (found,) = standing.json("status", "ci")["stacks"]
+    assert [(each["subject"], each["by"]) for each in found["drains"]] == [("tpu-v4", "ada")]
+    assert [pool["busy"] for pool in found["pools"] if pool["pool"] == "tpu-v4"] == [1]
+
+
+def test_once_its_job_is_over_a_drained_vm_takes_no_other_until_the_drain_ends(standing: Checkout) -> None:
+    standing.ok("cloud", "job", "end", str(_job(standing)))
+    assert standing.json("drain", V4, "--minutes", "5")["drained"] is True
+    (found,) = standing.json("status", "ci")["stacks"]
+    (pool,) = [pool for pool in found["pools"] if pool["pool"] == "tpu-v4"]
+    assert (pool["busy"], pool["queue"]["waiting"], pool["drained"], pool["unhealthy"]) == (0, 1, [V4], [])
+    assert standing.json("drain", V4, "--end")["kept"] == [V4], "its pool is drained still"
+    assert standing.json("drain", "tpu-v4", "--end")["vms"] == [V4]
+    standing.ok("cloud", "clock", "--advance", "3m")
+    assert _job(standing), "it took the job that waited"
+
+
+def test_a_drain_that_nobody_wished_cannot_be_ended_and_a_strange_name_is_refused(standing: Checkout) -> None:
+    assert "nobody drains tpu-v5p; drained is nothing" in standing.run("drain", "tpu-v5p", "--end").output
+    refused = standing.run("drain", "tpu-v9")
+    assert refused.exit_code == 2
+    assert "there is no pool or VM named tpu-v9; pools are " in refused.output
+
+
+def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on(
+    standing: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing.edit("ci", "us-central2-b: 1", "us-central2-b: 0")
+    busy = VmStanding(vm=V4, standing=Standing.BUSY, why="job Tests")
+    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", lambda *_: (busy,))
+    said = standing.run("up", "ci")
+    assert said.exit_code == 1
+    assert f"nothing was changed: after 120 minutes there is still {V4}: job Tests" in said.output
+    (found,) = standing.json("status", "ci")["stacks"]
+    assert found["drains"] == []
+    assert V4 in {guest["vm"] for guest in standing.json("cloud", "guests")["guests"]}
+
+
+def test_up_waits_for_the_job_of_a_vm_that_goes(standing: Checkout) -> None:
+    standing.ok("cloud", "job", "end", str(_job(standing)))
+    standing.ok("cloud", "job", "queue", REPOSITORY, "tpu-v4", "--for", "4m", "--name", "slow")
+    assert _job(standing)
+    said = standing.ok("up", "ci").output
+    waited = said.index(f"waiting for {V4}: job slow")
+    assert said.index("draining 1 VMs before they go") < waited < said.index(f"deleted {V4}")
+    (found,) = standing.json("status", "ci")["stacks"]
+    assert found["drains"] == []
+    assert "tpu-v4" not in {pool["pool"] for pool in found["pools"]}

@@ -1,0 +1,151 @@
+"""Waiting for jobs before their VMs are touched: what `drain` does, and what `up` does before it deletes or replaces.
+
+Owns who is asked, what is told meanwhile, and that `up` ends its own drains whatever comes of it. What counts as quiet
+is `infra.fleet.draining`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final
+
+from rich.text import Text
+
+from infra.cli.failures import Failure
+from infra.cli.fleet_looks import Fleet
+from infra.cli.leased import leased
+from infra.fleet import draining
+from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.observed import DrainWish, Observed
+from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Records
+from infra.fleet.status.look import Scene
+from infra.model.phases import Phases
+from infra.model.plan import Op, Plan
+from infra.model.planned_capacity import VM_TYPE
+
+EVERY: Final = 15.0
+"""Seconds between two looks, as often as a supervisor reads its orders."""
+BY_UP: Final = "./tidepool up"
+
+
+def leaving(plan: Plan, order: Phases | None) -> tuple[str, ...]:
+    """VMs that applying a plan deletes, or deletes and makes again; sorted."""
+    gone = {step.name for step in plan.steps if step.type == VM_TYPE and step.op in (Op.DELETE, Op.REPLACE)}
+    return tuple(sorted(gone | set(order.first if order is not None else ())))
+
+
+def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tuple[VmStanding, ...]:
+    """Wait until these VMs run nothing; what still does when the minutes are over, or is not known of."""
+
+    def look(settled: bool) -> list[VmStanding]:
+        observed = _observed(fleet)
+        with clients(fleet.place.project, fleet.place.endpoint) as google:
+            reports = draining.said(Records(google=google, bucket=fleet.place.bucket), pool_of)
+        return [draining.standing(vm, observed, reports, settled) for vm in sorted(pool_of)]
+
+    return draining.wait(
+        look,
+        clock=fleet.place.clock,
+        pause=lambda: fleet.pause(EVERY),
+        limit=timedelta(minutes=minutes),
+        tell=lambda left: fleet.session.say(waited_for(left)),
+    )
+
+
+def waited_for(left: Sequence[VmStanding]) -> Text:
+    """Which jobs are waited for, VM by VM."""
+    said = [f"{each.vm}: {each.why}" for each in left if each.standing is not Standing.SETTLING]
+    settling = sum(each.standing is Standing.SETTLING for each in left)
+    said += [f"{settling} more to say that they take no job"] if said and settling else []
+    what = "; ".join(said) or f"{settling} VMs to say that they take no job"
+    return Text(f"waiting for {what}", style="cyan")
+
+
+@contextmanager
+def drained_before(fleet: Fleet, vms: Collection[str]) -> Generator[None]:
+    """Drain the VMs that an apply takes away, for as long as the block lasts; each is let take jobs again afterwards.
+
+    The controller goes on meanwhile: the lease is held for the wish alone, and the block takes its own. Raises Failure
+    where jobs run on after the manifest's `job_minutes`, or where it is not known whether any does.
+    """
+    scene = _scene(fleet)
+    desired = scene.desired
+    pool_of = {slot.name: slot.pool for slot in desired.slots if slot.name in vms} if desired else {}
+    if desired is None or not pool_of:
+        # What is in no manifest gets no registration, and so no job.
+        yield
+        return
+    minutes = desired.settings.job
+    fleet.session.say(f"draining {len(pool_of)} VMs before they go, for {minutes} minutes at most")
+    began = fleet.place.clock()
+    wishes = tuple(DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes) for vm in sorted(pool_of))
+    mine = _not_drained(scene, pool_of)
+    try:
+        _drain(fleet, pool_of, wishes, mine, minutes)
+        yield
+    finally:
+        _end(fleet, mine)
+
+
+def _drain(
+    fleet: Fleet, pool_of: Mapping[str, str], wishes: Sequence[DrainWish], mine: Collection[str], minutes: int
+) -> None:
+    try:
+        begin(fleet, [wish for wish in wishes if wish.subject in mine], mine)
+        left = wait_for_jobs(fleet, pool_of, minutes)
+    except GoogleError as error:
+        raise Failure(
+            f"nothing was changed: the VMs that go cannot be drained: {error}; "
+            "--no-drain goes on without, and cuts off what they run"
+        ) from None
+    if left:
+        raise Failure(
+            f"nothing was changed: after {minutes} minutes there is still {still(left)}; "
+            "run up again later, or with --no-drain, which cuts it off"
+        )
+
+
+def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str]) -> None:
+    """Wish these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
+    with (
+        leased(fleet.config, fleet.session, Kind.DRAIN),
+        clients(fleet.place.project, fleet.place.endpoint) as google,
+    ):
+        draining.begin(Records(google=google, bucket=fleet.place.bucket), fleet.stack, wishes, vms)
+
+
+def still(left: Iterable[VmStanding]) -> str:
+    return "; ".join(f"{each.vm}: {each.why}" for each in left)
+
+
+def _not_drained(scene: Scene, pool_of: Mapping[str, str]) -> tuple[str, ...]:
+    """Of these VMs those that nobody drains yet: only their drain is ours to end."""
+    wished = {wish.subject for wish in scene.observed.wishes.drains} if scene.observed else set()
+    return tuple(vm for vm, pool in sorted(pool_of.items()) if not wished & {vm, pool})
+
+
+def _end(fleet: Fleet, vms: Collection[str]) -> None:
+    """Needs no lease: a sweep that read the wish before orders a drain once more, and the next one ends it."""
+    try:
+        with clients(fleet.place.project, fleet.place.endpoint) as google:
+            draining.end(Records(google=google, bucket=fleet.place.bucket), fleet.stack, vms, vms)
+    except GoogleError as error:
+        fleet.session.say(Text(f"problem: the drain of {', '.join(vms)} could not be ended: {error}", style="bold red"))
+
+
+def _scene(fleet: Fleet) -> Scene:
+    try:
+        return fleet.look()
+    except GoogleError as error:
+        raise Failure(f"nothing was changed: what the fleet shall be cannot be read: {error}") from None
+
+
+def _observed(fleet: Fleet) -> Observed:
+    observed = fleet.look().observed
+    if observed is None:
+        raise Failure(f"the manifest of {fleet.stack} is gone; `./tidepool manifest publish {fleet.stack}` writes it")
+    return observed

@@ -1,0 +1,165 @@
+"""Keeping VMs from new jobs, and waiting for those that run: the wish, the orders, and how far each VM is.
+
+A wish alone would be obeyed at the controller's next sweep; the orders are written at once as well, so that a drain
+needs no controller. Owns both writes and what counts as quiet. Does not own who drains and for how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from infra.fleet import wishes
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observed import DrainWish, NodeSeen, Observed, Phase
+from infra.fleet.controller.orders import order
+from infra.fleet.controller.rules import DEAD
+from infra.fleet.records import Body, Records
+from infra.model import names
+
+SETTLE: Final = timedelta(minutes=3)
+"""Within this a supervisor that lives has read its orders, which it does every 15 s."""
+
+_AT_REST: Final = frozenset({Phase.DRAINING, Phase.UNFIT, Phase.HALTED})
+
+
+class Standing(StrEnum):
+    """How far a VM is on its way to taking no job."""
+
+    QUIET = "quiet"
+    SETTLING = "settling"
+    """It has no job, and its supervisor has not said yet that it takes none."""
+    BUSY = "busy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmStanding:
+    """How far one VM is. why: the job that it runs, or what is not known."""
+
+    vm: str
+    standing: Standing
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a VM's report says of its work."""
+
+    phase: Phase | None
+    job: str
+    at: datetime | None
+
+
+def begin(records: Records, stack: str, drains: Sequence[DrainWish], vms: Iterable[str]) -> None:
+    """Wish these drains and order them. Raises GoogleError."""
+    records.update(names.wishes_object(stack), lambda body: wishes.with_drains(body, drains))
+    for vm in vms:
+        order(records, vm, drain=True)
+
+
+def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[str]) -> None:
+    """Wish them no more, and let these VMs take jobs. Raises GoogleError."""
+    records.update(names.wishes_object(stack), lambda body: wishes.without_drains(body, subjects))
+    for vm in vms:
+        order(records, vm, drain=False)
+
+
+def released(
+    vms: Iterable[str], pool_of: Mapping[str, str], drains: Iterable[DrainWish], ended: str, memory: Memory
+) -> tuple[str, ...]:
+    """Which of these VMs may take jobs once the drain of `ended` is over.
+
+    Not those that another drain is about, nor those that the controller drained before, on their way home.
+    """
+    drains = tuple(drains)
+    others = {wish.subject for wish in drains if wish.subject != ended}
+    since = next((wish.since for wish in drains if wish.subject == ended), None)
+    found = []
+    for vm in vms:
+        known = memory.vms.get(vm)
+        before = known is not None and known.drained is not None and since is not None and known.drained < since
+        if not before and not others & {vm, pool_of.get(vm, "")}:
+            found.append(vm)
+    return tuple(found)
+
+
+def said(records: Records, pool_of: Mapping[str, str]) -> dict[str, Said]:
+    """What VMs say of themselves, by VM. Raises GoogleError."""
+    found = {vm: records.read(names.report_object(pool, vm)) for vm, pool in pool_of.items()}
+    return {vm: _said(record.body) for vm, record in found.items() if record is not None}
+
+
+def standing(vm: str, observed: Observed, reports: Mapping[str, Said], settled: bool) -> VmStanding:
+    """How far a VM is. settled: whether a supervisor has had the time to read its orders.
+
+    Where GitHub does not answer, a VM's own report counts. One that never reported has no supervisor and so no job.
+    """
+    node = next((each for each in observed.nodes if each.name == vm), None)
+    if node is None or node.state in DEAD:
+        silent = [zone for zone, source in observed.zones.items() if not source.known]
+        if node is None and silent:
+            return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=f"{', '.join(silent)} did not answer")
+        return VmStanding(vm=vm, standing=Standing.QUIET)
+    report = _own(node, reports.get(vm))
+    runners = [each for each in observed.runners_of(vm) if each.online]
+    if observed.github.known:
+        busy = next((each for each in runners if each.busy), None)
+        if busy is not None:
+            return VmStanding(vm=vm, standing=Standing.BUSY, why=_job(report, f"the job of runner {busy.name}"))
+    elif report is not None and report.phase is Phase.BUSY:
+        return VmStanding(vm=vm, standing=Standing.BUSY, why=_job(report, "a job, by its own report"))
+    if report is None or settled or (report.phase in _AT_REST and not runners):
+        return VmStanding(vm=vm, standing=Standing.QUIET)
+    return VmStanding(vm=vm, standing=Standing.SETTLING, why="its supervisor has not answered yet")
+
+
+def wait(
+    look: Callable[[bool], Sequence[VmStanding]],
+    *,
+    clock: Callable[[], datetime],
+    pause: Callable[[], None],
+    limit: timedelta,
+    tell: Callable[[Sequence[VmStanding]], None],
+) -> tuple[VmStanding, ...]:
+    """Look until all VMs are quiet or the limit is over; those that are not quiet then.
+
+    look: told whether supervisors have had their time. tell: is told of all that is waited for, when that changes.
+    """
+    began, told = clock(), None
+    while True:
+        passed = clock() - began
+        left = tuple(each for each in look(passed >= SETTLE) if each.standing is not Standing.QUIET)
+        if not left or passed >= limit:
+            return tuple(each for each in left if each.standing is not Standing.SETTLING)
+        if left != told:
+            tell(left)
+        told = left
+        pause()
+
+
+def _said(body: Body) -> Said:
+    try:
+        at = datetime.fromisoformat(str(body.get("at")))
+        phase = Phase(body["phase"])
+    except (KeyError, ValueError):
+        return Said(phase=None, job="", at=None)
+    return Said(phase=phase, job=str(body.get("job") or ""), at=at if at.tzinfo else at.astimezone())
+
+
+def _own(node: NodeSeen, report: Said | None) -> Said | None:
+    """A report, unless it is of the VM that had this name before."""
+    if report is None or report.at is None:
+        return report
+    try:
+        created = datetime.fromisoformat(node.created)
+    except ValueError:
+        return report
+    return report if created.tzinfo is None or report.at >= created else None
+
+
+def _job(report: Said | None, otherwise: str) -> str:
+    return f"job {report.job}" if report and report.job else otherwise

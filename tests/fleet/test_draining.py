@@ -1,0 +1,113 @@
+"""A VM is quiet when nothing runs on it and nothing will; until then it is said what is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from infra.fleet import draining
+from infra.fleet.controller.memory import EMPTY, VmMemory
+from infra.fleet.controller.observed import DrainWish, Phase, unknown
+from infra.fleet.draining import Said, Standing, VmStanding
+from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, runner, seen
+
+VM = f"tpu-ci-{HOME}-0"
+
+
+def standing(*, settled: bool = False, said: Said | None = None, **given: Any) -> VmStanding:
+    return draining.standing(VM, seen(fleet(1), **given), {VM: said} if said else {}, settled)
+
+
+def says(phase: Phase, job: str = "", at: Any = START) -> Said:
+    return Said(phase=phase, job=job, at=at)
+
+
+def test_a_running_job_is_named_by_the_vms_report_or_else_by_its_runner() -> None:
+    busy = (runner(VM, busy=True),)
+    told = standing(runners=busy, said=says(Phase.BUSY, "tests"))
+    assert (told.standing, told.why) == (Standing.BUSY, "job tests")
+    assert standing(runners=busy, settled=True).why == f"the job of runner {VM}-000001"
+
+
+def test_an_idle_vm_is_quiet_once_its_supervisor_says_that_it_takes_no_job() -> None:
+    assert standing(said=says(Phase.IDLE)).standing is Standing.SETTLING
+    assert standing(runners=(), said=says(Phase.REGISTERING)).standing is Standing.SETTLING
+    assert standing(runners=(), said=says(Phase.DRAINING)).standing is Standing.QUIET
+    assert standing(said=says(Phase.IDLE), settled=True).standing is Standing.QUIET
+
+
+def test_a_vm_that_never_reported_has_no_supervisor_and_no_job() -> None:
+    assert standing(runners=()).standing is Standing.QUIET
+    assert standing(github=unknown("403"), runners=()).standing is Standing.QUIET
+
+
+def test_without_github_a_vms_own_report_counts() -> None:
+    dark = unknown("no answer")
+    assert standing(github=dark, runners=(), said=says(Phase.BUSY, "tests")).standing is Standing.BUSY
+    assert standing(github=dark, runners=(), said=says(Phase.DRAINING)).standing is Standing.QUIET
+
+
+def test_a_report_of_the_vm_that_had_the_name_before_says_nothing() -> None:
+    old = says(Phase.BUSY, "tests", at=START - timedelta(days=2))
+    assert standing(github=unknown("no answer"), runners=(), said=old).standing is Standing.QUIET
+
+
+def test_a_vm_that_was_taken_away_runs_nothing_and_one_that_nobody_can_see_is_not_known() -> None:
+    desired = fleet(1)
+    busy = (runner(VM, busy=True),)
+    assert standing(nodes=nodes(desired, s0="PREEMPTED"), runners=busy).standing is Standing.QUIET
+    assert standing(nodes=()).standing is Standing.QUIET
+    assert standing(nodes=(), zones={HOME: unknown("503")}).standing is Standing.UNKNOWN
+
+
+class _Watch:
+    """Looks that find what was given, one after another, a minute apart."""
+
+    def __init__(self, *looks: Standing) -> None:
+        self.now, self.looks, self.told, self.settled = START, list(looks), [], []
+
+    def __call__(self, settled: bool) -> Sequence[VmStanding]:
+        self.settled.append(settled)
+        found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        return [VmStanding(vm=VM, standing=found, why="job tests")]
+
+    def wait(self, limit: float) -> tuple[VmStanding, ...]:
+        def pause() -> None:
+            self.now += minutes(1)
+
+        return draining.wait(
+            self, clock=lambda: self.now, pause=pause, limit=minutes(limit), tell=lambda left: self.told.append(left)
+        )
+
+
+def test_what_is_waited_for_is_told_once_until_it_changes() -> None:
+    watch = _Watch(Standing.BUSY, Standing.BUSY, Standing.SETTLING, Standing.QUIET)
+    assert watch.wait(60) == ()
+    assert [[each.standing for each in told] for told in watch.told] == [[Standing.BUSY], [Standing.SETTLING]]
+
+
+def test_a_job_that_outlasts_the_limit_is_left_and_told() -> None:
+    (left,) = _Watch(Standing.BUSY).wait(5)
+    assert left.why == "job tests"
+    assert _Watch(Standing.BUSY).wait(0) == (left,)
+
+
+def test_supervisors_have_three_minutes_to_read_their_orders() -> None:
+    watch = _Watch(Standing.SETTLING)
+    watch.wait(5)
+    assert watch.settled == [False, False, False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("other", "drained", "free"),
+    [(None, None, True), ("tpu-ci", None, False), (None, START - minutes(5), False), (None, START + minutes(1), True)],
+)
+def test_an_ended_drain_frees_a_vm_unless_it_was_drained_for_another_reason(
+    other: str | None, drained: Any, free: bool
+) -> None:
+    drains = [DrainWish(subject=subject, by="ada", since=START, minutes=5) for subject in (VM, other) if subject]
+    memory = EMPTY.model_copy(update={"vms": {VM: VmMemory(drained=drained, seen=START)}})
+    assert draining.released([VM], {VM: "tpu-ci"}, drains, VM, memory) == ((VM,) if free else ())

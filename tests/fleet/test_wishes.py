@@ -1,0 +1,48 @@
+"""What people wish of a fleet: each change leaves every other wish as it was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.fleet import wishes
+from infra.fleet.controller.observe import read_wishes
+from infra.fleet.controller.observed import DrainWish
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def drain(subject: str, by: str = "ada") -> DrainWish:
+    return DrainWish(subject=subject, by=by, since=NOW, minutes=60)
+
+
+def test_a_drain_takes_the_place_of_an_earlier_one_of_the_same_subject() -> None:
+    first = wishes.with_drains(None, [drain("tpu-ci"), drain("tpu-v4")])
+    again = wishes.with_drains(first, [drain("tpu-ci", by="bob")])
+    assert {(each.subject, each.by) for each in read_wishes(again).drains} == {("tpu-ci", "bob"), ("tpu-v4", "ada")}
+
+
+def test_ending_one_drain_leaves_the_others_and_the_rollouts() -> None:
+    body = wishes.paused(wishes.with_drains(None, [drain("tpu-ci"), drain("tpu-v4")]), ["tpu-v4"])
+    left = read_wishes(wishes.without_drains(body, {"tpu-ci"}))
+    assert [each.subject for each in left.drains] == ["tpu-v4"]
+    assert left.paused == {"tpu-v4"}
+
+
+@given(st.sets(st.sampled_from("abcd")), st.sets(st.sampled_from("abcd")))
+def test_a_rollout_rests_from_pause_to_resume(pausing: set[str], resuming: set[str]) -> None:
+    body = wishes.resumed(wishes.paused(None, pausing), resuming)
+    assert read_wishes(body).paused == pausing - resuming
+
+
+def test_targets_taken_back_are_kept_by_pool_and_not_without_end() -> None:
+    body = wishes.undone(None, "tpu-v4", "kept")
+    for number in range(30):
+        body = wishes.undone(body, "tpu-ci", f"target-{number}")
+    body = wishes.undone(body, "tpu-ci", "target-29")
+    found = read_wishes(body).undone
+    assert found["tpu-v4"] == {"kept"}
+    assert len(found["tpu-ci"]) == 20
+    assert "target-29" in found["tpu-ci"]
