@@ -1,0 +1,242 @@
+"""What goes wrong in a simulated life: faults drawn from a seed, each by itself, so that any may be left out.
+
+Owns the kinds of fault, how often they come, and what each does to the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from tests.fleet.simulation.google_in_process import Process
+from tests.fleet.simulation.simulated_world import SKEW
+
+if TYPE_CHECKING:
+    from tests.fleet.simulation.fleet_life import Life
+
+DAY: Final = 86400.0
+PREEMPTIONS: Final = 2.0
+"""Of a VM and day. A preemptible TPU VM lives 24 hours at most (cloud.google.com/tpu/docs/preemptible, read 2026-11),
+so there is one a day at least; no rate is published, and this is twice that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """at: seconds of the life. slot: index of the declared VM that it befalls. minutes: how long. roll: of its own."""
+
+    at: float
+    kind: str
+    slot: int
+    minutes: float
+    roll: float
+
+    @property
+    def ends(self) -> float:
+        return self.at + (self.minutes * 60 if self.kind in LASTING else 0)
+
+    def __str__(self) -> str:
+        lasting = f" for {self.minutes:.0f} min" if self.kind in LASTING else ""
+        return f"after {self.at / 3600:.2f} h: {self.kind} (slot {self.slot}, roll {self.roll:.2f}){lasting}"
+
+
+def drawn(seed: int, days: float, slots: int, others: float = 10.0, lasting: float = 1.0) -> tuple[Fault, ...]:
+    """The faults of a life in their order. others: faults of all other kinds together, a day.
+
+    lasting: by what their durations are shorter or longer.
+    """
+    dice = Random(f"faults {seed}")
+    faults: list[Fault] = []
+    for rate, kinds in ((PREEMPTIONS * slots, ("preempt",)), (others, tuple(KINDS))):
+        at = 0.0
+        while rate and (at := at + dice.expovariate(rate) * DAY) < days * DAY:
+            kind = dice.choice(kinds)
+            low, high = LASTING.get(kind, (0, 0))
+            minutes = dice.uniform(low, high) * lasting
+            faults.append(Fault(at, kind, dice.randrange(slots), minutes, dice.random()))
+    return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
+LASTING: Final[dict[str, tuple[float, float]]] = {
+    "stockout": (30, 360),
+    "github-outage": (5, 120),
+    "zone-outage": (5, 60),
+    "bucket-outage": (1, 15),
+    "late-list": (2, 15),
+    "empty-list": (2, 10),
+    "partial-list": (2, 20),
+    "skew": (5, 60),
+    "shrinks": (20, 240),
+}
+"""Minutes that a fault lasts, from and to; what is not here happens at once."""
+
+
+def _preempt(life: Life, fault: Fault) -> None:
+    _becomes(life, fault, "PREEMPTED")
+
+
+def _becomes(life: Life, fault: Fault, state: str) -> None:
+    node = life.world.slot_node(fault.slot)
+    if node is not None and node.state == "READY":
+        life.world.tell(f"{node.name} is {state}")
+        life.world.state(node, state)
+
+
+def _ends_otherwise(life: Life, fault: Fault) -> None:
+    _becomes(life, fault, ("TERMINATED", "STOPPED", "FAILED", "UNKNOWN")[int(fault.roll * 4)])
+
+
+def _repaired(life: Life, fault: Fault) -> None:
+    """Google takes a VM away for some time, and gives it back unless that is long."""
+    node = life.world.slot_node(fault.slot)
+    _becomes(life, fault, ("REPAIRING", "RESTARTING")[int(fault.roll * 2)])
+
+    def back() -> None:
+        if node is not None and node.state in ("REPAIRING", "RESTARTING"):
+            life.world.state(node, "READY")
+
+    life.world.plan(60 * (2 + 100 * fault.roll), back)
+
+
+def _vanishes(life: Life, fault: Fault) -> None:
+    node = life.world.slot_node(fault.slot)
+    if node is not None and node.state == "READY":
+        life.world.tell(f"{node.name} vanishes")
+        life.world.vanish(node)
+
+
+def _stockout(life: Life, fault: Fault) -> None:
+    zones = sorted(life.world.desired.zones)
+    home = life.world.desired.slots[0].home.zone
+    zone = home if fault.roll < 0.7 else zones[int(fault.roll * len(zones)) % len(zones)]
+    life.world.stockouts[zone] = life.world.now + fault.minutes * 60
+    _preempt(life, fault)
+
+
+def _down(life: Life, fault: Fault, what: str) -> None:
+    life.world.down[what] = life.world.now + fault.minutes * 60
+
+
+def _lies(life: Life, fault: Fault, kind: str) -> None:
+    """What nobody declares is found by lists alone: while it holds chips, they are true. See `_displaced`."""
+    world = life.world
+    zone = life.zone_of(fault)
+    if any(
+        node.zone == zone and node.name.startswith("tpu-ci-") and world.desired.slot(node.name) is None
+        for node in world.nodes.values()
+        if node.body["acceleratorType"] != "v6e-1"
+    ):
+        return
+    then = [dict(node.body) for node in world.nodes.values() if node.zone == zone]
+    world.lies[zone] = (kind, world.now + fault.minutes * 60, then)
+
+
+def _strikes(life: Life, fault: Fault, kind: str) -> None:
+    """The next guest of a slot; the present VM goes."""
+    life.world.struck[life.slot(fault), kind] += 1
+    if kind != "unfit":
+        _preempt(life, fault)
+
+
+def _lost(life: Life, fault: Fault) -> None:
+    vm = life.slot(fault)
+    if life.world.lose_registration(vm):
+        life.world.tell(f"{vm} loses its registration")
+
+
+def _stray(life: Life, fault: Fault) -> None:
+    """A VM with our label that nobody declares, of an accelerator that no limit here counts."""
+    slot = life.world.desired.slots[fault.slot % len(life.world.desired.slots)]
+    name = f"{slot.pool}-{slot.home.zone}-{20 + int(fault.roll * 20)}"
+    if life.world.path(slot.home.zone, name) not in life.world.nodes:
+        life.world.add(slot.home.zone, name, dict(slot.home.node["labels"]))
+
+
+def _displaced(life: Life, fault: Fault) -> None:
+    """A VM is gone, and one that nobody declares has its chips."""
+    node = life.world.slot_node(fault.slot)
+    if node is None or node.state != "READY" or life.world.lies.get(node.zone, ("", 0.0))[1] > life.world.now:
+        return
+    life.world.vanish(node)
+    life.world.tell(f"{node.name} vanishes, and an orphan has its chips")
+    body = {key: node.body[key] for key in ("acceleratorType", "schedulingConfig")}
+    life.world.add(node.zone, f"{node.name}{int(fault.roll * 10)}", node.body["labels"], body)
+
+
+def _shrinks(life: Life, fault: Fault) -> None:
+    """`up` takes a slot away, whose VM has work, and gives it back later."""
+    world = life.world
+    gone = life.slot(fault)
+    fewer = {**world.manifest, "slots": [slot for slot in world.manifest["slots"] if slot["name"] != gone]}
+    world.declare(fewer)
+    world.tell(f"{gone} is declared no more")
+    world.github.queued += 3
+    world.plan(fault.minutes * 60, lambda: world.declare(world.manifest))
+
+
+def _run(life: Life, fault: Fault) -> None:
+    zone = life.zone_of(fault)
+    expires = int(life.world.now + 3600 * fault.roll)
+    labels = {"tidepool-run": "5-1", "tidepool-expires": str(expires)}
+    life.world.add(zone, f"run-{life.world.numbers}", labels)
+
+
+def _ghost(life: Life, fault: Fault) -> None:
+    slot = life.world.desired.slots[fault.slot % len(life.world.desired.slots)]
+    life.world.github.add(f"{slot.pool}-{slot.home.zone}-{30 + int(fault.roll * 10)}-{fault.slot:06x}")
+
+
+def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
+    image = f"registry@sha256:{life.world.numbers:x}"
+    if bad:
+        life.world.bad_images.add(image)
+    life.world.tell(f"a {'bad' if bad else 'good'} image is promoted")
+    life.world.promote(image)
+
+
+def _crash(life: Life, fault: Fault) -> None:
+    """The next controller has something to do, and ends at one of its changing calls."""
+    _preempt(life, fault)
+    life.next_process = Process(dies_at=1 + int(fault.roll * 9), after=int(fault.roll * 18) % 2 == 0)
+
+
+def _twin(life: Life, fault: Fault) -> None:
+    """A second controller sweeps in the middle of the first; its clock may say that the first one's lease is over."""
+    _preempt(life, fault)
+    ahead = SKEW if fault.roll < 0.5 else 0.0
+    life.next_process = Process(between=(1 + int(fault.roll * 90) % 9, lambda: life.second(ahead)))
+
+
+def _skew(life: Life, fault: Fault) -> None:
+    life.skew = (2 * fault.roll - 1) * SKEW
+    life.skew_until = life.world.now + fault.minutes * 60
+
+
+KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
+    "preempt": _preempt,
+    "ends-otherwise": _ends_otherwise,
+    "repaired": _repaired,
+    "vanishes": _vanishes,
+    "stockout": _stockout,
+    "github-outage": lambda life, fault: _down(life, fault, "github"),
+    "zone-outage": lambda life, fault: _down(life, fault, life.zone_of(fault)),
+    "bucket-outage": lambda life, fault: _down(life, fault, "bucket"),
+    "late-list": lambda life, fault: _lies(life, fault, "late"),
+    "empty-list": lambda life, fault: _lies(life, fault, "empty"),
+    "partial-list": lambda life, fault: _lies(life, fault, "partial"),
+    "never-registers": lambda life, fault: _strikes(life, fault, "mute"),
+    "slow-boot": lambda life, fault: _strikes(life, fault, "slow-boot"),
+    "unfit": lambda life, fault: _strikes(life, fault, "unfit"),
+    "lost-registration": _lost,
+    "orphan": _stray,
+    "displaced": _displaced,
+    "shrinks": _shrinks,
+    "run": _run,
+    "ghost": _ghost,
+    "bad-image": lambda life, fault: _promotes(life, fault, bad=True),
+    "good-image": lambda life, fault: _promotes(life, fault, bad=False),
+    "crash": _crash,
+    "two-controllers": _twin,
+    "skew": _skew,
+}

@@ -1,0 +1,254 @@
+"""One life of a fleet under faults, swept by the real controller in virtual time, and the shortest story of one that
+breaks a promise.
+
+Real: `Sweeper` with its lease, memory and records, `Observer`, `Actor`, every decision, the broker's decisions,
+bindings and removals, the guests of the local cloud. Not real: HTTP, signatures, Google and GitHub themselves, threads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+from unittest.mock import patch
+
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.github import GitHubError
+from infra.fleet.controller.lease import LeaseTakenError
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Records
+from infra.model.manifest import manifest
+from tests.fleet.simulation.fleet_faults import KINDS, Fault
+from tests.fleet.simulation.google_in_process import Died, GoogleInProcess, Process
+from tests.fleet.simulation.simulated_world import BrokenPromiseError, World
+from tests.model.given import parse, pool, stack_text
+
+EVERY = 120.0
+BOUND = 5 * 3600.0
+"""Seconds after the end of the last fault within which the fleet is as declared."""
+_JOBS_EVERY = 360.0
+_REPLAYS = 80
+"""Lives that shortening a story may take."""
+
+
+SLOTS = 6
+
+
+@cache
+def six_vms() -> dict[str, Any]:
+    """Six preemptible VMs in two zones with a fallback, each quota just enough for it."""
+    pools = pool(
+        name="tpu-ci",
+        zones="{us-west4-a: 4, europe-west4-b: 2}",
+        capacity="preemptible",
+        serves="[a-lab/code]",
+        fallback="[{zone: us-central1-a, capacity: spot}]",
+    )
+    quotas = "".join(
+        f"- {{project: my-lab, zone: {zone}, generation: v5e, kind: preemptible, chips: {chips}}}\n"
+        for zone, chips in (("us-west4-a", 16), ("europe-west4-b", 8), ("us-central1-a", 24))
+    )
+    config = parse(stack_text(pools=pools, quotas=quotas))
+    return manifest(config, bundle="sha256:ab", startup_script="#!/bin/sh")
+
+
+@dataclass(slots=True)
+class Life:
+    """world: what lives. skew: by how many seconds the controller's clock is ahead."""
+
+    world: World
+    next_process: Process | None = None
+    skew: float = 0.0
+    skew_until: float = 0.0
+    sweeps: int = 0
+    swept: Swept | None = None
+    processes: list[Process] = field(default_factory=list)
+
+    def sweep(self, process: Process, skew: float) -> Swept | None:
+        """One sweep of one controller; None where it could not, or died."""
+        world, google = self.world, GoogleInProcess(self.world, process)
+        records = Records(google=google, bucket="fleet")  # ty: ignore[invalid-argument-type]
+        github = world.by_keeper
+        sweeper = Sweeper(
+            stack=world.desired.stack,
+            records=records,
+            observer=Observer(project=world.project, bucket="fleet", endpoint=None, github=github),
+            actor=lambda desired: Actor(
+                google=google,  # ty: ignore[invalid-argument-type]
+                records=records,
+                github=github,
+                desired=desired,
+                clock=lambda: world.now,
+                sleep=lambda seconds: world.pass_until(world.now + 5 * seconds),
+                began=world.now,
+            ),
+            clock=lambda: world.moment(skew),
+            wall=lambda: world.moment(skew),
+        )
+        self.sweeps += 1
+        try:
+            with _in_process(google):
+                swept = sweeper.sweep()
+        except Died:
+            world.tell("the controller dies")
+            return None
+        except (GoogleError, GitHubError, SweepError, LeaseTakenError) as error:
+            world.tell(f"no sweep: {error}")
+            return None
+        for each in swept.outcomes:
+            if type(each.action).__name__ not in ("Report", "Assign"):
+                about = getattr(each.action, "slot", "") or getattr(each.action, "vm", "") or str(each.action)[:90]
+                world.tell(f"{type(each.action).__name__} {about}: {each.result.value} {each.text}")
+        return swept
+
+    def tick(self) -> Swept | None:
+        """The sweep that is due now."""
+        process, self.next_process = self.next_process or Process(), None
+        self.swept = self.sweep(process, self.skew if self.world.now < self.skew_until else 0.0)
+        self.processes.append(process)
+        return self.swept
+
+    def second(self, skew: float) -> None:
+        """Another controller's sweep, whatever the first one does."""
+        self.world.tell("a second controller sweeps")
+        self.sweep(Process(), skew)
+
+    def slot(self, fault: Fault) -> str:
+        """The name of the slot that a fault befalls."""
+        return str(self.world.manifest["slots"][fault.slot]["name"])
+
+    def zone_of(self, fault: Fault) -> str:
+        return str(self.world.manifest["slots"][fault.slot]["zone"])
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing happens until the next fault: then sweeps are left out."""
+        idle = self.swept is not None and self.swept.settled and not self.world.missing()
+        lying = any(until > self.world.now for _, until, _ in self.world.lies.values())
+        down = any(until > self.world.now for until in self.world.down.values())
+        return idle and not lying and not down and self.next_process is None and self.world.now >= self.skew_until
+
+
+def live(seed: int, faults: Sequence[Fault], given: dict[str, Any] | None = None) -> Life:
+    """A whole life. Raises BrokenPromiseError, with what happened before."""
+    world = World(seed=seed, manifest=given or six_vms())
+    life = Life(world)
+    try:
+        with patch("infra.fleet.records.encode", _compact):
+            _live(life, faults)
+    except BrokenPromiseError as broken:
+        told = "\n".join(world.story[-40:])
+        raise BrokenPromiseError(f"{broken} ({world.moment():%a %H:%M:%S})\n{told}") from None
+    return life
+
+
+def _live(life: Life, faults: Sequence[Fault]) -> None:
+    world = life.world
+    world.populate()
+    world.pass_until(world.now + 1800)
+    life.tick()
+    began = world.now
+    _jobs(world)
+    due = list(faults)
+    last = max((fault.ends for fault in faults), default=0.0) + began
+    tick = world.now
+    while True:
+        tick += EVERY
+        if life.quiet and due:
+            tick = max(tick, began + due[0].at + EVERY / 2)
+        while due and began + due[0].at <= tick:
+            fault = due.pop(0)
+            world.pass_until(max(world.now, began + fault.at))
+            world.story.append(f"- {fault}")
+            KINDS[fault.kind](life, fault)
+        world.pass_until(max(tick, world.now))
+        life.tick()
+        if due:
+            continue
+        missing = world.missing()
+        if not missing and world.now >= last:
+            return
+        if world.now > last + BOUND:
+            raise BrokenPromiseError(f"{BOUND / 3600:.0f} h after the last fault: {'; '.join(missing)}")
+
+
+def _jobs(world: World) -> None:
+    """Jobs come for ever, more or less as many as six VMs can do."""
+
+    def comes() -> None:
+        if world.github.queued < 6:
+            world.github.queued += 1
+        world.plan(_JOBS_EVERY * 2 * world.draw("next job", world.now), comes)
+
+    world.plan(0, comes)
+
+
+def shortest(faults: Sequence[Fault], breaks: Callable[[Sequence[Fault]], bool]) -> list[Fault]:
+    """Faults of which none can be left out without the promise being kept, as far as some replays tell."""
+    kept, replays, size = list(faults), 0, max(1, len(faults) // 2)
+    while size and replays < _REPLAYS:
+        start = 0
+        while start < len(kept) and replays < _REPLAYS:
+            fewer = kept[:start] + kept[start + size :]
+            replays += 1
+            if breaks(fewer):
+                kept = fewer
+            else:
+                start += size
+        size //= 2
+    return kept
+
+
+def broken(seed: int, faults: Sequence[Fault]) -> str:
+    """What a life breaks, empty where it keeps all promises."""
+    try:
+        live(seed, faults)
+    except BrokenPromiseError as said:
+        return str(said)
+    return ""
+
+
+def lives_well(seed: int, faults: Sequence[Fault]) -> Life:
+    """A life with these faults. Raises AssertionError with the shortest story where it breaks a promise."""
+    try:
+        return live(seed, faults)
+    except BrokenPromiseError:
+        few = shortest(faults, lambda fewer: bool(broken(seed, fewer)))
+    told = "\n".join(f"  {fault}" for fault in few)
+    raise AssertionError(f"seed {seed}; these faults are enough:\n{told}\n{broken(seed, few)}")
+
+
+class _AtOnce:
+    """An executor without threads, so that every life goes the same way each time."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(do(*args))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its owner is told
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, **_: Any) -> None:
+        pass
+
+
+@contextmanager
+def _in_process(google: GoogleInProcess) -> Generator[None]:
+    observe = "infra.fleet.controller.observe"
+    with patch(f"{observe}.clients", lambda *_, **__: google), patch(f"{observe}.ThreadPoolExecutor", _AtOnce):
+        yield
+
+
+def _compact(body: Any) -> bytes:
+    """As the bucket's encoding in all but its indentation, which takes half of a life's time."""
+    return json.dumps(body, sort_keys=True).encode()

@@ -1,0 +1,176 @@
+"""GitHub in a simulated world: runners that register once for one job, seen as late as GitHub sees things.
+
+Stands in the place of the broker's `GitHubApp`, and of what a runner's program does at GitHub. The controller's way to
+it is the real broker's keeper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from infra.fleet.broker.audit import Story
+from infra.fleet.broker.errands import Errand, Kind
+from infra.fleet.broker.github_app import Registered, Runner
+from infra.fleet.broker.keeper import Keeper
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.controller.github import GitHubError
+from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.github_lists import QueuedJob
+from infra.local.cloud.control import ControlError
+from infra.model.runner_names import vm_of
+
+if TYPE_CHECKING:
+    from tests.fleet.simulation.simulated_world import World
+
+NOTICES = 60.0
+"""Seconds until GitHub shows as offline a runner whose program is gone."""
+
+
+@dataclass(slots=True)
+class Registration:
+    """offline_from: when it is seen to be offline; None while its program runs. job_seconds: of its job, 0 for none."""
+
+    id: int
+    name: str
+    connected: bool = False
+    offline_from: float | None = None
+    job_seconds: float = 0.0
+
+
+class GitHubInProcess:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.registrations: dict[int, Registration] = {}
+        self.queued = 0
+        self._number = 0
+
+    # As the broker's app asks it.
+
+    def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
+        return next((each for each in self.runners(scope, deadline=deadline) if each.name == name), None)
+
+    def runner(self, scope: str, number: int, *, deadline: float) -> Runner | None:
+        self._answers()
+        found = self.registrations.get(number)
+        return self._shown(found) if found else None
+
+    def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
+        self._answers()
+        return tuple(self._shown(each) for each in self.registrations.values())
+
+    def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
+        self._answers()
+        self._world.check_removal(runner)
+        self.registrations.pop(runner.id, None)
+
+    def register(
+        self, scope: str, name: str, *, labels: tuple[str, ...], group: str | None, deadline: float
+    ) -> Registered:
+        self._answers()
+        made = self.add(name)
+        return Registered(id=made.id, jit=str(made.id), expires=self._world.moment() + timedelta(hours=1))
+
+    def add(self, name: str) -> Registration:
+        self._number += 1
+        self.registrations[self._number] = Registration(self._number, name)
+        return self.registrations[self._number]
+
+    # As a runner's program does.
+
+    def connect(self, jit: str) -> None:
+        found = self._of(jit)
+        vm = vm_of(found.name) or ""
+        if self._world.image_of(vm) in self._world.bad_images:
+            raise ControlError("the runner of this image ends at once")
+        found.connected = True
+        self._world.serves(vm)
+
+    def disconnect(self, jit: str) -> None:
+        found = self._of(jit)
+        if found.offline_from is None:
+            found.offline_from = self._world.now + (NOTICES if found.connected else 0)
+
+    def take_work(self, jit: str) -> dict[str, Any]:
+        found = self._of(jit)
+        if not self.queued:
+            return {"job": None, "seconds": None}
+        self.queued -= 1
+        found.job_seconds = 300 + 6000 * self._world.draw("job", found.id) ** 3
+        return {"job": {"id": found.id, "name": f"job {found.id}"}, "seconds": found.job_seconds}
+
+    def end_job(self, jit: str, conclusion: str) -> None:
+        self._of(jit)
+        del self.registrations[int(jit)]
+
+    # What else is asked of it.
+
+    def busy(self, vm: str) -> bool:
+        """Whether a runner of a VM runs a job, and its program is alive."""
+        return any(
+            each.job_seconds and each.offline_from is None and vm_of(each.name) == vm
+            for each in self.registrations.values()
+        )
+
+    def online(self) -> set[str]:
+        return {vm_of(each.name) or "" for each in self.registrations.values() if self._shown(each).online}
+
+    def forget(self, vm: str) -> bool:
+        """The registration of a VM is lost, and nobody tells the VM."""
+        lost = [number for number, each in self.registrations.items() if vm_of(each.name) == vm and each.connected]
+        for number in lost:
+            del self.registrations[number]
+        return bool(lost)
+
+    def _shown(self, each: Registration) -> Runner:
+        online = each.connected and (each.offline_from is None or each.offline_from > self._world.now)
+        return Runner(id=each.id, name=each.name, online=online, busy=online and each.job_seconds > 0)
+
+    def _of(self, jit: str) -> Registration:
+        found = self.registrations.get(int(jit))
+        if found is None:
+            raise ControlError("the registration does not exist")
+        return found
+
+    def _answers(self) -> None:
+        if self._world.is_down("github"):
+            raise Refused(Reason.GITHUB_DOWN, "502")
+
+
+@dataclass(frozen=True, slots=True)
+class ByKeeper:
+    """The controller's way to GitHub: the decisions of the real broker, without HTTP and signatures."""
+
+    keeper: Keeper
+    stack: str
+
+    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
+        return ("broker",)
+
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.stack))
+        return tuple(
+            RunnerSeen(
+                id=runner["id"],
+                name=runner["name"],
+                scope=each["scope"],
+                online=runner["online"],
+                busy=runner["busy"],
+            )
+            for each in body["scopes"]
+            for runner in each["runners"]
+        )
+
+    def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
+        return ()
+
+    def remove(self, scope: str, number: int) -> None:
+        self._ask(Errand(kind=Kind.REMOVAL, stack=self.stack, scope=scope, number=number))
+
+    def _ask(self, errand: Errand) -> Any:
+        try:
+            return self.keeper.run("controller", errand, Story(event=errand.kind.value, errand=errand))
+        except Refused as refused:
+            raise GitHubError(f"the broker: {refused}") from None
