@@ -1,4 +1,4 @@
-"""The broker and the controller of a stack, joined: when they are declared, and with which settings.
+"""The broker and the controller of a stack and the alerts on them: when they are declared, and with which settings.
 
 Owns that neither is declared before there is an image to run and an app to register through: a placeholder would be a
 stranger's code with the fleet's identities, and an image that the program does not know could not be reviewed, undone
@@ -16,7 +16,9 @@ import pulumi_gcp as gcp
 
 from infra.components.broker import Broker, BrokerArgs
 from infra.components.controller import Controller, ControllerArgs
+from infra.components.monitoring import Monitoring, MonitoringArgs
 from infra.model import names
+from infra.model.alerts import Writer, alerts
 from infra.model.schema import App, StackConfig
 from infra.program_shared import grantee, labels, pool_key
 
@@ -47,7 +49,7 @@ def declare_serving(
     ready: pulumi.ResourceOptions,
     needed: Sequence[pulumi.Resource],
 ) -> dict[str, pulumi.Input[Any]]:
-    """Declare both, and return what the stack says of them. accounts: by key. needed: what both find at their start."""
+    """Declare them, and return what the stack says of them. accounts: by key. needed: what both find at their start."""
     settings, app = config.controller, config.runners.app
     if settings.image is None or settings.region is None or app is None:
         raise ValueError("an image comes with a region and an app, which the stack file's rules see to")
@@ -83,8 +85,8 @@ def declare_serving(
             name=names.controller_job(config.stack),
             labels=labels(config),
             image=settings.image,
-            arguments=("reconcile", config.stack, "--cloud", "google", "--yes", "--json"),
-            environment={**_place(config), "TIDEPOOL_BROKER": url},
+            arguments=("reconcile", config.stack, "--cloud", "google", "--yes", "--log", "json"),
+            environment={**_place(config), "TIDEPOOL_BROKER": url, **_key(config, app)},
             every_minutes=settings.every_minutes,
             account=accounts["controller"],
             clock=accounts[CLOCK],
@@ -93,7 +95,27 @@ def declare_serving(
         ),
         ready,
     )
-    return {"broker": broker.url, "controller": controller.job, "region": settings.region}
+    monitoring = Monitoring(
+        "monitoring",
+        MonitoringArgs(
+            project=config.project,
+            stack=config.stack,
+            labels=labels(config),
+            alerts=alerts(config),
+            writers={Writer.BROKER: broker.service, Writer.CONTROLLER: controller.job},
+            notify=settings.notify,
+            runbooks=f"https://github.com/{config.github.repository}/blob/main/docs/runbooks/" if config.github else "",
+            dated=(app.key_secret, accounts["controller"].member),
+            ready=needed,
+        ),
+        ready,
+    )
+    return {
+        "broker": broker.url,
+        "controller": controller.job,
+        "region": settings.region,
+        "alerts": monitoring.policies,
+    }
 
 
 def _settings(config: StackConfig, app: App, url: pulumi.Input[str]) -> dict[str, pulumi.Input[str]]:
@@ -104,9 +126,14 @@ def _settings(config: StackConfig, app: App, url: pulumi.Input[str]) -> dict[str
         **_place(config),
         "TIDEPOOL_GITHUB_APP": str(app.id),
         "TIDEPOOL_GITHUB_INSTALLATION": str(app.installation),
-        "TIDEPOOL_GITHUB_KEY_SECRET": f"projects/{config.project}/secrets/{app.key_secret}/versions/latest",
+        **_key(config, app),
         **({"TIDEPOOL_GITHUB_GROUPS": json.dumps(groups, sort_keys=True)} if groups else {}),
     }
+
+
+def _key(config: StackConfig, app: App) -> dict[str, str]:
+    """Which version the app's key is: the broker reads it, the controller asks how old it is."""
+    return {"TIDEPOOL_GITHUB_KEY_SECRET": f"projects/{config.project}/secrets/{app.key_secret}/versions/latest"}
 
 
 def _place(config: StackConfig) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
 
-Owns how a sweep is printed. What a sweep does is `infra.fleet.controller`; where it happens, `infra.cli.fleet_place`.
+Owns how a sweep is printed. What a sweep does is `infra.fleet.controller`; where it happens, `infra.cli.fleet_place`;
+its lines for a log are `infra.cli.sweep_log`'s.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from infra.cli.fleet_place import Place, declared_place, told_place
 from infra.cli.local_guests import local_guests
 from infra.cli.render.console import machines, people, say
 from infra.cli.session import declared, open_session
+from infra.cli.sweep_log import SweepLog
 from infra.engines.protocol import CloudName
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import subject
@@ -47,6 +49,11 @@ MOST_SWEEPS: Final = 500
 @click.option("--every", type=click.FloatRange(1), default=120.0, show_default=True, help="Seconds between two sweeps.")
 @options.yes_option
 @options.json_option
+@click.option(
+    "--log",
+    type=click.Choice(["json"]),
+    help="Print lines for Cloud Logging, one JSON object each, as on Cloud Run: docs/controller.md has their events.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -58,6 +65,7 @@ def command(
     every: float,
     yes: bool,
     as_json: bool,
+    log: str | None,
 ) -> None:
     """Look at every zone and at GitHub, decide by the rules of docs/controller.md, and act within its limits.
 
@@ -68,7 +76,9 @@ def command(
 
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
-    console = people(as_json=as_json)
+    if as_json and log:
+        raise click.UsageError("--json and --log are two forms of the same; say one")
+    console = people(as_json=as_json or log is not None)
     place = None if cloud is CloudName.LOCAL else told_place(stack, os.environ)
     if place is None:
         config = declared(stack).config
@@ -79,10 +89,11 @@ def command(
     pause = guests.advance if guests and until_settled else time.sleep
     with clients(place.project, place.endpoint) as google:
         sweeper = _sweeper(stack, place, google, pause)
+        lines = SweepLog(stack=stack, place=place, google=google) if log else None
         for number in itertools.count(1):
             if guests:
                 guests.settle()
-            swept = _one(sweeper, console, as_json=as_json, goes_on=watch)
+            swept = _one(sweeper, console, as_json=as_json, lines=lines, goes_on=watch)
             if not (watch or until_settled) or (until_settled and swept is not None and swept.settled):
                 break
             if guests and until_settled and number >= MOST_SWEEPS:
@@ -91,16 +102,20 @@ def command(
     ctx.exit(FAILED if swept is None or _failed(swept) else 0)
 
 
-def _one(sweeper: Sweeper, console: Console, *, as_json: bool, goes_on: bool) -> Swept | None:
+def _one(sweeper: Sweeper, console: Console, *, as_json: bool, lines: SweepLog | None, goes_on: bool) -> Swept | None:
     """One sweep, printed. Where others follow, one that cannot begin ends nothing: it is None."""
     try:
         swept = sweeper.sweep()
     except (LeaseTakenError, SweepError, GoogleError) as error:
+        if lines:
+            lines.unswept(str(error))
         if not goes_on:
             raise Failure(str(error)) from None
         say(console, Text(str(error), style="yellow"))
         return None
-    if as_json:
+    if lines:
+        lines.swept(swept)
+    elif as_json:
         machines(swept.to_json())
     else:
         _show(console, swept)

@@ -48,9 +48,10 @@ class BrokerArgs:
 
 
 class Broker(pulumi.ComponentResource):
-    """A service that scales to nothing. url: where VMs reach it."""
+    """A service that scales to nothing. url: where VMs reach it. service: its name."""
 
     url: pulumi.Output[str]
+    service: pulumi.Output[str]
 
     def __init__(self, name: str, args: BrokerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:broker:Broker", name, None, opts)
@@ -79,7 +80,8 @@ class Broker(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.url = service.custom_audiences.apply(lambda audiences: (audiences or [""])[0])
-        self.register_outputs({"url": self.url})
+        self.service = service.name
+        self.register_outputs({"url": self.url, "service": self.service})
 
     def _template(self, args: BrokerArgs) -> gcp.cloudrunv2.ServiceTemplateArgs:
         return gcp.cloudrunv2.ServiceTemplateArgs(

@@ -28,7 +28,12 @@ APIS: Final = (
 BUILD_APIS: Final = ("cloudbuild.googleapis.com", "cloudscheduler.googleapis.com", "pubsub.googleapis.com")
 """What a stack that builds images calls besides."""
 
-SERVING_APIS: Final = ("cloudscheduler.googleapis.com", "run.googleapis.com")
+SERVING_APIS: Final = (
+    "cloudscheduler.googleapis.com",
+    "logging.googleapis.com",
+    "monitoring.googleapis.com",
+    "run.googleapis.com",
+)
 """What a stack with a broker and a controller calls besides."""
 
 

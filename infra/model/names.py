@@ -20,6 +20,7 @@ _MAX_ACCOUNT_ID = 30
 _MAX_POOL_ID = 32
 _MAX_TRIGGER_NAME = 64
 _MAX_RUN_NAME = 49
+_MAX_METRIC_NAME = 100
 
 PULUMI_PROJECT = "tidepool"
 
@@ -199,6 +200,11 @@ def broker_service(stack: str) -> str:
 def controller_job(stack: str) -> str:
     """The controller's job, and the schedule that runs it."""
     return _shortened(f"tidepool-{stack}-controller", _MAX_RUN_NAME)
+
+
+def alert_metric(stack: str, alert: str) -> str:
+    """The log-based metric that an alert counts by."""
+    return _shortened(f"tidepool-{stack}-{alert}", _MAX_METRIC_NAME)
 
 
 def build_log_bucket(fleet_bucket: str) -> str:

@@ -181,6 +181,9 @@ class _Cloud(pulumi_mocks.Mocks):
                 return f"projects/{project}/locations/{given['location']}/services/{args.name}", given
             case "gcp:cloudrunv2/job:Job":
                 return f"projects/{project}/locations/{given['location']}/jobs/{args.name}", given
+            case "gcp:monitoring/alertPolicy:AlertPolicy" | "gcp:monitoring/notificationChannel:NotificationChannel":
+                name = f"projects/{project}/{args.typ.split(':')[-1]}/{args.name}-number"
+                return name, {**given, "name": name}
             case "gcp:pubsub/topic:Topic":
                 return f"projects/{project}/topics/{given['name']}", given
             case "gcp:secretmanager/secret:Secret":

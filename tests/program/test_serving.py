@@ -29,6 +29,7 @@ SERVED = f"""\
     region: us-central1
     image: {IMAGE}
     every_minutes: 2
+    notify: [tpu-alerts@my-lab.org]
   tidepool:secrets:
 """
 
@@ -110,8 +111,11 @@ def test_the_controller_asks_github_through_the_broker_and_reads_no_secret() -> 
     assert place is not None
     assert (place.project, place.bucket) == (PROJECT, "hai-gcp-models-tidepool-ci")
     assert environ[BROKER_URL] == "https://tidepool-ci-broker-123456789012.us-central1.run.app"
-    readers = {grant.inputs["secretId"]: grant.inputs["member"] for grant in program.of("SecretIamMember")}
-    assert readers == {"tidepool-github-app-key": f"serviceAccount:{BROKER}"}
+    grants = [(grant.inputs["role"], grant.inputs["member"]) for grant in program.of("SecretIamMember")]
+    assert sorted(grants) == [
+        ("roles/secretmanager.secretAccessor", f"serviceAccount:{BROKER}"),
+        ("roles/secretmanager.viewer", f"serviceAccount:{CONTROLLER}"),
+    ], "the controller sees how old the key is, and not what it is"
 
 
 def test_nothing_that_serves_has_a_role_on_the_project() -> None:
@@ -126,7 +130,9 @@ def test_what_serves_can_be_replaced_since_it_keeps_nothing() -> None:
 
 
 def test_the_stack_says_where_its_broker_is() -> None:
-    assert json.loads(json.dumps(served().outputs["serving"])) == {
+    said = json.loads(json.dumps(served().outputs["serving"]))
+    assert len(said.pop("alerts")) == len(served().of("AlertPolicy")) > 0
+    assert said == {
         "broker": "https://tidepool-ci-broker-123456789012.us-central1.run.app",
         "controller": "tidepool-ci-controller",
         "region": "us-central1",
@@ -138,3 +144,28 @@ def test_names_of_what_serves_fit(stack: str) -> None:
     for name in (names.broker_service(stack), names.controller_job(stack)):
         assert len(name) <= 49
         assert names.is_resource_name(name)
+
+
+def test_every_alert_reaches_whom_the_stack_file_names_and_leads_to_its_page() -> None:
+    program = served()
+    (channel,) = program.of("NotificationChannel")
+    assert channel.inputs["labels"] == {"email_address": "tpu-alerts@my-lab.org"}
+    counted = {metric.inputs["name"] for metric in program.of("logging/metric:Metric")}
+    for policy in program.of("AlertPolicy"):
+        assert len(policy.inputs["notificationChannels"]) == 1
+        (link,) = policy.inputs["documentation"]["links"]
+        assert link["url"].startswith("https://github.com/marin-community/tidepool/blob/main/docs/runbooks/")
+        (condition,) = policy.inputs["conditions"]
+        assert any(f'user/{name}"' in condition["conditionThreshold"]["filter"] for name in counted)
+
+
+def test_lines_are_counted_of_the_declared_service_and_job_alone() -> None:
+    filters = [metric.inputs["filter"] for metric in served().of("logging/metric:Metric")]
+    assert {each.split(" AND ")[1] for each in filters} == {
+        'resource.labels.job_name="tidepool-ci-controller"',
+        'resource.labels.service_name="tidepool-ci-broker"',
+    }
+
+
+def test_without_a_controller_there_is_nothing_to_be_alerted_of() -> None:
+    assert not [each for each in committed("ci").custom if each.type.startswith(("gcp:monitoring/", "gcp:logging/"))]

@@ -35,7 +35,7 @@ class Place:
 class Wanted:
     """One declared slot. places: its own first, then the pool's fallbacks in the order in which they are declared.
 
-    serves: repositories, `OWNER/NAME`.
+    serves: repositories, `OWNER/NAME`. labels: of its runner.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Wanted:
     accelerator: AcceleratorType
     places: tuple[Place, ...]
     serves: tuple[str, ...] = ()
+    labels: frozenset[str] = frozenset()
 
     @property
     def home(self) -> Place:
@@ -160,6 +161,7 @@ def _slot(slot: Mapping[str, Any]) -> Wanted:
         accelerator=AcceleratorType.parse(slot["accelerator"]),
         places=(_place(slot), *(_place(each) for each in slot.get("fallbacks", ()))),
         serves=tuple(slot.get("serves", ())),
+        labels=frozenset(str(label) for label in slot.get("runner_labels", ())),
     )
 
 

@@ -35,9 +35,10 @@ class SweepError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """What a sweep saw, decided and did."""
+    """What a sweep saw, decided and did. desired: the manifest that it kept the fleet to."""
 
     at: datetime
+    desired: Desired
     observed: Observed
     decision: Decision
     outcomes: tuple[Outcome, ...]
@@ -128,7 +129,7 @@ class Sweeper:
             outcomes = self._act(desired, decision, lease)
             after = learned(decision.memory, desired, outcomes, self.clock())
             self._remember(after, decision.memory)
-            swept = Swept(at=now, observed=observed, decision=decision, outcomes=outcomes)
+            swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
 

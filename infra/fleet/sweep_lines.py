@@ -1,0 +1,142 @@
+"""What a sweep tells Cloud Logging: one JSON object a line, which log-based metrics count.
+
+Owns the events and what each says; docs/controller.md has them for people and `infra.model.alerts` for alerts. Does not
+own the whole document of a sweep (`Swept.to_json`), which is a record and too large for a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from infra.fleet.controller.actions import described
+from infra.fleet.controller.outcomes import Result
+from infra.fleet.controller.sweep import Swept, summary
+from infra.fleet.google import Api, Clients, execute
+from infra.fleet.status.queue import JobsSeen, queue
+from infra.model import alerts
+
+Line = Mapping[str, Any]
+
+
+def swept_lines(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:
+    """The lines of one sweep: itself, each pool, each action, and what stands. jobs: those that wait."""
+    stack = swept.desired.stack
+    for facts in (_sweep(swept), *_pools(swept, jobs), *_actions(swept), *_findings(swept)):
+        yield {"time": swept.at.isoformat(), "stack": stack, **facts}
+
+
+def unswept_line(stack: str, reason: str, at: datetime) -> Line:
+    """The line of a sweep that could not begin."""
+    return {
+        "time": at.isoformat(),
+        "stack": stack,
+        "severity": "ERROR",
+        "message": f"no sweep: {reason}",
+        "event": alerts.UNSWEPT,
+        "reason": reason,
+    }
+
+
+def key_line(google: Clients, stack: str, version: str, at: datetime) -> Line:
+    """How old a version of a secret is. Reads when it was made and not what is in it. Raises GoogleError.
+
+    version: `projects/P/secrets/S/versions/V`.
+    """
+    versions = google.api(Api.SECRETS).projects().secrets().versions()
+    found = execute(versions.get(name=version), f"reading when {version} was made")
+    days = (at - datetime.fromisoformat(found["createTime"])).days
+    secret = version.split("/")[3]
+    return {
+        "time": at.isoformat(),
+        "stack": stack,
+        "severity": "INFO",
+        "message": f"the key in {secret} is {days} days old",
+        "event": alerts.KEY,
+        "secret": secret,
+        "version": found["name"].rpartition("/")[2],
+        "age_days": days,
+    }
+
+
+def unkeyed_line(stack: str, reason: str, at: datetime) -> Line:
+    """The line of a key whose age cannot be asked for."""
+    return {
+        "time": at.isoformat(),
+        "stack": stack,
+        "severity": "WARNING",
+        "message": f"how old the app's key is cannot be told: {reason}",
+        "event": alerts.KEY,
+    }
+
+
+def _sweep(swept: Swept) -> Line:
+    unknown = [name for name, source in swept.to_json()["sources"].items() if not source["known"]]
+    failed = sum(each.result is Result.FAILED for each in swept.outcomes)
+    return {
+        "severity": "ERROR" if failed or swept.decision.fuse_blown else "WARNING" if unknown else "INFO",
+        "message": f"swept: {summary(swept)}",
+        "event": alerts.SWEEP,
+        "settled": swept.settled,
+        "actions": len(swept.outcomes),
+        "failed": failed,
+        "held": len(swept.decision.held),
+        "waiting": len(swept.decision.waiting),
+        "fuse": swept.decision.fuse_blown,
+        "unknown": unknown,
+    }
+
+
+def _pools(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:
+    """What GitHub did not say is left out: an unknown number of runners must not look like none."""
+    for pool, figures in swept.decision.pools.items():
+        slots = swept.desired.of_pool(pool)
+        waiting = queue(slots[0].labels, {each for slot in slots for each in slot.serves}, jobs)
+        facts: dict[str, Any] = {
+            "severity": "WARNING" if figures.unhealthy else "INFO",
+            "message": f"{pool}: {figures.ready} of {figures.desired} READY",
+            "event": alerts.POOL,
+            "pool": pool,
+            "desired": figures.desired,
+            "ready": figures.ready,
+            "away": figures.away,
+            "unhealthy": len(figures.unhealthy),
+        }
+        if swept.observed.github.known:
+            facts |= {"online": figures.online, "busy": figures.busy}
+            facts["message"] += f", {figures.online} online"
+        if waiting.waiting is not None:
+            oldest = (swept.at - waiting.oldest).total_seconds() if waiting.oldest else 0.0
+            facts |= {"queue": waiting.waiting, "oldest_minutes": max(0, int(oldest // 60))}
+            facts["message"] += f", {waiting.waiting} waiting"
+        yield facts
+
+
+def _actions(swept: Swept) -> Iterator[Line]:
+    pools = {slot.name: slot.pool for slot in swept.desired.slots}
+    for outcome in swept.outcomes:
+        what = described(outcome.action)
+        pool = pools.get(what["subject"])
+        yield {
+            "severity": "ERROR" if outcome.result is Result.FAILED else "NOTICE",
+            "message": f"{what['do']} {what['subject']}: {what['reason']}",
+            "event": alerts.ACTION,
+            **what,
+            **({"pool": pool} if pool else {}),
+            "result": outcome.result.value,
+            "text": outcome.text,
+        }
+
+
+def _findings(swept: Swept) -> Iterator[Line]:
+    for finding in swept.decision.findings:
+        yield {
+            "severity": "WARNING",
+            "message": f"{finding.subject}: {finding.reason}",
+            "event": alerts.FINDING,
+            "subject": finding.subject,
+            "rule": finding.rule,
+            "reason": finding.reason,
+            "since": finding.since.isoformat(),
+        }

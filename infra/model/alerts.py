@@ -1,0 +1,172 @@
+"""What people are alerted of: which lines of the broker and the controller, how many of them, and for how long.
+
+Owns the table of alerts and the filter of each, as data that both Cloud Logging's language and a test can be made of.
+Does not own the resources (`infra.components.monitoring`), the lines (`infra.fleet.sweep_lines`, the broker's audit)
+nor what is to be done (`docs/runbooks/`, one page by the key of each).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from infra.model.schema import StackConfig
+
+SWEEP, UNSWEPT, POOL, ACTION, FINDING, KEY = "sweep", "unswept", "pool", "action", "finding", "key"
+"""Events of the controller's lines."""
+
+QUEUE_MINUTES: Final = 30
+KEY_DAYS: Final = 330
+"""A GitHub App's key has no end of its own; it is to be replaced once a year, and this leaves a month."""
+
+_WINDOW: Final = 10
+"""Minutes in which lines are counted, at least."""
+_SWEEP_MISSING: Final = 30
+"""Minutes: as long as a command that was killed keeps the lease."""
+_REFUSALS: Final = 5
+"""Within a window: a VM that is refused asks again about once a minute, and one that boots is refused once or twice."""
+
+
+class Writer(StrEnum):
+    """Whose lines they are."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class Severity(StrEnum):
+    """Google's words, by what waits: everybody's jobs, some, or nobody's yet."""
+
+    CRITICAL = "CRITICAL"
+    ERROR = "ERROR"
+    WARNING = "WARNING"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Lines of one event. equal: fields that are this; most, least: numbers that a field is between, where it is."""
+
+    event: str
+    equal: Mapping[str, str | int] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
+    unequal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The filter in Cloud Logging's language. https://docs.cloud.google.com/logging/docs/view/logging-query-language,
+        read 2026-11."""
+        parts = [f"jsonPayload.event={json.dumps(self.event)}"]
+        for operator, wanted in (("=", self.equal), ("<=", self.most), (">=", self.least)):
+            parts += [f"jsonPayload.{key}{operator}{json.dumps(value)}" for key, value in wanted.items()]
+        for key, values in self.unequal.items():
+            parts += [f"jsonPayload.{key}!={json.dumps(value)}" for value in values]
+        return " AND ".join(parts)
+
+    def fits(self, line: Mapping[str, Any]) -> bool:
+        """Whether a line is counted; a field that is not there fits no comparison."""
+        return (
+            line.get("event") == self.event
+            and all(line.get(key) == value for key, value in self.equal.items())
+            and all(key in line and line[key] <= value for key, value in self.most.items())
+            and all(key in line and line[key] >= value for key, value in self.least.items())
+            and all(key in line and line[key] not in values for key, values in self.unequal.items())
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One alert. key: names its page of docs/runbooks and its resources. by: the field that tells incidents apart.
+
+    window: minutes in which lines are counted. above: how many are too many. lasting: minutes that this must go on.
+    missing: whether too few, none at all, is what is told instead.
+    """
+
+    key: str
+    title: str
+    severity: Severity
+    writer: Writer
+    match: Match
+    window: int
+    by: str = ""
+    above: int = 0
+    lasting: int = 0
+    missing: bool = False
+
+
+def alerts(config: StackConfig) -> tuple[Alert, ...]:
+    """Every alert of a stack, at the pace of its controller."""
+    settings = config.controller
+    window = max(_WINDOW, 2 * settings.every_minutes)
+    return (
+        Alert(
+            key="no-runner-online",
+            title="No runner of a pool is online",
+            severity=Severity.CRITICAL,
+            writer=Writer.CONTROLLER,
+            match=Match(event=POOL, most={"online": 0}, least={"desired": 1}),
+            window=window,
+            by="pool",
+            lasting=config.runners.boot_minutes + 10,
+        ),
+        Alert(
+            key="queue-old",
+            title=f"A job waits longer than {QUEUE_MINUTES} minutes",
+            severity=Severity.WARNING,
+            writer=Writer.CONTROLLER,
+            match=Match(event=POOL, least={"oldest_minutes": QUEUE_MINUTES}),
+            window=window,
+            by="pool",
+        ),
+        Alert(
+            key="sweep-missing",
+            title="The controller does not sweep",
+            severity=Severity.CRITICAL,
+            writer=Writer.CONTROLLER,
+            match=Match(event=SWEEP),
+            window=window,
+            lasting=max(_SWEEP_MISSING - window, 1),
+            missing=True,
+        ),
+        Alert(
+            key="heal-rate-high",
+            title="VMs of a pool are made again as often as they may be",
+            severity=Severity.WARNING,
+            writer=Writer.CONTROLLER,
+            match=Match(event=ACTION, equal={"do": "recreate"}),
+            window=60,
+            by="pool",
+            above=settings.replacements_per_hour - 1,
+        ),
+        Alert(
+            key="broker-refusals",
+            title="The broker refuses VMs",
+            severity=Severity.ERROR,
+            writer=Writer.BROKER,
+            match=Match(
+                event="registration", equal={"outcome": "refused"}, unequal={"reason": ("draining", "serving")}
+            ),
+            window=_WINDOW,
+            by="reason",
+            above=_REFUSALS,
+        ),
+        Alert(
+            key="canary-failed",
+            title="A rollout was rolled back",
+            severity=Severity.ERROR,
+            writer=Writer.CONTROLLER,
+            match=Match(event=FINDING, equal={"rule": "rollout-failed"}),
+            window=window,
+            by="subject",
+        ),
+        Alert(
+            key="app-key-old",
+            title=f"The GitHub App's key is older than {KEY_DAYS} days",
+            severity=Severity.WARNING,
+            writer=Writer.CONTROLLER,
+            match=Match(event=KEY, least={"age_days": KEY_DAYS}),
+            window=window,
+        ),
+    )
