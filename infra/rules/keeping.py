@@ -37,6 +37,8 @@ LABELLED: Final = {
     "gcp:compute/instanceTemplate:InstanceTemplate": "labels",
     "gcp:container/cluster:Cluster": "resourceLabels",
     "gcp:kms/cryptoKey:CryptoKey": "labels",
+    "gcp:monitoring/alertPolicy:AlertPolicy": "userLabels",
+    "gcp:monitoring/notificationChannel:NotificationChannel": "userLabels",
     "gcp:pubsub/subscription:Subscription": "labels",
     "gcp:pubsub/topic:Topic": "labels",
     "gcp:secretmanager/secret:Secret": "labels",

@@ -260,7 +260,7 @@ def test_no_finding_repeats_the_secret(view: ResourceView) -> None:
 
 
 def test_every_type_of_the_embedded_provider_that_takes_labels_must_have_them() -> None:
-    takes = {token for token, kind in TYPES.items() if {"labels", "resourceLabels"} & kind.fields.keys()}
+    takes = {token for token, kind in TYPES.items() if {"labels", "resourceLabels", "userLabels"} & kind.fields.keys()}
     assert takes <= LABELLED.keys()
 
 
