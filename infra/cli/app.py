@@ -23,8 +23,10 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "output": Entry("infra.cli.output", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
+        "why": Entry("infra.cli.why", "Tell one VM's story: made, booted, registered, jobs, healed."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "drain": Entry("infra.cli.drain", "Keep a pool or a VM from new jobs, and wait for those that run."),
+        "rollout": Entry("infra.cli.rollout", "Show, pause, resume or undo how new versions go through pools."),
         "broker": Entry("infra.cli.broker", "Serve the token broker, which registers the fleet's runners."),
     },
     "Images": {

@@ -47,7 +47,7 @@ def status(scene: Scene) -> FleetStatus:
         strangers=tuple(trouble for strange, trouble in told if strange),
         unknown=tuple(Trouble(subject=name, reason=each.reason) for name, each in sources.items() if not each.known),
         drains=observed.wishes.drains,
-        rollouts=tuple(rollouts(desired, scene.memory, observed.wishes.paused)),
+        rollouts=tuple(rollouts(scene)),
         sweep=last_sweep(scene.sweep),
         next=tuple(_next(decision)),
         sources=sources,
@@ -75,12 +75,15 @@ def last_sweep(record: Mapping[str, Any] | None) -> LastSweep | None:
         return None
 
 
-def rollouts(desired: Desired, memory: Memory, paused: Iterable[str]) -> Iterable[RolloutStatus]:
+def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
     """Every declared pool's rollout that the controller knows of."""
+    desired, observed = scene.desired, scene.observed
+    if desired is None or observed is None:
+        return
     for pool in desired.pools:
-        rollout = memory.rollouts.get(pool)
+        rollout = scene.memory.rollouts.get(pool)
         if rollout is not None:
-            yield _rollout(pool, rollout, len(desired.of_pool(pool)), paused=pool in set(paused))
+            yield _rollout(pool, rollout, len(desired.of_pool(pool)), paused=pool in observed.wishes.paused)
 
 
 def in_short(target: Target) -> str:

@@ -106,6 +106,35 @@ def test_a_drain_that_nobody_wished_cannot_be_ended_and_a_strange_name_is_refuse
     assert "there is no pool or VM named tpu-v9; pools are " in refused.output
 
 
+def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
+    told = standing.json("why", V4)
+    said = [line["what"] for line in told["story"]]
+    order = [
+        "created in us-central2-b",
+        "boot: ",
+        "registering",
+        "registered as runner",
+        "job Tests",
+    ]
+    places = [next(index for index, line in enumerate(said) if line.startswith(start)) for start in order]
+    assert places == sorted(places)
+    assert "asked for a runner" in said
+    assert "controller" not in {line["source"] for line in told["story"]}, "it has not swept"
+    assert f"{V4}  of ci, at " in standing.ok("why", V4).output
+    assert "a VM is POOL-ZONE-INDEX" in standing.run("why", "tpu-v4").output
+
+
+def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> None:
+    assert "no rollout is known" in standing.ok("rollout", "status").output
+    assert "the controller has not swept yet" in standing.run("rollout", "undo", "tpu-v4").output
+    standing.ok("reconcile", "ci")
+    assert standing.json("rollout", "pause", "tpu-v4")["pools"] == ["tpu-v4"]
+    assert [each["paused"] for each in standing.json("rollout", "status", "tpu-v4")["rollouts"]] == [True]
+    assert "tpu-v4" in standing.json("rollout", "resume")["pools"]
+    assert not any(each["paused"] for each in standing.json("rollout", "status")["rollouts"])
+    assert "there is nothing to go back to" in standing.run("rollout", "undo", "tpu-v4").output
+
+
 def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on(
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
 from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Wishes, unknown
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
@@ -167,3 +168,13 @@ def test_the_last_sweep_is_told_and_one_that_cannot_be_read_is_as_none() -> None
 def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
     for each in (FleetStatus(stack="ci", at=START), status(scene())):
         assert json.loads(json.dumps(each.to_json()))["stack"] == "ci"
+
+
+def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests() -> None:
+    old, new = TargetMemory(bundle="a" * 64), TargetMemory(images={"us-west4": f"r/tpu-ci@sha256:{'b' * 64}"})
+    rollout = Rollout(stable=old, target=new, stage="canary", since=START, waiting={VMS[0]: START})
+    memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout, "gone": rollout}})
+    resting = seen(fleet(3), wishes=Wishes(paused=frozenset({"tpu-ci"})))
+    (told,) = status(scene(fleet(3), resting, memory=memory)).rollouts
+    assert (told.stable, told.target) == ("bundle aaaaaaaaaaaa", "image bbbbbbbbbbbb")
+    assert (told.stage, told.paused, told.vms, told.waiting) == ("canary", True, 3, (VMS[0],))

@@ -1,0 +1,80 @@
+"""`./tidepool why VM`: one VM's story in order, how it stands now, and what the controller does with it next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from infra.cli import options
+from infra.cli.failures import Failure, Refusal
+from infra.cli.fleet_looks import Fleet, open_fleet, stack_of
+from infra.cli.render.console import machines, people, say
+from infra.cli.render.times import ago
+from infra.engines.protocol import CloudName
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Records
+from infra.fleet.status.story import Story, story
+from infra.model import names, runner_names
+
+_STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
+
+
+@click.command(name="why", short_help="Tell one VM's story: made, booted, registered, jobs, healed.")
+@click.argument("vm", metavar="VM")
+@options.stack_option
+@options.cloud_option
+@options.json_option
+def command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: bool) -> None:
+    """Tell the story of VM, or of a runner's VM, in order: created, booted step by step, registered, jobs, taken away,
+    healed; with how it stands now and what the controller does next. Times are UTC.
+
+    It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
+    """
+    console = people(as_json=as_json)
+    vm = runner_names.vm_of(vm) or vm
+    fleet = open_fleet(stack_of(vm, stack), cloud, console)
+    pool = _pool(vm, fleet)
+    try:
+        scene = fleet.look()
+        with clients(fleet.place.project, fleet.place.endpoint) as google:
+            records = Records(google=google, bucket=fleet.place.bucket)
+            report = _read(records, names.report_object(pool, vm))
+            binding = _read(records, names.binding_object(fleet.stack, vm))
+    except GoogleError as error:
+        raise Failure(str(error)) from None
+    told = story(vm, scene, report, binding)
+    if as_json:
+        machines(told.to_json() | {"exit": 0})
+    else:
+        _show(console, told)
+
+
+def _show(console: Console, told: Story) -> None:
+    say(console, Text.assemble((told.vm, "bold"), f"  of {told.stack}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
+    for line in told.now:
+        say(console, f"  now: {line}")
+    for step in told.next:
+        when = f" at {step.at:%H:%M}, {ago(step.at, told.at)}" if step.at else ""
+        say(console, f"  next{when}: {step.what}")
+    if not told.lines:
+        say(console, "no story is known: it was never made, or nobody remembers")
+    width = max((len(ago(line.at, told.at)) for line in told.lines), default=0)
+    for line in told.lines:
+        when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "
+        say(console, Text.assemble(when, (f"{line.source:<10}", _STYLES[line.source]), f"  {line.what}"))
+
+
+def _pool(vm: str, fleet: Fleet) -> str:
+    pools = sorted((pool.name for pool in fleet.config.pools if vm.startswith(f"{pool.name}-")), key=len)
+    if not pools:
+        raise Refusal(f"{vm} is a pool; a VM is POOL-ZONE-INDEX, as in `./tidepool status {fleet.stack}`")
+    return pools[-1]
+
+
+def _read(records: Records, name: str) -> Mapping[str, Any] | None:
+    record = records.read(name)
+    return record.body if record else None
