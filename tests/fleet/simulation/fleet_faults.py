@@ -42,19 +42,22 @@ class Fault:
 
 
 def drawn(seed: int, days: float, slots: int, others: float = 10.0, lasting: float = 1.0) -> tuple[Fault, ...]:
-    """The faults of a life in their order. others: faults of all other kinds together, a day.
+    """The faults of a life in their order, one of them of the kind whose turn it is.
 
-    lasting: by what their durations are shorter or longer.
+    others: faults of all other kinds together, a day; 0 for preemptions alone. lasting: by what their durations are shorter or longer.
     """
     dice = Random(f"faults {seed}")
-    faults: list[Fault] = []
-    for rate, kinds in ((PREEMPTIONS * slots, ("preempt",)), (others, tuple(KINDS))):
+
+    def fault(at: float, kind: str) -> Fault:
+        low, high = LASTING.get(kind, (0, 0))
+        return Fault(at, kind, dice.randrange(slots), dice.uniform(low, high) * lasting, dice.random())
+
+    kinds = (*KINDS, *OFTEN)
+    faults = [fault(dice.uniform(0, days * DAY), kinds[seed % len(kinds)])] if others else []
+    for rate, among in ((PREEMPTIONS * slots, ("preempt",)), (others, kinds)):
         at = 0.0
         while rate and (at := at + dice.expovariate(rate) * DAY) < days * DAY:
-            kind = dice.choice(kinds)
-            low, high = LASTING.get(kind, (0, 0))
-            minutes = dice.uniform(low, high) * lasting
-            faults.append(Fault(at, kind, dice.randrange(slots), minutes, dice.random()))
+            faults.append(fault(at, dice.choice(among)))
     return tuple(sorted(faults, key=lambda fault: fault.at))
 
 
@@ -240,3 +243,6 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "two-controllers": _twin,
     "skew": _skew,
 }
+
+OFTEN: Final = ("crash", "crash", "two-controllers", "two-controllers", "skew", "stockout")
+"""Kinds that come more often than others: they have many outcomes."""

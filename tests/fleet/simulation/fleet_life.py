@@ -161,7 +161,8 @@ def _live(life: Life, faults: Sequence[Fault]) -> None:
     while True:
         tick += EVERY
         if life.quiet and due:
-            tick = max(tick, began + due[0].at + EVERY / 2)
+            # Faults know nothing of sweeps: one comes at any time after the sweep before.
+            tick = max(tick, began + due[0].at + EVERY * due[0].roll)
         while due and began + due[0].at <= tick:
             fault = due.pop(0)
             world.pass_until(max(world.now, began + fault.at))

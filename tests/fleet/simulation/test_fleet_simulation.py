@@ -13,7 +13,7 @@ from tests.fleet.simulation.fleet_faults import KINDS, Fault, drawn
 from tests.fleet.simulation.fleet_life import SLOTS, lives_well
 from tests.fleet.simulation.github_in_process import ByKeeper
 
-SHORT: Final[dict[str, Any]] = {"days": 0.08, "slots": SLOTS, "others": 35.0, "lasting": 0.4}
+SHORT: Final[dict[str, Any]] = {"days": 0.08, "slots": SLOTS, "others": 22.0, "lasting": 0.4}
 """A life in the default tests: two hours with much trouble, which lasts less long."""
 LONG: Final = 2.0
 """Days of a life in the heavy tier, with as many faults as `drawn` usually has."""
