@@ -44,7 +44,8 @@ class Fault:
 def drawn(seed: int, days: float, slots: int, others: float = 10.0, lasting: float = 1.0) -> tuple[Fault, ...]:
     """The faults of a life in their order, one of them of the kind whose turn it is.
 
-    others: faults of all other kinds together, a day; 0 for preemptions alone. lasting: by what their durations are shorter or longer.
+    others: faults of all other kinds together, a day; 0 for preemptions alone. lasting: by what they are
+        longer or shorter than usual.
     """
     dice = Random(f"faults {seed}")
 
