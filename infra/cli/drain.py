@@ -22,6 +22,7 @@ from infra.fleet.controller.observed import DrainWish
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
+from infra.preview.words import vms as in_words
 
 
 @click.command(name="drain", short_help="Keep a pool or a VM from new jobs, and wait for those that run.")
@@ -68,7 +69,7 @@ def command(
         begin(fleet, [wish], vms)
         say(
             console,
-            f"{subject} takes no more jobs ({len(vms)} VMs); running ones are waited for {limit} minutes at most",
+            f"no more jobs for {in_words(sorted(vms))}; running ones are waited for {limit} minutes at most",
         )
         left = wait_for_jobs(fleet, vms, limit)
     except GoogleError as error:
@@ -106,7 +107,8 @@ def _ended(fleet: Fleet, scene: Scene, subject: str, vms: Mapping[str, str], *, 
         records = Records(google=google, bucket=fleet.place.bucket)
         draining.end(records, fleet.stack, {subject}, released)
     kept = sorted(set(vms) - set(released))
-    fleet.session.say(f"{subject} is drained no more; {len(released)} VMs take jobs")
+    working = in_words(released) if released else "none of its VMs yet"
+    fleet.session.say(f"{subject} is drained no more; jobs go to {working}")
     if kept:
         fleet.session.say(f"drained for another reason: {', '.join(kept)}")
     if as_json:

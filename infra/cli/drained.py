@@ -26,6 +26,7 @@ from infra.fleet.status.look import Scene
 from infra.model.phases import Phases
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
+from infra.preview.words import vms as in_words
 
 EVERY: Final = 15.0
 """Seconds between two looks, as often as a supervisor reads its orders."""
@@ -61,7 +62,7 @@ def waited_for(left: Sequence[VmStanding]) -> Text:
     said = [f"{each.vm}: {each.why}" for each in left if each.standing is not Standing.SETTLING]
     settling = sum(each.standing is Standing.SETTLING for each in left)
     said += [f"{settling} more to say that they take no job"] if said and settling else []
-    what = "; ".join(said) or f"{settling} VMs to say that they take no job"
+    what = "; ".join(said) or f"{settling} of them to say that it takes no job"
     return Text(f"waiting for {what}", style="cyan")
 
 
@@ -80,7 +81,7 @@ def drained_before(fleet: Fleet, vms: Collection[str]) -> Generator[None]:
         yield
         return
     minutes = desired.settings.job
-    fleet.session.say(f"draining {len(pool_of)} VMs before they go, for {minutes} minutes at most")
+    fleet.session.say(f"draining {in_words(sorted(pool_of))} before the apply, {minutes} minutes at most")
     began = fleet.place.clock()
     wishes = tuple(DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes) for vm in sorted(pool_of))
     mine = _not_drained(scene, pool_of)

@@ -16,7 +16,7 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Source, Target
-from infra.fleet.controller.rules import Verdict, rule
+from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import queue
@@ -139,7 +139,13 @@ def _why(vm: str, reason: str, fleet: Fleet, observed: Observed) -> str:
     node, report = fleet.slots.get(vm), observed.reports.get(vm)
     state = node.state if node else "not there"
     said = reason if state in reason else f"{state}: {reason}"
-    if node is None or report is None or not _is_by(node, report) or report.reason in reason.split(": ")[1:]:
+    if (
+        node is None
+        or node.state in DEAD
+        or report is None
+        or not _is_by(node, report)
+        or report.reason in reason.split(": ")[1:]
+    ):
         return said
     return f"{said}; it says {report.phase.value}" + (f": {report.reason}" if report.reason else "")
 
