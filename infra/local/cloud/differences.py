@@ -33,6 +33,10 @@ PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
         "logging.projects.metrics.",
         "metrics alone are declared; its other paths have no fixed part and would take those of every other API",
     ),
+    "monitoring.v1": (
+        "monitoring.projects.dashboards.",
+        "dashboards alone are declared; its other paths are of Prometheus",
+    ),
     "monitoring.v3": (
         "monitoring.projects.",
         "alert policies and channels are declared of a project; its other paths have no fixed part",

@@ -30,6 +30,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "cloudbuild.v1",
         "cloudscheduler.v1",
         "pubsub.v1",
+        "monitoring.v1",
         "tpu.v1",
     ),
     # gcloud lists the locations of all repositories there.

@@ -96,6 +96,7 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:logging/metric:Metric": ("project", "metricDescriptor.labels[].key", "metricDescriptor.labels[].valueType"),
     "gcp:monitoring/alertPolicy:AlertPolicy": ("project",),
     "gcp:monitoring/notificationChannel:NotificationChannel": ("project",),
+    "gcp:monitoring/dashboard:Dashboard": ("project",),
 }
 
 IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {

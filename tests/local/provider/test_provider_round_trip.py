@@ -523,6 +523,12 @@ LIVES = [
         change={"displayName": "b", "enabled": False},
         shows={"enabled": True},
     ),
+    Life(
+        "gcp:monitoring/dashboard:Dashboard",
+        "",
+        {"dashboardJson": '{"displayName": "a", "mosaicLayout": {"columns": 12, "tiles": [{"width": 6}]}}'},
+        change={"dashboardJson": '{"displayName": "b", "mosaicLayout": {"columns": 12}}'},
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Metrics, alert policies and notification channels through Google's own client."""
+"""Metrics, alert policies, notification channels and dashboards through Google's own client."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def test_a_metric_is_made_changed_and_deleted(metrics, refused):
         {"filter": ""},
         {"labelExtractors": {}},
         {"labelExtractors": {"pool": "jsonPayload.pool"}},
+        {"valueExtractor": "EXTRACT(jsonPayload.online)"},
     ],
 )
 def test_a_metric_that_counts_nothing_is_refused(metrics, refused, wrong):
@@ -99,6 +100,17 @@ def test_a_policy_that_the_service_cannot_evaluate_is_refused(policies, refused,
 @pytest.mark.parametrize("body", [{"type": "pigeon", "labels": {}}, {"type": "email", "labels": {}}])
 def test_a_channel_without_an_address_is_refused(channels, refused, body):
     refused(400, channels.create(name=PROJECT, body=body))
+
+
+def test_a_dashboard_is_replaced_by_who_saw_the_one_before(client, refused):
+    dashboards = client("monitoring", "v1").projects().dashboards()
+    made = dashboards.create(parent=PROJECT, body={"displayName": "a", "gridLayout": {"columns": "2"}}).execute()
+    changed = dashboards.patch(name=made["name"], body={"displayName": "b", "etag": made["etag"]}).execute()
+    assert (changed["displayName"], "gridLayout" in changed) == ("b", False)
+    refused(409, dashboards.patch(name=made["name"], body={"displayName": "c", "etag": made["etag"]}))
+    refused(400, dashboards.create(parent=PROJECT, body={"displayName": "a", "gridLayout": {}, "rowLayout": {}}))
+    dashboards.delete(name=made["name"]).execute()
+    refused(404, dashboards.get(name=made["name"]))
 
 
 def test_a_policy_with_an_unknown_channel_is_refused(policies, refused):

@@ -65,7 +65,7 @@ def _found(call: Call) -> Resource:
 
 
 def _checked(body: JsonObject) -> JsonObject:
-    """Every label is extracted, and every extractor has its label."""
+    """Every label is extracted, every extractor has its label, and a distribution is of something."""
     kept = bodies.without_unset({key: value for key, value in body.items() if key not in _OUTPUTS})
     if not kept.get("filter"):
         raise invalid("The metric's filter must not be empty.", field="filter")
@@ -75,6 +75,8 @@ def _checked(body: JsonObject) -> JsonObject:
         "unit": "1",
         **(kept.get("metricDescriptor") or {}),
     }
+    if (descriptor["valueType"] == "DISTRIBUTION") != bool(kept.get("valueExtractor")):
+        raise invalid("A distribution, and nothing else, has a value extractor.", field="valueExtractor")
     labels = {label["key"] for label in descriptor.get("labels", ())}
     extractors = kept.get("labelExtractors", {})
     if labels != extractors.keys():

@@ -1,14 +1,16 @@
-"""Cloud Logging's metrics, Cloud Monitoring's alert policies and the channels by which people are told.
+"""Cloud Logging's metrics, Cloud Monitoring's alert policies, the channels by which people are told, and dashboards.
 
 Facts: the published schema of the official provider (pulumi-gcp 10.2) and the discovery documents logging v2 and
-monitoring v3 (2026-01 to 2026-09).
+monitoring v1 and v3 (2026-01 to 2026-09).
 """
 
 from __future__ import annotations
 
+import json
+
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import block, blocks, flag, real, table, text, texts, whole
-from infra.local.provider.monitoring import Metric, Named
+from infra.local.provider.monitoring import Dashboard, Metric, Named
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.tables.common import COMMON
 from infra.local.provider.tables.rules import same_duration
@@ -16,6 +18,22 @@ from infra.local.provider.tables.rules import same_duration
 _METRICS = "projects/{project}/metrics"
 _POLICIES = "projects/{project}/alertPolicies"
 _CHANNELS = "projects/{project}/notificationChannels"
+_DASHBOARDS = "projects/{project}/dashboards"
+
+
+def _is_json(value: str) -> str | None:
+    try:
+        json.loads(value)
+    except ValueError as error:
+        return f"not JSON: {error}"
+    return None
+
+
+def _same_json(old: str, new: str) -> bool:
+    if _is_json(old) or _is_json(new):
+        return old == new
+    return json.loads(old) == json.loads(new)
+
 
 _METRIC = {
     "name": text(),
@@ -136,4 +154,15 @@ NOTIFICATION_CHANNEL = ResourceType(
     ),
 )
 
-TYPES = (METRIC, ALERT_POLICY, NOTIFICATION_CHANNEL)
+_DASHBOARD = {"dashboardJson": text(required=True, rule=_is_json, same=_same_json), **COMMON}
+
+DASHBOARD = ResourceType(
+    "gcp:monitoring/dashboard:Dashboard",
+    noun="Dashboard",
+    identity=Path(f"{_DASHBOARDS}/{{number}}"),
+    fields=_DASHBOARD,
+    assigned={"number": "number"},
+    calls=Dashboard(base="v1", collection=Path(_DASHBOARDS), item=Path(f"{_DASHBOARDS}/{{number}}"), fields=_DASHBOARD),
+)
+
+TYPES = (METRIC, ALERT_POLICY, NOTIFICATION_CHANNEL, DASHBOARD)
