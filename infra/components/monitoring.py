@@ -1,4 +1,4 @@
-"""What people are alerted of: metrics that count lines, a policy for each, and the channels by which it reaches them.
+"""What people are alerted of and look at: metrics of lines, a policy for each alert, whom it reaches, and a dashboard.
 
 Owns the resources. Leaves which alerts there are to `infra.model.alerts`, and that somebody may date the app's key, and
 not read it, to the grant that stands here beside the alert of it. Nothing is kept in any of them but what is declared.
@@ -6,18 +6,23 @@ not read it, to the grant that stands here beside the alert of it. Nothing is ke
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from infra.model import names
-from infra.model.alerts import Alert, Writer
+from infra.model.alerts import FIGURES, Alert, Figure, Match, Writer
 
 DATES: Final = "roles/secretmanager.viewer"
 """Seeing a secret and when its versions were made, and none of their values."""
+
+COLUMNS: Final = 12
+CHART_WIDTH, CHART_HEIGHT = 6, 4
+"""Of the dashboard, in its columns."""
 
 CLOSED_AFTER: Final = "3600s"
 """An alert whose lines have ended is over."""
@@ -74,6 +79,14 @@ class Monitoring(pulumi.ComponentResource):
             for address in args.notify
         ]
         self.policies = pulumi.Output.all(**{alert.key: self._policy(alert, args, channels) for alert in args.alerts})
+        for figure in FIGURES:
+            self._figure(figure, args)
+        gcp.monitoring.Dashboard(
+            f"tidepool-{args.stack}",
+            project=args.project,
+            dashboard_json=json.dumps(_dashboard(args), sort_keys=True),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
         self.register_outputs({"policies": self.policies})
 
     def _policy(
@@ -110,24 +123,38 @@ class Monitoring(pulumi.ComponentResource):
         return policy.name
 
     def _metric(self, alert: Alert, args: MonitoringArgs) -> gcp.logging.Metric:
-        """Its labels are the one field that tells incidents apart."""
-        series, named_by = _SERIES[alert.writer], _NAMED_BY[alert.writer]
+        """Its label is the one field that tells incidents apart."""
         name = names.alert_metric(args.stack, alert.key)
-        lines = pulumi.Output.concat(
-            f'resource.type="{series}" AND resource.labels.{named_by}="',
-            args.writers[alert.writer],
-            f'" AND {alert.match.text()}',
-        )
         label = gcp.logging.MetricMetricDescriptorLabelArgs(key=alert.by, value_type="STRING")
         return gcp.logging.Metric(
             name,
             project=args.project,
             name=name,
             description=alert.title,
-            filter=lines,
+            filter=_lines(alert.match, alert.writer, args),
             label_extractors={alert.by: f"EXTRACT(jsonPayload.{alert.by})"} if alert.by else None,
             metric_descriptor=gcp.logging.MetricMetricDescriptorArgs(
                 metric_kind="DELTA", value_type="INT64", unit="1", labels=[label] if alert.by else None
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+    def _figure(self, figure: Figure, args: MonitoringArgs) -> None:
+        """A distribution keeps sum and count, so that the mean of one sweep's line is the number that it says."""
+        name = names.alert_metric(args.stack, figure.key)
+        gcp.logging.Metric(
+            name,
+            project=args.project,
+            name=name,
+            description=figure.title,
+            filter=_lines(figure.match, Writer.CONTROLLER, args),
+            value_extractor=f"EXTRACT(jsonPayload.{figure.field})",
+            label_extractors={"pool": "EXTRACT(jsonPayload.pool)"},
+            metric_descriptor=gcp.logging.MetricMetricDescriptorArgs(
+                metric_kind="DELTA",
+                value_type="DISTRIBUTION",
+                unit="1",
+                labels=[gcp.logging.MetricMetricDescriptorLabelArgs(key="pool", value_type="STRING")],
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -155,3 +182,48 @@ class Monitoring(pulumi.ComponentResource):
             ],
             trigger=gcp.monitoring.AlertPolicyConditionConditionThresholdTriggerArgs(count=1),
         )
+
+
+def _lines(match: Match, writer: Writer, args: MonitoringArgs) -> pulumi.Output[str]:
+    """The filter of lines of one service or job, and of no other stack's."""
+    return pulumi.Output.concat(
+        f'resource.type="{_SERIES[writer]}" AND resource.labels.{_NAMED_BY[writer]}="',
+        args.writers[writer],
+        f'" AND {match.text()}',
+    )
+
+
+def _dashboard(args: MonitoringArgs) -> dict[str, Any]:
+    """One chart a figure, a line a pool. Places that are 0 are left out, as the service leaves them out."""
+    across = COLUMNS // CHART_WIDTH
+    tiles = [
+        {
+            **{key: value for key, value in _place(number, across).items() if value},
+            "width": CHART_WIDTH,
+            "height": CHART_HEIGHT,
+            "widget": _chart(figure, args),
+        }
+        for number, figure in enumerate(FIGURES)
+    ]
+    return {"displayName": f"Tidepool {args.stack}", "mosaicLayout": {"columns": COLUMNS, "tiles": tiles}}
+
+
+def _place(number: int, across: int) -> dict[str, int]:
+    return {"xPos": number % across * CHART_WIDTH, "yPos": number // across * CHART_HEIGHT}
+
+
+def _chart(figure: Figure, args: MonitoringArgs) -> dict[str, Any]:
+    metric = f'metric.type="logging.googleapis.com/user/{names.alert_metric(args.stack, figure.key)}"'
+    query = {
+        "filter": f'{metric} AND resource.type="{_SERIES[Writer.CONTROLLER]}"',
+        "aggregation": {
+            "alignmentPeriod": "300s",
+            "perSeriesAligner": "ALIGN_DELTA",
+            "crossSeriesReducer": "REDUCE_MEAN",
+            "groupByFields": ["metric.label.pool"],
+        },
+    }
+    return {
+        "title": figure.title,
+        "xyChart": {"dataSets": [{"plotType": "LINE", "timeSeriesQuery": {"timeSeriesFilter": query}}]},
+    }

@@ -49,6 +49,7 @@ DEPLOYER_ROLES: Final[Mapping[str, str]] = {
     "roles/iam.serviceAccountUser": "attaches a pool's account to its VMs",
     "roles/logging.configWriter": "makes the metrics that count lines of the broker and the controller",
     "roles/monitoring.alertPolicyEditor": "makes the alerts",
+    "roles/monitoring.dashboardEditor": "makes the dashboard",
     "roles/monitoring.notificationChannelEditor": "makes the channels by which alerts reach people",
     "roles/pubsub.admin": "makes the topics that start builds and says who publishes to each",
     "roles/run.admin": "makes the broker's service and the controller's job and says who calls each",

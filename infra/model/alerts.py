@@ -1,6 +1,7 @@
 """What people are alerted of: which lines of the broker and the controller, how many of them, and for how long.
 
-Owns the table of alerts and the filter of each, as data that both Cloud Logging's language and a test can be made of.
+Owns the table of alerts, the figures of a dashboard, and the filter of each, as data that both Cloud Logging's language
+and a test can be made of.
 Does not own the resources (`infra.components.monitoring`), the lines (`infra.fleet.sweep_lines`, the broker's audit)
 nor what is to be done (`docs/runbooks/`, one page by the key of each).
 """
@@ -94,6 +95,30 @@ class Alert:
     above: int = 0
     lasting: int = 0
     missing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number of every pool's line, drawn on the dashboard by pool. key: names its metric. field: of the line."""
+
+    key: str
+    title: str
+    field: str
+
+    @property
+    def match(self) -> Match:
+        """Lines that have it."""
+        return Match(event=POOL, least={self.field: 0})
+
+
+FIGURES: Final = (
+    Figure(key="pool-desired", title="VMs declared", field="desired"),
+    Figure(key="pool-ready", title="VMs READY", field="ready"),
+    Figure(key="pool-online", title="Runners online", field="online"),
+    Figure(key="pool-busy", title="Runners with a job", field="busy"),
+    Figure(key="pool-queue", title="Jobs that wait", field="queue"),
+    Figure(key="pool-oldest", title="Minutes that the oldest job waits", field="oldest_minutes"),
+)
 
 
 def alerts(config: StackConfig) -> tuple[Alert, ...]:

@@ -159,6 +159,19 @@ def test_every_alert_reaches_whom_the_stack_file_names_and_leads_to_its_page() -
         assert any(f'user/{name}"' in condition["conditionThreshold"]["filter"] for name in counted)
 
 
+def test_the_dashboard_draws_figures_that_are_measured() -> None:
+    layout = json.loads(served().one("Dashboard").inputs["dashboardJson"])["mosaicLayout"]
+    drawn = [
+        tile["widget"]["xyChart"]["dataSets"][0]["timeSeriesQuery"]["timeSeriesFilter"] for tile in layout["tiles"]
+    ]
+    kinds = {m.inputs["name"]: m.inputs["metricDescriptor"]["valueType"] for m in served().of("logging/metric:Metric")}
+    names_drawn = {query["filter"].partition("/user/")[2].partition('"')[0] for query in drawn}
+    assert names_drawn == {name for name, kind in kinds.items() if kind == "DISTRIBUTION"}
+    places = {(tile.get("xPos", 0), tile.get("yPos", 0)) for tile in layout["tiles"]}
+    assert len(places) == len(drawn)
+    assert all(tile.get("xPos", 0) + tile["width"] <= layout["columns"] for tile in layout["tiles"])
+
+
 def test_lines_are_counted_of_the_declared_service_and_job_alone() -> None:
     filters = [metric.inputs["filter"] for metric in served().of("logging/metric:Metric")]
     assert {each.split(" AND ")[1] for each in filters} == {

@@ -21,7 +21,7 @@ from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.fleet.sweep_lines import key_line
 from infra.model import names
-from infra.model.alerts import KEY_DAYS, Alert, alerts
+from infra.model.alerts import FIGURES, KEY_DAYS, Alert, alerts
 from infra.model.stack import parse_stack
 from tests.cli.conftest import Checkout
 from tests.program.stacks import text_of
@@ -89,6 +89,7 @@ def test_a_fleet_that_is_well_alerts_nobody_and_sweeps(fleet: Checkout) -> None:
     lines = sweep(fleet)
     assert [key for key in ALERTS if counted(key, lines)] == ["sweep-missing"], "its lines are those that are missed"
     pools = {line["pool"]: line for line in lines if line["event"] == "pool"}
+    assert all(figure.match.fits(line) for figure in FIGURES for line in pools.values())
     assert (pools["tpu-ci"]["desired"], pools["tpu-ci"]["online"], pools["tpu-ci"]["queue"]) == (6, 6, 0)
     assert all(line["severity"] and line["message"] and line["stack"] == "ci" for line in lines)
 
