@@ -1,7 +1,8 @@
 """Holding the lease on a stack's fleet while a command changes it, so that the controller does not act meanwhile.
 
-Owns waiting for a sweep that is under way, and renewing while the command works. The lease itself is
-`infra.fleet.controller.lease`.
+Owns waiting for a sweep that is under way, renewing while the command works, and knowing which commands of this home
+have ended: each locks a file, which the kernel lets go of however it ends, so that nobody waits for one that was
+killed. The lease itself is `infra.fleet.controller.lease`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from infra.cli.failures import Failure
 from infra.cli.session import Session
+from infra.cli.workspace import workspace
 from infra.fleet.controller.lease import UP_TIME, Kind, Lease, LeaseTakenError, this_process, wall_clock
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
+from infra.local.turns import is_held, one_at_a_time
 from infra.model.schema import StackConfig
 
-PATIENCE: Final = 360.0
-"""Seconds for which another holder is waited for: longer than a sweep may take."""
+PATIENCE: Final = UP_TIME.total_seconds() + 60
+"""Seconds for which another holder is waited for: longer than one that died holds it."""
 _PAUSE: Final = 5.0
 _RENEW: Final = UP_TIME.total_seconds() / 6
 _MISSING: Final = 404
@@ -34,6 +38,16 @@ def leased(config: StackConfig, session: Session, kind: Kind, *, patience: float
     holds it for longer than `patience`, or where the bucket does not answer.
     """
     holder = this_process()
+    workspace().make_home()
+    mark = _mark(holder)
+    with one_at_a_time(mark):
+        try:
+            yield from _held(config, session, kind, holder, patience)
+        finally:
+            mark.unlink(missing_ok=True)
+
+
+def _held(config: StackConfig, session: Session, kind: Kind, holder: str, patience: float) -> Generator[None]:
     if not _taken(config, session, kind, holder, patience):
         yield
         return
@@ -68,6 +82,7 @@ def _taken(config: StackConfig, session: Session, kind: Kind, holder: str, patie
                     return False
                 raise Failure(f"nothing was changed: the lease on the fleet cannot be had: {error}") from None
             else:
+                _forget_ended()
                 return True
 
 
@@ -82,4 +97,28 @@ def _renewed(config: StackConfig, session: Session, kind: Kind, holder: str, ove
 
 
 def _lease(config: StackConfig, records: Records, kind: Kind, holder: str) -> Lease:
-    return Lease(records=records, stack=config.stack, kind=kind, holder=holder, time=UP_TIME, clock=wall_clock)
+    return Lease(
+        records=records, stack=config.stack, kind=kind, holder=holder, time=UP_TIME, clock=wall_clock, ended=_ended
+    )
+
+
+def _marks() -> Path:
+    return workspace().home / "leases"
+
+
+def _mark(holder: str) -> Path:
+    """The file that a holder of this home locks for as long as it lives."""
+    return _marks() / holder.rpartition("/")[2]
+
+
+def _ended(holder: str) -> bool:
+    """Whether this was a command of this home that was killed: it took its lock, and holds it no longer."""
+    mark = _mark(holder)
+    return mark.is_file() and not is_held(mark)
+
+
+def _forget_ended() -> None:
+    """Remove the files of killed commands: none of them can hold the lease any more."""
+    for mark in _marks().iterdir():
+        if not is_held(mark):
+            mark.unlink(missing_ok=True)

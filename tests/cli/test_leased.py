@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ from infra.cli.leased import leased
 from infra.fleet.controller.lease import Kind, LeaseTakenError, held, wall_clock
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
+from infra.local.turns import one_at_a_time
 from infra.model import names
 from tests.model.given import parse, stack_text
 
@@ -25,7 +27,8 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def session(cloud: TestCloud) -> Any:
+def session(cloud: TestCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path))
     return cast(Any, SimpleNamespace(endpoint=cloud.url, say=lambda line: None))
 
 
@@ -71,3 +74,31 @@ def test_a_lease_that_cannot_be_understood_holds_nobody_back(session: Any, recor
     records.update(names.lease_object("ci"), lambda _: {"holder": "x", "until": "soon"})
     with leased(CONFIG, session, Kind.UP, patience=0):
         pass
+
+
+def test_a_command_of_this_home_that_was_killed_is_succeeded_at_once(
+    session: Any, records: Records, tmp_path: Path
+) -> None:
+    mark = tmp_path / "leases" / "c0ffee"
+    mark.parent.mkdir()
+    mark.touch()
+    _held_elsewhere(records, "machine/7/c0ffee")
+    with leased(CONFIG, session, Kind.UP, patience=0):
+        assert not mark.exists()
+    assert list(mark.parent.iterdir()) == []
+
+
+def test_a_command_that_lives_or_is_of_another_machine_is_waited_for(
+    session: Any, records: Records, tmp_path: Path
+) -> None:
+    refusal = pytest.raises(Failure, match="nothing was changed")
+    _held_elsewhere(records, "machine/7/c0ffee")
+    with refusal, leased(CONFIG, session, Kind.UP, patience=0):
+        pytest.fail("both acted")
+    with one_at_a_time(tmp_path / "leases" / "c0ffee"), refusal, leased(CONFIG, session, Kind.UP, patience=0):
+        pytest.fail("both acted")
+
+
+def _held_elsewhere(records: Records, holder: str) -> None:
+    until = (wall_clock() + MINUTE).isoformat()
+    records.update(names.lease_object("ci"), lambda _: {"holder": holder, "kind": "up", "until": until})

@@ -1,7 +1,7 @@
 """The lease on a stack's fleet: who acts on it now, so that `up` and the controller, or two sweeps, never act together.
 
-Owns taking, renewing and giving back. A holder that died is succeeded once its time is over; nobody waits for it. Each
-change carries the generation that was read, so that of two takers one is told that it lost.
+Owns taking, renewing and giving back. A holder that died is succeeded once its time is over, or at once by who knows
+that it ended. Each change carries the generation that was read, so that of two takers one is told that it lost.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from infra.model import names
 VERSION: Final = 1
 SWEEP_TIME: Final = timedelta(minutes=5)
 """Longer than a sweep with all its deadlines; a controller that died is succeeded after it."""
-UP_TIME: Final = timedelta(minutes=30)
-"""An apply renews its lease while it works."""
+UP_TIME: Final = timedelta(minutes=10)
+"""A command renews its lease while it works; one whose machine died is succeeded after it."""
 
 
 class Kind(StrEnum):
@@ -48,7 +48,7 @@ class LeaseTakenError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Lease:
-    """One holder's lease. clock: with a time zone."""
+    """One holder's lease. clock: with a time zone. ended: whether another holder is known to have ended."""
 
     records: Records
     stack: str
@@ -56,6 +56,7 @@ class Lease:
     holder: str
     time: timedelta
     clock: Callable[[], datetime]
+    ended: Callable[[str], bool] = lambda _: False
 
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
@@ -68,9 +69,9 @@ class Lease:
     def _taken(self, current: Body | None) -> Body:
         now = self.clock()
         if current is not None and current.get("holder") != self.holder:
-            until = _until(current)
-            if until is not None and now < until <= now + max(UP_TIME, SWEEP_TIME):
-                raise LeaseTakenError(self.stack, str(current.get("kind")), str(current.get("holder")), until)
+            until, other = _until(current), str(current.get("holder"))
+            if until is not None and now < until <= now + max(UP_TIME, SWEEP_TIME) and not self.ended(other):
+                raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
         return self._body(now + self.time)
 
     def _given_back(self, current: Body | None) -> Body:
