@@ -26,9 +26,16 @@ from infra.engines.protocol import CloudName, EngineError, Request
 
 ENDPOINTS: Final[Mapping[str, str]] = {
     "artifactRegistryCustomEndpoint": "v1/",
+    "cloudBuildCustomEndpoint": "v1/",
+    "cloudRunV2CustomEndpoint": "v2/",
+    "cloudSchedulerCustomEndpoint": "v1/",
+    "cloudbuildv2CustomEndpoint": "v2/",
     "computeCustomEndpoint": "compute/beta/",
     "iamBetaCustomEndpoint": "v1/",
     "kmsCustomEndpoint": "v1/",
+    "loggingCustomEndpoint": "v2/",
+    "monitoringCustomEndpoint": "",
+    "pubsubCustomEndpoint": "v1/",
     "resourceManagerCustomEndpoint": "v1/",
     "secretManagerCustomEndpoint": "v1/",
     "serviceUsageCustomEndpoint": "v1beta1/",
@@ -36,7 +43,8 @@ ENDPOINTS: Final[Mapping[str, str]] = {
     "tpuV2CustomEndpoint": "v2alpha1/",
 }
 """Base paths below the local cloud's root. The provider replaces its whole base, version included; its hand-written
-clients cut the last part off and put their own version back, so each keeps one. Seen with pulumi-gcp 9.35, 2026-11."""
+clients cut the last part off and put their own version back, so each keeps one; Cloud Monitoring's has none, as its
+clients add theirs. Seen with pulumi-gcp 9.35, 2026-11."""
 
 LOCAL_TOKEN: Final = "local-cloud"  # noqa: S105 - opens nothing but the local cloud
 LOCAL_SETTINGS: Final[Mapping[str, Any]] = {
