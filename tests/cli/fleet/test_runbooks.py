@@ -58,11 +58,11 @@ def counted(key: str, lines: list[Line]) -> list[Line]:
 
 
 def follow(key: str, fleet: Checkout) -> None:
-    """Every command of a page that is ours."""
+    """Every command of a page that is ours, of one VM."""
     commands = re.findall(r"^ *\./tidepool (.+)$", (PAGES / f"{key}.md").read_text(), flags=re.MULTILINE)
     assert commands
     for command in dict.fromkeys(commands):
-        fleet.ok(*command.split())
+        fleet.ok(*command.replace("VM", V4).split())
 
 
 def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
