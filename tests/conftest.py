@@ -47,7 +47,13 @@ END_TO_END = (
 """Folders and modules whose tests start processes or carry a whole stack: all that is not here is a unit test."""
 
 
+FORCE_COLOUR = ("CI", "CLICOLOR_FORCE", "COLORTERM", "FORCE_COLOR", "GITHUB_ACTIONS", "TTY_COMPATIBLE")
+"""Variables by which tools colour what goes to a pipe: tests read plain text, on a developer's machine and in CI."""
+
+
 def pytest_configure() -> None:
+    for name in FORCE_COLOUR:
+        os.environ.pop(name, None)
     if gone := [part for part in END_TO_END if not (TESTS / part).exists()]:
         raise pytest.UsageError(f"END_TO_END of {__file__} names what is not there: {', '.join(gone)}")
 

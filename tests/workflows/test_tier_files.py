@@ -194,7 +194,7 @@ def test_nobody_finds_a_weakness_in_the_tiers(tmp_path: Path) -> None:
     for name, file in files().items():
         (tmp_path / name).write_text(file.text)
     program = Path(sys.executable).parent / "zizmor"
-    options = ("--offline", "--no-progress", "--quiet", "--persona", "auditor")
+    options = ("--offline", "--no-progress", "--quiet", "--color", "never", "--persona", "auditor")
     found = sorted(tmp_path.iterdir())
     done = subprocess.run([program, *options, *found], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
