@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group(name="rollout", short_help="Show, pause, resume or undo how new versions go through pools.")
 def command() -> None:
-    """A new image, bundle or runner version goes through a pool VM by VM: a canary, then a share at a time."""
+    """A new image, or a bundle with the runner that it pins, goes through a pool: a canary, then a share at a time."""
 
 
 def _about(*, required: bool) -> Callable[[F], F]:

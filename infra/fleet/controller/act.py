@@ -79,9 +79,8 @@ class Actor:
             case Drain():
                 order(self.records, action.vm, drain=action.on)
             case Assign():
-                target = action.target
-                image = image_for(target, action.zone)
-                order(self.records, action.vm, image=image, bundle=target.bundle, runner_version=target.runner_version)
+                image = image_for(action.target, action.zone)
+                order(self.records, action.vm, image=image, bundle=action.target.bundle)
             case Report():
                 pass
         return Outcome(action=action, result=Result.DONE)

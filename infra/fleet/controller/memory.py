@@ -111,14 +111,13 @@ class TargetMemory(_Part):
 
     images: Mapping[str, str] = Field(default_factory=dict)
     bundle: str | None = None
-    runner_version: str | None = None
 
     @classmethod
     def of(cls, target: Target) -> TargetMemory:
-        return cls(images=dict(target.images), bundle=target.bundle, runner_version=target.runner_version)
+        return cls(images=dict(target.images), bundle=target.bundle)
 
     def target(self) -> Target:
-        return Target(images=self.images, bundle=self.bundle, runner_version=self.runner_version)
+        return Target(images=self.images, bundle=self.bundle)
 
 
 Stage = Literal["steady", "canary", "rolling", "failed", "undone"]

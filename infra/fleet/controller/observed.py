@@ -135,17 +135,19 @@ class CreateEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a pool's VMs shall run. images: the reference by region; the digest in them is one."""
+    """What a pool's VMs shall run. images: the reference by region; the digest in them is one.
+
+    bundle: SHA-256 of the start-up bundle, which pins GitHub's runner too.
+    """
 
     images: Mapping[str, str] = field(default_factory=dict, hash=False)
     bundle: str | None = None
-    runner_version: str | None = None
 
     @property
     def key(self) -> str:
         """Equal for targets that come to the same on a VM, whichever regions they name."""
         digests = sorted({reference.rpartition("@")[2] for reference in self.images.values()})
-        return "|".join((",".join(digests), self.bundle or "", self.runner_version or ""))
+        return f"{','.join(digests)}|{self.bundle or ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ EMPTY: Final[Body] = {
     "version": VERSION,
     "image": None,
     "bundle": None,
-    "runner_version": None,
     "restart": 0,
     "drain": False,
 }

@@ -1,4 +1,4 @@
-"""Rolling a new image, bundle or runner version through a pool: a canary, then a share at a time, or back.
+"""Rolling a new image or bundle through a pool: a canary, then a share at a time, or back.
 
 Owns the stages. What is assigned reaches a VM after the job that it runs; nothing is cut off. Does not own what the
 target is (promotion and publishing say it) nor writing orders (act).

@@ -80,18 +80,16 @@ add_cache() {
   args+=(--mount "type=bind,src=$job/cache,dst=${uv_cache#"$root"}")
 }
 
-# The image's own runner, unless another version is to run: then a copy of the VM's, which the bundle pins.
+# The image's own runner, unless the bundle pins another version: then a copy of the VM's, which start-up installed.
 add_runner() {
-  local wanted has
-  wanted=${order_runner:-$RUNNER_VERSION}
+  local has
   has=$(docker image inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$1" |
     sed -n 's/^GITHUB_RUNNER_VERSION=//p') || return 1
-  if [[ $has == "$wanted" ]]; then return 0; fi
-  if [[ ! $wanted =~ ^[0-9.]+$ || ! -d $root/opt/actions-runner/$wanted ]]; then
-    blame "runner $wanted is neither in the image (${has:-none}) nor pinned by the bundle ($RUNNER_VERSION)"
+  if [[ $has == "$RUNNER_VERSION" ]]; then return 0; fi
+  if ! cp -a "$root/opt/actions-runner/$RUNNER_VERSION" "$job/runner"; then
+    blame "runner $RUNNER_VERSION is neither in the image (${has:-none}) nor on the VM"
     return 1
   fi
-  cp -a "$root/opt/actions-runner/$wanted" "$job/runner"
   args+=(--mount "type=bind,src=$job/runner,dst=/opt/actions-runner")
 }
 

@@ -2,7 +2,7 @@
 # What this VM is told to do: its own orders, and where they say nothing, the pointer that all VMs read.
 
 # Of the orders: an empty one says nothing. Of the pointer: for this VM's pool and region.
-order_image='' order_bundle='' order_runner='' order_restart=0 order_drain='' order_broker=''
+order_image='' order_bundle='' order_restart=0 order_drain='' order_broker=''
 pointer_image='' pointer_broker=''
 
 # read_orders: fetches and reads both. Fails where nobody can say what they are; no orders are no failure.
@@ -27,21 +27,21 @@ read_own_orders() {
   get_object "runner/orders/$vm.json" "$state/orders.json" || found=$?
   if ((found == 1)); then echo '{}' >"$state/orders.json"; fi
   if ((found > 1)) || ! said=$(jq -r 'if type == "object" then . else error end |
-    .image, .bundle, .runner_version, .restart, .drain, .broker | if type == "object" or . == null then "" else . end' \
+    .image, .bundle, .restart, .drain, .broker | if type == "object" or . == null then "" else . end' \
     "$state/orders.json" 2>/dev/null); then
     blame "the VM's orders cannot be read"
     return 1
   fi
   # Empty lines at the end are lost, so the last of them may be missing.
   mapfile -t fields <<<"$said"
-  order_image=${fields[0]-} order_bundle=${fields[1]-} order_runner=${fields[2]-}
-  order_restart=${fields[3]-} order_drain=${fields[4]-} order_broker=${fields[5]-}
+  order_image=${fields[0]-} order_bundle=${fields[1]-} order_restart=${fields[2]-}
+  order_drain=${fields[3]-} order_broker=${fields[4]-}
 }
 
 wanted_image() { printf '%s' "${order_image:-$pointer_image}"; }
 
 # orders_are: all of them as a text, by which two are told apart.
-orders_are() { printf '%s|' "$order_image" "$order_bundle" "$order_runner" "$order_restart" "$order_drain"; }
+orders_are() { printf '%s|' "$order_image" "$order_bundle" "$order_restart" "$order_drain"; }
 
 # wanted_restart: whether a restart is ordered that was not obeyed yet.
 wanted_restart() { [[ $order_restart =~ ^[1-9][0-9]{0,8}$ ]] && ((order_restart > $(said_number obeyed))); }

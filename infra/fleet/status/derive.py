@@ -87,11 +87,10 @@ def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
 
 
 def in_short(target: Target) -> str:
-    """A target in a few words: the digests of images, the bundle, the runner's version."""
+    """A target in a few words: the digests of images, and the bundle."""
     digests = sorted({reference.rpartition("@sha256:")[2][:12] for reference in target.images.values()})
     said = [f"image {', '.join(digests)}"] if digests else []
     said += [f"bundle {target.bundle[:12]}"] if target.bundle else []
-    said += [f"runner {target.runner_version}"] if target.runner_version else []
     return ", ".join(said) or "nothing"
 
 

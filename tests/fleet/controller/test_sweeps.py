@@ -270,7 +270,6 @@ def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> Non
         "version": 1,
         "image": None,
         "bundle": "ab" * 32,
-        "runner_version": None,
         "restart": 0,
         "drain": False,
     }
