@@ -489,6 +489,18 @@ LIVES = [
         shows={"disabled": False},
     ),
     Life(
+        "gcp:logging/metric:Metric",
+        "tidepool-ci-pool-online",
+        {
+            "name": "tidepool-ci-pool-online",
+            "filter": 'jsonPayload.event="pool"',
+            "valueExtractor": "EXTRACT(jsonPayload.online)",
+            "bucketOptions": {"exponentialBuckets": {"numFiniteBuckets": 16, "growthFactor": 2.0, "scale": 1.0}},
+            "metricDescriptor": {"metricKind": "DELTA", "valueType": "DISTRIBUTION"},
+        },
+        change={"valueExtractor": "EXTRACT(jsonPayload.busy)"},
+    ),
+    Life(
         "gcp:monitoring/alertPolicy:AlertPolicy",
         "",
         {
@@ -499,7 +511,7 @@ LIVES = [
                 {
                     "displayName": "no sweep",
                     "conditionThreshold": {
-                        "filter": 'metric.type="logging.googleapis.com/user/sweeps"',
+                        "filter": 'metric.type="logging.googleapis.com/user/sweeps" AND resource.type="cloud_run_job"',
                         "comparison": "COMPARISON_LT",
                         "thresholdValue": 1,
                         "duration": "1200s",

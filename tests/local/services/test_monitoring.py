@@ -12,7 +12,7 @@ METRIC = {
     "metricDescriptor": {"metricKind": "DELTA", "valueType": "INT64", "labels": [{"key": "pool"}]},
 }
 THRESHOLD = {
-    "filter": 'metric.type="logging.googleapis.com/user/sweeps"',
+    "filter": 'metric.type="logging.googleapis.com/user/sweeps" AND resource.type="cloud_run_job"',
     "comparison": "COMPARISON_LT",
     "thresholdValue": 1,
     "duration": "600s",
@@ -47,6 +47,13 @@ def test_a_metric_is_made_changed_and_deleted(metrics, refused):
     refused(409, metrics.create(parent=PROJECT, body=METRIC))
     assert metrics.get(metricName=name).execute()["metricDescriptor"]["unit"] == "1"
     metrics.update(metricName=name, body={**METRIC, "filter": "severity>=ERROR"}).execute()
+    distribution = {
+        **METRIC,
+        "valueExtractor": "EXTRACT(jsonPayload.online)",
+        "bucketOptions": {"linearBuckets": {"numFiniteBuckets": 8, "width": 1, "offset": 0}},
+        "metricDescriptor": {**METRIC["metricDescriptor"], "valueType": "DISTRIBUTION"},
+    }
+    refused(400, metrics.update(metricName=name, body=distribution))
     assert [each["filter"] for each in metrics.list(parent=PROJECT).execute()["metrics"]] == ["severity>=ERROR"]
     metrics.delete(metricName=name).execute()
     refused(404, metrics.get(metricName=name))
@@ -60,6 +67,7 @@ def test_a_metric_is_made_changed_and_deleted(metrics, refused):
         {"labelExtractors": {}},
         {"labelExtractors": {"pool": "jsonPayload.pool"}},
         {"valueExtractor": "EXTRACT(jsonPayload.online)"},
+        {"valueExtractor": "EXTRACT(jsonPayload.online)", "metricDescriptor": {"valueType": "DISTRIBUTION"}},
     ],
 )
 def test_a_metric_that_counts_nothing_is_refused(metrics, refused, wrong):
@@ -90,7 +98,13 @@ def test_a_policy_tells_channels_and_a_channel_in_use_goes_by_force_alone(polici
         policy(duration="90s"),
         policy(duration="0s"),
         policy(filter='resource.type="cloud_run_job"'),
+        policy(filter='metric.type="logging.googleapis.com/user/sweeps"'),
         policy(aggregations=[{"perSeriesAligner": "ALIGN_SUM"}]),
+        policy(aggregations=[{"perSeriesAligner": "ALIGN_SUM", "alignmentPeriod": "90060s"}]),
+        {**policy(), "alertStrategy": {"autoClose": "1740s"}},
+        {**policy(), "alertStrategy": {"autoClose": "604860s"}},
+        {**policy(), "documentation": {"content": "a" * 8193}},
+        {**policy(), "documentation": {"links": [{"displayName": "a", "url": "https://a.org"}] * 4}},
     ],
 )
 def test_a_policy_that_the_service_cannot_evaluate_is_refused(policies, refused, body):

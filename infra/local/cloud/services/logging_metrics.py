@@ -43,7 +43,11 @@ def list_metrics(call: Call) -> JsonObject:
 
 @handles("logging.projects.metrics.update")
 def update_metric(call: Call) -> JsonObject:
-    return _shown(call.cloud.store.replace(_found(call), _checked(call.body), now=call.cloud.now))
+    held, wanted = _found(call), _checked(call.body)
+    for kind in ("metricKind", "valueType"):
+        if wanted["metricDescriptor"][kind] != held.body["metricDescriptor"][kind]:
+            raise invalid(f"The {kind} of a metric never changes.", field=f"metric_descriptor.{kind}")
+    return _shown(call.cloud.store.replace(held, wanted, now=call.cloud.now))
 
 
 @handles("logging.projects.metrics.delete")
@@ -65,7 +69,7 @@ def _found(call: Call) -> Resource:
 
 
 def _checked(body: JsonObject) -> JsonObject:
-    """Every label is extracted, every extractor has its label, and a distribution is of something."""
+    """Every label is extracted, every extractor has its label, and a distribution is of something, in buckets."""
     kept = bodies.without_unset({key: value for key, value in body.items() if key not in _OUTPUTS})
     if not kept.get("filter"):
         raise invalid("The metric's filter must not be empty.", field="filter")
@@ -77,6 +81,8 @@ def _checked(body: JsonObject) -> JsonObject:
     }
     if (descriptor["valueType"] == "DISTRIBUTION") != bool(kept.get("valueExtractor")):
         raise invalid("A distribution, and nothing else, has a value extractor.", field="valueExtractor")
+    if (descriptor["valueType"] == "DISTRIBUTION") != bool(kept.get("bucketOptions")):
+        raise invalid("A distribution, and nothing else, has bucket options.", field="bucketOptions")
     labels = {label["key"] for label in descriptor.get("labels", ())}
     extractors = kept.get("labelExtractors", {})
     if labels != extractors.keys():

@@ -30,8 +30,13 @@ _SERVED = frozenset({"COMPARISON_GT", "COMPARISON_LT"})
 """The two comparisons that the service supports, as its reference says."""
 _ADDRESS = {"email": "email_address", "pubsub": "topic", "slack": "channel_name", "sms": "number"}
 _MOST_CONDITIONS = 6
-_MINUTE = 60
+_MINUTE, _HOUR = 60, 3600
+_LONGEST_PERIOD = 25
+"""Hours that an alert may look back in one alignment."""
+_SHORTEST_CLOSE, _LONGEST_CLOSE = _HOUR / 2, 7 * 24 * _HOUR
 _MOST_CHANNELS = 16
+_MOST_LINKS = 3
+_LONGEST_TEXT = 8192
 
 
 @handles("monitoring.projects.alertPolicies.create")
@@ -151,6 +156,7 @@ def _policy(cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
             raise invalid("A condition has exactly one form, such as condition_threshold.", field=where)
         if "conditionThreshold" in condition:
             _check_threshold(condition["conditionThreshold"], f"{where}.condition_threshold")
+    _check_told(body)
     channels = body.get("notificationChannels", [])
     if len(channels) > _MOST_CHANNELS:
         raise invalid(f"{len(channels)} channels were given; a policy has at most 16.", field="notification_channels")
@@ -164,10 +170,24 @@ def _policy(cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
     return {**body, "conditions": named}
 
 
+def _check_told(body: JsonObject) -> None:
+    """What people read, and when an incident that nothing is heard of is closed."""
+    documentation = body.get("documentation", {})
+    if len(documentation.get("content", "")) > _LONGEST_TEXT:
+        raise invalid("The documentation has at most 8192 characters.", field="documentation.content")
+    if len(documentation.get("links", ())) > _MOST_LINKS:
+        raise invalid("The documentation has at most 3 links.", field="documentation.links")
+    if closing := body.get("alertStrategy", {}).get("autoClose"):
+        after = bodies.seconds(closing, field="alert_strategy.auto_close")
+        if not _SHORTEST_CLOSE <= after <= _LONGEST_CLOSE:
+            raise invalid("An incident is closed after 30 minutes to 7 days.", field="alert_strategy.auto_close")
+
+
 def _check_threshold(threshold: JsonObject, where: str) -> None:
     """What the reference says of a threshold. A metric that is not there yet is taken."""
-    if "metric.type" not in threshold.get("filter", ""):
-        raise invalid("The filter names a metric.type.", field=f"{where}.filter")
+    for named in ("metric.type", "resource.type"):
+        if named not in threshold.get("filter", ""):
+            raise invalid(f"The filter names a {named}.", field=f"{where}.filter")
     if threshold.get("comparison") not in _SERVED:
         raise invalid("Only COMPARISON_GT and COMPARISON_LT are supported.", field=f"{where}.comparison")
     lasting = _minutes(threshold.get("duration", "0s"), f"{where}.duration")
@@ -175,8 +195,8 @@ def _check_threshold(threshold: JsonObject, where: str) -> None:
         raise invalid("evaluation_missing_data needs a duration.", field=f"{where}.evaluation_missing_data")
     for aggregation in threshold.get("aggregations", ()):
         period = f"{where}.aggregations.alignment_period"
-        if not _minutes(aggregation.get("alignmentPeriod", "0s"), period):
-            raise invalid("The alignment period is at least 60 seconds.", field=period)
+        if not 1 <= _minutes(aggregation.get("alignmentPeriod", "0s"), period) <= _LONGEST_PERIOD * _MINUTE:
+            raise invalid("The alignment period is 60 seconds to 25 hours.", field=period)
 
 
 def _minutes(text: str, field: str) -> float:

@@ -44,6 +44,20 @@ _METRIC = {
     "bucketName": text(),
     "labelExtractors": table(),
     "valueExtractor": text(),
+    "bucketOptions": block(
+        {
+            "exponentialBuckets": block(
+                {
+                    "numFiniteBuckets": whole(required=True),
+                    "growthFactor": real(required=True),
+                    "scale": real(required=True),
+                }
+            ),
+            "linearBuckets": block(
+                {"numFiniteBuckets": whole(required=True), "width": real(required=True), "offset": real(required=True)}
+            ),
+        }
+    ),
     "metricDescriptor": block(
         {
             "metricKind": text(required=True, choices=("DELTA", "GAUGE", "CUMULATIVE")),
