@@ -89,7 +89,7 @@ def _sweep(swept: Swept) -> Line:
 
 
 def _pools(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:
-    """What GitHub did not say is left out: an unknown number of runners must not look like none."""
+    """What GitHub did not say is left out, and runners where none are wanted: neither must look like an outage."""
     for pool, figures in swept.decision.pools.items():
         slots = swept.desired.of_pool(pool)
         waiting = queue(slots[0].labels, {each for slot in slots for each in slot.serves}, jobs)
@@ -103,7 +103,7 @@ def _pools(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:
             "away": figures.away,
             "unhealthy": len(figures.unhealthy),
         }
-        if swept.observed.github.known:
+        if swept.observed.github.known and any(slot.has_runner for slot in slots):
             facts |= {"online": figures.online, "busy": figures.busy}
             facts["message"] += f", {figures.online} online"
         if waiting.waiting is not None:

@@ -53,6 +53,11 @@ class Wanted:
     def chips(self) -> int:
         return self.accelerator.chips
 
+    @property
+    def has_runner(self) -> bool:
+        """Whether its VM is to have a runner: one that serves no repository has none, and nobody knows when it works."""
+        return bool(self.serves)
+
     def place_in(self, zone: str) -> Place | None:
         """The first place in a zone: one zone may be declared twice, with two kinds of capacity."""
         return next((place for place in self.places if place.zone == zone), None)

@@ -160,6 +160,8 @@ class Judge:
         online = any(runner.online for runner in self.observed.runners_of(slot.name))
         vm = self.memory.vms[slot.name]
         wished = self.wished_to_drain(slot)
+        if not slot.has_runner:
+            situations.add(Situation.RUNNERLESS)
         if online:
             situations.add(Situation.SERVING)
         if not self.observed.github.known:

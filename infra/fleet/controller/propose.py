@@ -229,8 +229,8 @@ class Proposals:
         window = limits.frozen(judge.desired, judge.now)
         for pool in judge.desired.pools:
             target = judge.observed.targets.get(pool)
-            if target is None:
-                continue
+            if target is None or not any(slot.has_runner for slot in judge.desired.of_pool(pool)):
+                continue  # without a runner nothing is ever proved
             paused = pool in judge.observed.wishes.paused
             rolled = rollout.rolled(pool, judge, target, may_go_on=not (paused or window))
             self.rollouts[pool] = rolled.rollout

@@ -50,6 +50,7 @@ class Verdict(StrEnum):
 class Situation(StrEnum):
     """What a row may ask for beside state and health."""
 
+    RUNNERLESS = "runnerless"
     SERVING = "serving"
     SERVING_AWAY = "serving-away"
     UNHEARD = "unheard"

@@ -130,6 +130,7 @@ def _pool(
             if vm not in unjudged | resting
         ),
         drained=tuple(sorted(drained)),
+        has_runners=any(slot.has_runner for slot in slots),
     )
 
 

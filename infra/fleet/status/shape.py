@@ -33,7 +33,8 @@ class Trouble:
 class PoolStatus:
     """One pool. ready: VMs that the TPU API calls READY. away: VMs at a fallback.
 
-    ready, away, online and busy are None where a source that counts them did not answer.
+    ready, away, online and busy are None where a source that counts them did not answer. has_runners: whether its VMs are to
+    have runners; those of a pool that serves no repository have none.
     """
 
     pool: str
@@ -45,6 +46,7 @@ class PoolStatus:
     queue: Queue
     unhealthy: tuple[Trouble, ...] = ()
     drained: tuple[str, ...] = ()
+    has_runners: bool = True
 
     @property
     def known(self) -> bool:
@@ -54,7 +56,8 @@ class PoolStatus:
     def well(self) -> bool:
         """Whether every declared VM serves, or is kept from it by somebody's wish."""
         serving = self.desired - len(self.drained)
-        return self.known and not self.unhealthy and (self.ready or 0) >= serving and (self.online or 0) >= serving
+        online = serving if not self.has_runners else self.online or 0
+        return self.known and not self.unhealthy and (self.ready or 0) >= serving and online >= serving
 
     def to_json(self) -> dict[str, Any]:
         return {

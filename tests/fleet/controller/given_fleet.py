@@ -30,7 +30,8 @@ def place(zone: str = HOME, capacity: CapacityKind = CapacityKind.PREEMPTIBLE) -
 
 def slot(index: int, *, pool: str = "tpu-ci", fallbacks: tuple[Place, ...] = (), home: Place | None = None) -> Wanted:
     at = home or place()
-    return Wanted(name=f"{pool}-{at.zone}-{index}", pool=pool, accelerator=V5E, places=(at, *fallbacks))
+    name = f"{pool}-{at.zone}-{index}"
+    return Wanted(name=name, pool=pool, accelerator=V5E, places=(at, *fallbacks), serves=("a-lab/code",))
 
 
 def fleet(count: int = 6, **given: Any) -> Desired:

@@ -75,6 +75,7 @@ GHOST = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
 RESERVED = quota(64, covers=frozenset({CapacityKind.RESERVED}), reservation="lab", generation="v4")
 HELD = fleet(6, caps=(RESERVED,))
 READY_SICK = nodes(FLEET)[1:]
+TRAINING = fleet(slots=tuple(replace(each, serves=()) for each in FLEET.slots))
 
 CASES: dict[str, Case] = {
     "slot-preempted": Case(observed=state("PREEMPTED"), done="Recreate"),
@@ -89,6 +90,7 @@ CASES: dict[str, Case] = {
     "slot-hidden": Case(observed=state("HIDDEN"), at=(0, 60), done="Report"),
     "slot-unspecified": Case(observed=state("STATE_UNSPECIFIED"), at=(0, 10), done="Report"),
     "slot-unlisted": Case(observed=state("A_STATE_OF_TOMORROW"), at=(0, 10), done="Report"),
+    "slot-runnerless": Case(observed=seen(TRAINING, runners=()), desired=TRAINING, at=(0, 20, 40, 600)),
     "slot-serving": Case(observed=seen(FLEET), at=(0, 600)),
     "slot-serving-away": Case(observed=seen(AWAY_FLEET, nodes=TWO), desired=AWAY_FLEET, at=(0, 720), done="Drain"),
     "slot-unheard": Case(observed=seen(FLEET, runners=(), github=unknown("502")), at=(0, 600)),

@@ -178,3 +178,9 @@ def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests()
     (told,) = status(scene(fleet(3), resting, memory=memory)).rollouts
     assert (told.stable, told.target) == ("bundle aaaaaaaaaaaa", "image bbbbbbbbbbbb")
     assert (told.stage, told.paused, told.vms, told.waiting) == ("canary", True, 3, (VMS[0],))
+
+
+def test_a_pool_that_serves_no_repository_is_well_without_runners() -> None:
+    desired = fleet(slots=tuple(replace(each, serves=()) for each in fleet(3).slots))
+    found = status(scene(desired, seen(desired, runners=())))
+    assert (found.healthy, found.pools[0].online, found.pools[0].unhealthy) == (True, 0, ())
