@@ -17,6 +17,7 @@ from infra.cli.render.times import ago
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
+from infra.fleet.reports import read_report
 from infra.fleet.status.story import Story, story
 from infra.model import names, runner_names
 
@@ -42,7 +43,7 @@ def command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: boo
         scene = fleet.look()
         with clients(fleet.place.project, fleet.place.endpoint) as google:
             records = Records(google=google, bucket=fleet.place.bucket)
-            report = _read(records, names.report_object(pool, vm))
+            report = read_report(records, pool, vm)
             binding = _read(records, names.binding_object(fleet.stack, vm))
     except GoogleError as error:
         raise Failure(str(error)) from None

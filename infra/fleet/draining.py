@@ -18,6 +18,7 @@ from infra.fleet.controller.observed import DrainWish, NodeSeen, Observed, Phase
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.records import Body, Records
+from infra.fleet.reports import moment, read_report
 from infra.model import names
 
 SETTLE: Final = timedelta(minutes=3)
@@ -89,8 +90,8 @@ def released(
 
 def said(records: Records, pool_of: Mapping[str, str]) -> dict[str, Said]:
     """What VMs say of themselves, by VM. Raises GoogleError."""
-    found = {vm: records.read(names.report_object(pool, vm)) for vm, pool in pool_of.items()}
-    return {vm: _said(record.body) for vm, record in found.items() if record is not None}
+    found = {vm: read_report(records, pool, vm) for vm, pool in pool_of.items()}
+    return {vm: _said(report) for vm, report in found.items() if report is not None}
 
 
 def standing(vm: str, observed: Observed, reports: Mapping[str, Said], settled: bool) -> VmStanding:
@@ -142,12 +143,10 @@ def wait(
 
 
 def _said(body: Body) -> Said:
-    try:
-        at = datetime.fromisoformat(str(body.get("at")))
-        phase = Phase(body["phase"])
-    except (KeyError, ValueError):
+    at, phase = moment(body.get("at")), body.get("phase")
+    if at is None or phase not in list(Phase):
         return Said(phase=None, job="", at=None)
-    return Said(phase=phase, job=str(body.get("job") or ""), at=at if at.tzinfo else at.astimezone())
+    return Said(phase=Phase(phase), job=str(body.get("job") or "")[:300], at=at)
 
 
 def _own(node: NodeSeen, report: Said | None) -> Said | None:

@@ -28,6 +28,10 @@ _RACE_LOST: Final = 412
 Body: TypeAlias = Mapping[str, Any]
 
 
+class UnreadableRecordError(GoogleError):
+    """An object that is there and is no record: no JSON object, or larger than its reader takes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """A record as it was read."""
@@ -51,10 +55,13 @@ class Records:
     google: Clients
     bucket: str
 
-    def read(self, name: str) -> Record | None:
-        """The record, None where there is none. Its body and generation belong together."""
+    def read(self, name: str, *, most: int | None = None) -> Record | None:
+        """The record, None where there is none. Its body and generation belong together.
+
+        most: the largest in bytes that is read, for one whose writer is not trusted.
+        """
         for _ in range(ATTEMPTS):
-            generation = self._generation(name)
+            generation = self._generation(name, most)
             if generation == ABSENT:
                 return None
             body = self._body(name, generation)
@@ -90,8 +97,8 @@ class Records:
             return Written(generation=made, changed=True)
         return Written(generation=self._generation(name), changed=False)
 
-    def _generation(self, name: str) -> int:
-        request = self.google.api(Api.STORAGE).objects().get(bucket=self.bucket, object=name, fields="generation")
+    def _generation(self, name: str, most: int | None = None) -> int:
+        request = self.google.api(Api.STORAGE).objects().get(bucket=self.bucket, object=name, fields="generation,size")
         try:
             found = execute(request, f"looking up {self._url(name)}")
         except GoogleError as error:
@@ -99,6 +106,8 @@ class Records:
                 raise
             self._insist_on_bucket()
             return ABSENT
+        if most is not None and int(found.get("size", 0)) > most:
+            raise UnreadableRecordError(f"reading {self._url(name)}", f"it has more than {most} bytes")
         return int(found["generation"])
 
     def _insist_on_bucket(self) -> None:
@@ -119,9 +128,9 @@ class Records:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise GoogleError(f"reading {self._url(name)}", f"it is not JSON: {error}") from None
+            raise UnreadableRecordError(f"reading {self._url(name)}", f"it is not JSON: {error}") from None
         if not isinstance(body, dict):
-            raise GoogleError(f"reading {self._url(name)}", "it is not a JSON object")
+            raise UnreadableRecordError(f"reading {self._url(name)}", "it is not a JSON object")
         return body
 
     def _insert(self, name: str, content: bytes, content_type: str, expected: int) -> int | None:

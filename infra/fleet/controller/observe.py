@@ -33,6 +33,7 @@ from infra.fleet.controller.observed import (
 )
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
+from infra.fleet.reports import moment, read_report
 from infra.model import names
 from infra.model.catalogue import CapacityKind
 
@@ -40,6 +41,8 @@ DEADLINE: Final = 20.0
 """Seconds for one source with all its pages."""
 THREADS: Final = 16
 _NODE_PAGE: Final = 500
+_LONGEST: Final = 300
+"""Characters of a text in a report."""
 _READERS: Final = 4
 """Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
 
@@ -146,8 +149,8 @@ class Observer:
             return {}
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
-            read = {slot: records.read(names.report_object(slot.pool, slot.name)) for slot in asked}
-        found = {slot.name: _report(slot, record.body) for slot, record in read.items() if record is not None}
+            read = {slot: read_report(records, slot.pool, slot.name) for slot in asked}
+        found = {slot.name: _report(slot, report) for slot, report in read.items() if report is not None}
         return {vm: report for vm, report in found.items() if report is not None}
 
     def _wishes(self, stack: str) -> Wishes:
@@ -244,22 +247,22 @@ def _ended(
 
 def _report(slot: Wanted, body: Mapping[str, Any]) -> ReportSeen | None:
     """A report, believed for the VM whose own object it is, whatever is in it."""
-    try:
-        at = datetime.fromisoformat(str(body["at"]))
-        return ReportSeen(
-            vm=slot.name,
-            pool=slot.pool,
-            phase=Phase(body["phase"]),
-            at=at if at.tzinfo else at.astimezone(),
-            reason=str(body.get("reason") or "")[:300],
-            instance=str(body.get("instance") or ""),
-            image=body.get("image"),
-            bundle=body.get("bundle"),
-            job=str(body.get("job") or ""),
-            obeyed=int(body.get("obeyed") or 0),
-        )
-    except (KeyError, TypeError, ValueError):
+    at, phase, obeyed = moment(body.get("at")), body.get("phase"), body.get("obeyed")
+    if at is None or phase not in list(Phase):
         return None
+    image, bundle = (each if isinstance(each, str) else None for each in (body.get("image"), body.get("bundle")))
+    return ReportSeen(
+        vm=slot.name,
+        pool=slot.pool,
+        phase=Phase(phase),
+        at=at,
+        reason=str(body.get("reason") or "")[:_LONGEST],
+        instance=str(body.get("instance") or "")[:_LONGEST],
+        image=image,
+        bundle=bundle,
+        job=str(body.get("job") or "")[:_LONGEST],
+        obeyed=obeyed if isinstance(obeyed, int) else 0,
+    )
 
 
 def _all_known(scopes: Mapping[str, Source]) -> Source:

@@ -1,0 +1,50 @@
+"""What VMs write of themselves, read as the words of somebody who may lie: a job that broke out has its VM's account.
+
+Owns how much of a report is read and that nothing in it works on whoever reads it. What it means is its readers'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from infra.fleet.records import Records, UnreadableRecordError
+from infra.model import names
+
+MOST_BYTES: Final = 256 * 1024
+"""Several times what `report.sh` writes of 50 steps and 50 events at their longest."""
+
+
+def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | None:
+    """A VM's report, its texts in printable characters; None where there is none that can be read as one.
+
+    Raises GoogleError where the bucket does not answer.
+    """
+    try:
+        record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
+        return None if record is None else _plain(record.body)
+    except (UnreadableRecordError, RecursionError):
+        return None
+
+
+def moment(text: object) -> datetime | None:
+    """A time as a report says it, in UTC; None where it is none."""
+    try:
+        at = datetime.fromisoformat(str(text))
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Without what a terminal would obey."""
+    match value:
+        case str():
+            return "".join(each if each.isprintable() else "?" for each in value)
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {_plain(key): _plain(each) for key, each in value.items()}
+        case _:
+            return value
