@@ -55,7 +55,7 @@ class Wanted:
 
     @property
     def has_runner(self) -> bool:
-        """Whether its VM is to have a runner: one that serves no repository has none, and nobody knows when it works."""
+        """Whether its VM is to have a runner. Of one that serves no repository nobody here knows when it works."""
         return bool(self.serves)
 
     def place_in(self, zone: str) -> Place | None:
@@ -132,6 +132,17 @@ class Desired:
         return tuple(slot for slot in self.slots if slot.pool == pool)
 
 
+def read_for(stack: str, project: str, document: Mapping[str, Any]) -> Desired:
+    """The desired fleet of the manifest of a stack in a project; ManifestError also where it is another's."""
+    desired = read(document)
+    if (desired.stack, desired.project) != (stack, project):
+        raise ManifestError(
+            f"the manifest is of stack {desired.stack} in project {desired.project}, "
+            f"and stack {stack} in project {project} was asked for"
+        )
+    return desired
+
+
 def read(document: Mapping[str, Any]) -> Desired:
     """The desired fleet of a manifest; ManifestError where a key is missing or its version is not known."""
     if document.get("version") != VERSION:
@@ -140,16 +151,20 @@ def read(document: Mapping[str, Any]) -> Desired:
         )
     try:
         return Desired(
-            stack=document["stack"],
-            project=document["project"],
+            stack=_text(document, "stack"),
+            project=_text(document, "project"),
             slots=_distinct(_slot(each) for each in document["slots"]),
             caps=tuple(_cap(each) for each in document.get("limits", ())),
             freezes=tuple(Freeze.model_validate(each) for each in document.get("freezes", ())),
             settings=_settings(document.get("controller") or {}),
             groups=bool((document.get("controller") or {}).get("groups")),
         )
-    except (KeyError, TypeError, UnknownNameError, ValidationError, ValueError) as error:
-        raise ManifestError(f"the manifest cannot be read: {type(error).__name__} {error}") from None
+    except ManifestError:
+        raise
+    except KeyError as error:
+        raise ManifestError(f"the manifest cannot be read: it lacks {error}") from None
+    except (AttributeError, TypeError, UnknownNameError, ValidationError, ValueError) as error:
+        raise ManifestError(f"the manifest cannot be read: {' '.join(str(error).split())}") from None
 
 
 def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:
@@ -160,23 +175,24 @@ def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:
 
 
 def _slot(slot: Mapping[str, Any]) -> Wanted:
+    name, accelerator = _text(slot, "name"), AcceleratorType.parse(slot["accelerator"])
+    places = (slot, *slot.get("fallbacks", ()))
     return Wanted(
-        name=slot["name"],
-        pool=slot["pool"],
-        accelerator=AcceleratorType.parse(slot["accelerator"]),
-        places=(_place(slot), *(_place(each) for each in slot.get("fallbacks", ()))),
+        name=name,
+        pool=_text(slot, "pool"),
+        accelerator=accelerator,
+        places=tuple(_place(each, name, accelerator) for each in places),
         serves=tuple(slot.get("serves", ())),
         labels=frozenset(str(label) for label in slot.get("runner_labels", ())),
     )
 
 
-def _place(place: Mapping[str, Any]) -> Place:
-    return Place(
-        zone=place["zone"],
-        capacity=CapacityKind(place["capacity"]),
-        reservation=place.get("reservation"),
-        node=place["node"],
-    )
+def _place(place: Mapping[str, Any], name: str, accelerator: AcceleratorType) -> Place:
+    """Chips are counted by the slot's accelerator, so what would be made must be of that."""
+    zone, node = _text(place, "zone"), place["node"]
+    if not isinstance(node, Mapping) or node.get("acceleratorType") != accelerator.name:
+        raise ManifestError(f"the manifest's {name} has no node of {accelerator.name} in {zone}")
+    return Place(zone=zone, capacity=CapacityKind(place["capacity"]), reservation=place.get("reservation"), node=node)
 
 
 def _cap(limit: Mapping[str, Any]) -> Cap:
@@ -184,21 +200,38 @@ def _cap(limit: Mapping[str, Any]) -> Cap:
         name=limit["name"],
         zone=limit["zone"],
         generation=limit["generation"],
-        chips=limit["chips"],
+        chips=_count(limit, "chips", limit["chips"]),
         covers=frozenset(CapacityKind(kind) for kind in limit["covers"]),
         reservation=limit.get("reservation"),
-        held_elsewhere=limit.get("held_elsewhere", 0),
-        siblings=limit.get("siblings", 0),
+        held_elsewhere=_count(limit, "held_elsewhere", 0),
+        siblings=_count(limit, "siblings", 0),
     )
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:
     """The manifest's words for them are those of the stack file (`tidepool:controller`, `tidepool:runners`)."""
     usual = Settings()
+    share = given.get("share", usual.share)
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise ManifestError(f"the manifest's share is {share!r}, and it must be above 0 and at most 1")
     return Settings(
-        boot=given.get("boot_minutes", usual.boot),
-        job=given.get("job_minutes", usual.job),
-        grace=given.get("grace_minutes", usual.grace),
-        replacements=given.get("replacements_per_hour", usual.replacements),
-        share=given.get("share", usual.share),
+        boot=_count(given, "boot_minutes", usual.boot, least=1),
+        job=_count(given, "job_minutes", usual.job),
+        grace=_count(given, "grace_minutes", usual.grace),
+        replacements=_count(given, "replacements_per_hour", usual.replacements),
+        share=share,
     )
+
+
+def _text(of: Mapping[str, Any], key: str) -> str:
+    value = of[key]
+    if not isinstance(value, str) or not value:
+        raise ManifestError(f"the manifest's {key} is {value!r}, and it must be a name")
+    return value
+
+
+def _count(of: Mapping[str, Any], key: str, usual: int, *, least: int = 0) -> int:
+    value = of.get(key, usual)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ManifestError(f"the manifest's {key} is {value!r}, and it must be a whole number from {least} on")
+    return value

@@ -141,9 +141,9 @@ class Sweeper:
                 f"gs://{self.records.bucket}/{name} does not exist; `./tidepool up {self.stack}` publishes it"
             )
         try:
-            return manifests.read(record.body)
+            return manifests.read_for(self.stack, self.observer.project, record.body)
         except manifests.ManifestError as error:
-            raise SweepError(str(error)) from None
+            raise SweepError(f"gs://{self.records.bucket}/{name}: {error}; nothing was done") from None
 
     def _memory(self) -> Memory:
         record = self.records.read(names.memory_object(self.stack))

@@ -52,7 +52,7 @@ def look(stack: str, observer: Observer, clock: Callable[[], datetime], *, with_
         if manifest is None:
             return Scene(stack=stack, at=clock(), problems=(f"nothing is published; `./tidepool up {stack}` does it",))
         try:
-            desired = manifests.read(manifest)
+            desired = manifests.read_for(stack, observer.project, manifest)
         except manifests.ManifestError as error:
             return Scene(stack=stack, at=clock(), problems=(str(error),))
         memory = _memory(records, stack, problems)

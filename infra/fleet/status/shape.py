@@ -33,8 +33,8 @@ class Trouble:
 class PoolStatus:
     """One pool. ready: VMs that the TPU API calls READY. away: VMs at a fallback.
 
-    ready, away, online and busy are None where a source that counts them did not answer. has_runners: whether its VMs are to
-    have runners; those of a pool that serves no repository have none.
+    ready, away, online and busy are None where a source that counts them did not answer. has_runners: whether its VMs
+    are to have runners; those of a pool that serves no repository have none.
     """
 
     pool: str

@@ -33,7 +33,7 @@ def api(world: World) -> BrokerApi:
 
 
 def desired() -> Desired:
-    place = {"capacity": "preemptible", "node": {}}
+    place = {"capacity": "preemptible", "node": {"acceleratorType": "v5litepod-4"}}
     slots = [
         {**slot, **place, "accelerator": "v5litepod-4", "fallbacks": [
             {**each, **place} for each in slot.get("fallbacks", ())

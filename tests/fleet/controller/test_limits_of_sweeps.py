@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from infra.fleet.controller import backoff, troubles
 from infra.fleet.controller.actions import Create, Delete, Drain, Recreate, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import ManifestError, Settings, read
+from infra.fleet.controller.desired import Settings
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.notice import LAG
 from infra.fleet.controller.observed import KNOWN, CreateEnded, DrainWish, Trouble, Wishes, unknown
@@ -295,23 +295,6 @@ def test_a_vm_at_its_fallback_goes_home_once_its_runner_has_ended() -> None:
     (action,) = [action for action in gone.actions if isinstance(action, Recreate)]
     assert action.node == away
     assert action.place is None, "another zone is tried once this VM is gone"
-
-
-def test_a_manifest_of_another_version_or_with_a_name_twice_is_refused() -> None:
-    with pytest.raises(ManifestError, match="version 2"):
-        read({"version": 2})
-    one = {
-        "name": "a-0",
-        "pool": "a",
-        "accelerator": "v5litepod-4",
-        "zone": HOME,
-        "capacity": "spot",
-        "node": {},
-    }
-    with pytest.raises(ManifestError, match="two slots of one name"):
-        read({"version": 1, "stack": "ci", "project": "p", "slots": [one, one]})
-    with pytest.raises(ManifestError, match="accelerator"):
-        read({"version": 1, "stack": "ci", "project": "p", "slots": [{**one, "accelerator": "v9-1"}]})
 
 
 def test_a_clock_that_went_back_holds_nothing_for_ever() -> None:

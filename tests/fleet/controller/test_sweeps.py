@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from googleapiclient.http import MediaInMemoryUpload
 
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.desired import Desired
@@ -16,7 +18,7 @@ from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
@@ -274,3 +276,26 @@ def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> Non
         "drain": False,
     }
     assert lab.record(names.sweep_object("ci"))["pools"]["tpu-ci"]["online"] == 3
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"project": "another-lab"}, {"stack": "nightly"}, {"slots": None}])
+def test_a_manifest_that_is_not_to_be_acted_on_stops_the_sweep_before_anything_is_done(
+    lab: Lab, change: dict[str, Any]
+) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), **change})
+    with pytest.raises(SweepError, match=r"manifests/ci.json: .*; nothing was done"):
+        lab.sweep()
+    assert lab.nodes()[VMS[0]] == "PREEMPTED"
+    assert lab.records.read(names.memory_object("ci")) is None
+
+
+def test_a_truncated_manifest_stops_the_sweep(lab: Lab) -> None:
+    media = {"bucket": lab.config.bucket.name, "name": names.manifest_object("ci")}
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    whole = json.dumps(lab.record(media["name"])).encode()
+    body = MediaInMemoryUpload(whole[: len(whole) // 2], mimetype="application/json")
+    execute(lab.google.api(Api.STORAGE).objects().insert(**media, media_body=body), "cutting it")
+    with pytest.raises(GoogleError, match="it is not JSON"):
+        lab.sweep()
+    assert lab.nodes()[VMS[0]] == "PREEMPTED"
