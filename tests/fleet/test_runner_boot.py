@@ -277,7 +277,7 @@ def test_a_refused_token_is_asked_for_again_before_docker_logs_in(vm: Sandbox) -
 
 
 def test_a_vm_that_boots_before_the_first_publish_waits_for_it(vm: Sandbox) -> None:
-    vm.refuse = 2
+    vm.refuse = 4
     boot = vm.boot()
     assert boot.status == 0, boot.log
     assert list(boot.calls)[:2] == ["sleep 15", "sleep 15"]
@@ -295,11 +295,23 @@ def test_a_bundle_whose_bytes_are_not_those_of_its_name_never_runs(vm: Sandbox) 
     assert not (vm.root / "var/lib/tidepool" / digest).exists()
 
 
-def test_a_new_bundle_is_taken_at_the_next_boot(vm: Sandbox) -> None:
+def test_a_vm_without_orders_takes_a_new_bundle_at_its_next_boot(vm: Sandbox) -> None:
     vm.boot()
     (vm.runner / "start.sh").write_text("#!/bin/bash\necho the new one\n")
     vm.publish()
     assert vm.boot().log == "the new one\n"
+
+
+def test_a_vm_that_is_made_again_boots_with_the_bundle_of_its_orders_and_not_with_one_on_trial(vm: Sandbox) -> None:
+    proved = vm.bundle
+    (vm.runner / "start.sh").write_text("#!/bin/bash\necho the new one\n")
+    new = vm.publish()
+    vm.order(image=None, bundle=proved, drain=False)
+    assert "bundle SHA256" in vm.boot().log
+    assert not (vm.root / "var/lib/tidepool" / new).exists()
+    for orders in ({"bundle": None}, {"bundle": "no digest"}, {"bundle": "ab" * 32}):
+        vm.order(**orders)
+        assert vm.boot().log == "the new one\n", f"a boot never waits for what {orders} cannot give"
 
 
 def test_every_pin_says_where_its_checksum_was_read() -> None:

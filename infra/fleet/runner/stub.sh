@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fetches the bundle that runner/current.json names, checks it and runs it. Waits for as long as there is none.
+# Runs the bundle that this VM's orders name, else everybody's, once its checksum holds; waits for one.
 set -euo pipefail
 meta() { curl -fsSm 20 -H 'Metadata-Flavor: Google' "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"; }
 get() {
@@ -7,14 +7,14 @@ get() {
     -H @<(meta service-accounts/default/token | sed 's/.*"access_token": *"\([^"]*\).*/Authorization: Bearer \1/')
 }
 fetch() {
-  get current.json current.json &&
-    digest=$(sed -n 's/.*"bundle": *"\([0-9a-f]\{64\}\)".*/\1/p' current.json) &&
+  get "$1.json" said &&
+    digest=$(sed -n 's/.*"bundle": *"\([0-9a-f]\{64\}\)".*/\1/p' said) &&
     get "bundles%2F$digest.tar.gz" bundle &&
     sha256sum -c --quiet <<<"$digest  bundle"
 }
 mkdir -p "${TIDEPOOL_ROOT-}/var/lib/tidepool"
 cd "${TIDEPOOL_ROOT-}/var/lib/tidepool"
-until fetch; do sleep 15; done
+until fetch "orders%2F$(meta attributes/instance-id)" 2>/dev/null || fetch current; do sleep 15; done
 mkdir -p "$digest"
 tar -xzf bundle -C "$digest"
 exec bash "$digest/start.sh"

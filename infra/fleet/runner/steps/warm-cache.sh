@@ -39,8 +39,9 @@ warm() {
     as_runner "$2" timeout 900 "$uv" sync --locked --directory "$2/checkout"
 }
 
+# The step before this one has read the pointer.
 pool=$(own pool)
-served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/current.json")
+served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/pointer.json")
 failed=0
 for repository in $served; do
   mark=$warmed/${repository//\//_}
