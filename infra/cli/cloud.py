@@ -93,6 +93,7 @@ def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
 @click.option("--accelerator", help="Accelerator types, with *.")
 @click.option("--name", help="Names of VMs or other resources, with *.")
 @click.option("--method", help="Methods such as tpu.projects.locations.nodes.create, with *.")
+@click.option("--running", help="Images and bundles that `broken` is about, such as *@sha256:0a1b*.")
 @click.option("--code", type=click.IntRange(400, 599), help="HTTP status of `error`; 503 when left out.")
 @click.option("--status", help="Status of `operation`, such as INTERNAL.")
 @click.option("--message", help="What the failure says.")
@@ -120,6 +121,7 @@ def fail(
     mute       VMs boot and never register
     slow-boot  VMs boot, --late
     unfit      VMs call themselves unfit, for --message
+    broken     VMs come to nothing with an image or bundle, --running
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """

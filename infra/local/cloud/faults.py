@@ -17,19 +17,20 @@ from infra.local.cloud.errors import CANONICAL, invalid, not_found
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Store
 
-Kind = Literal["error", "slow", "lost", "stockout", "operation", "preempt", "mute", "slow-boot", "unfit"]
+Kind = Literal["error", "slow", "lost", "stockout", "operation", "preempt", "mute", "slow-boot", "unfit", "broken"]
 _KIND = "fault"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a request is about; empty where it names none."""
+    """What a request is about; empty where it names none. running: the image or bundle that a guest is about to run."""
 
     method: str
     project: str = ""
     zone: str = ""
     accelerator: str = ""
     name: str = ""
+    running: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,9 @@ class Rule:
         capacity; `operation` lets any TPU operation fail with `status`; `preempt` takes preemptible and spot nodes away
         at `per_hour` (chance per hour of cloud time, each node on its own). Of guests, once a making of a node: `mute`
         boots and never asks for a registration; `slow-boot` boots `seconds` (of cloud time) longer; `unfit` fails the
-        check before a job, for `message`.
-    method, project, zone, accelerator, name: patterns with `*`; all must match.
+        check before a job, for `message`; `broken` is what a guest comes to whenever it is about to run such an image
+        (unfit) or has booted with such a bundle (halted).
+    method, project, zone, accelerator, name, running: patterns with `*`; all must match.
     count: how often it fires before it goes; None for ever. probability: chance to fire, drawn from `seed`.
     until: cloud time in epoch seconds when it goes; None for never. seen: matching requests so far.
     """
@@ -54,6 +56,7 @@ class Rule:
     zone: str = "*"
     accelerator: str = "*"
     name: str = "*"
+    running: str = "*"
     code: int = 503
     status: str = "UNAVAILABLE"
     message: str = ""
@@ -68,7 +71,7 @@ class Rule:
     def matches(self, target: Target) -> bool:
         return all(
             fnmatchcase(getattr(target, part), getattr(self, part))
-            for part in ("method", "project", "zone", "accelerator", "name")
+            for part in ("method", "project", "zone", "accelerator", "name", "running")
         )
 
     @classmethod

@@ -6,6 +6,7 @@ until a guest has been told, so that whatever ran on it can be ended.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from infra.local.cloud.cloud import Cloud
@@ -15,7 +16,7 @@ from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.services.tpu_node import Node, each, load
 
 KIND = "guest"
-FAULTS = ("mute", "slow-boot", "unfit")
+FAULTS = ("mute", "slow-boot", "unfit", "broken")
 """Kinds of fault that befall guests."""
 _METHOD = "guest"
 
@@ -50,11 +51,15 @@ def write(cloud: Cloud, disks: Any) -> None:
             cloud.store.replace(found, disk, now=cloud.now)
 
 
-def struck(cloud: Cloud, name: str, kind: Any) -> JsonObject | None:
-    """The fault of that kind that strikes the guest of a node now, and counts as one use of it."""
+def struck(cloud: Cloud, name: str, kind: Any, running: str = "") -> JsonObject | None:
+    """The fault of that kind that strikes the guest of a node now, and counts as one use of it.
+
+    running: the image or bundle that it is about to run.
+    """
     if kind not in FAULTS:
         raise invalid(f"kind is one of {', '.join(FAULTS)}, not {kind!r}.", field="kind")
-    rule = cloud.faults.strike(kind, load(cloud, name).target(_METHOD), cloud.now)
+    target = replace(load(cloud, name).target(_METHOD), running=running)
+    rule = cloud.faults.strike(kind, target, cloud.now)
     return rule.to_json() if rule else None
 
 

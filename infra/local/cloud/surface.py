@@ -195,7 +195,8 @@ class Surface:
         return {}
 
     def _strike_guest(self, ask: _Ask) -> JsonObject:
-        return {"fault": guests.struck(self._cloud, str(ask.body.get("node", "")), ask.body.get("kind"))}
+        node, running = (str(ask.body.get(key, "")) for key in ("node", "running"))
+        return {"fault": guests.struck(self._cloud, node, ask.body.get("kind"), running)}
 
     def _tell_registry(self, ask: _Ask) -> JsonObject:
         address, log = ask.body.get("address"), ask.body.get("log")

@@ -23,6 +23,9 @@ STEPS: Final = {
 AGAIN: Final = 0.05
 """What a step takes where its work is done already, as a part of the first time."""
 
+HALTED: Final = "step install-docker: a command of it failed, see the log"
+"""What a guest says of a bundle that a fault breaks, where the fault has no message."""
+
 
 def seconds(life: str, *, first: bool) -> float:
     """Realistic seconds of a boot; the place within a fifth more or less belongs to the life."""

@@ -17,6 +17,9 @@ class GuestControl(GitHubControl):
         """Replace the disks of nodes by full name; None takes one away."""
         self._ask("POST", "guests", {"disks": dict(disks)})
 
-    def strike_guest(self, node: str, kind: str) -> JsonObject | None:
-        """The fault of that kind (mute, slow-boot, unfit) that strikes a guest now; it counts as used."""
-        return self._ask("POST", "guest-faults", {"node": node, "kind": kind})["fault"]
+    def strike_guest(self, node: str, kind: str, running: str = "") -> JsonObject | None:
+        """The fault of that kind (mute, slow-boot, unfit, broken) that strikes a guest now; it counts as used.
+
+        running: the image or bundle that the guest is about to run.
+        """
+        return self._ask("POST", "guest-faults", {"node": node, "kind": kind, "running": running})["fault"]

@@ -53,5 +53,8 @@ class Disk:
         known = {each.name for each in fields(cls)}
         return cls(**{key: value for key, value in body.items() if key in known})
 
+    def forget_runner(self) -> None:
+        self.jit, self.runner, self.job, self.number = "", "", "", 0
+
     def to_json(self) -> JsonObject:
         return asdict(self)

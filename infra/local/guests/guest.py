@@ -17,8 +17,9 @@ from infra.local.guests.surroundings import Orders, Surroundings, UnreadableErro
 
 LONGEST_PAUSE: Final = 300.0
 REPORT_EVERY: Final = 300.0
+# What a guest says where the fault has no message.
 UNFIT: Final = "the TPU stays busy: /dev/vfio/0 did not open within 30 s"
-"""What an unfit guest says where the fault has no message."""
+BROKEN: Final = "runners end at once without a job, 5 in a row, the last with status 1"
 
 _RESULTS: Final = {"success": "Succeeded", "failure": "Failed", "cancelled": "Canceled"}
 _MOST_TURNS: Final = 50
@@ -59,7 +60,8 @@ class Guest:
             return due
         if disk.phase in ("idle", "busy"):
             return self._meanwhile(due=due)
-        if not due and disk.seen == self._orders_text():
+        # Whoever halts at the first boot has no supervisor, which is what hears orders.
+        if (disk.phase == "halted" and not disk.seen) or (not due and disk.seen == self._orders_text()):
             return False
         self._at = disk.until if due and disk.until is not None else self._now
         self._serve()
@@ -82,11 +84,7 @@ class Guest:
     def _booted(self) -> None:
         disk = self.disk
         self._at = disk.until or self._now
-        try:
-            pointer = self._around.pointer(self._vm)
-        except UnreadableError:
-            pointer = None
-        bundle = disk.bundle or str((pointer or {}).get("bundle", ""))
+        bundle = disk.bundle or self._first_bundle()
         if not bundle or not self._has_bundle(bundle):
             # The stub asks until there is one, and tells nobody.
             disk.until = self._now + LONGEST_PAUSE
@@ -95,13 +93,22 @@ class Guest:
         for step in disk.boot:
             self._event("step-ended", at=step["ended"], step=step["step"], outcome=step["outcome"])
         disk.began = 0.0
-        self._serve()
+        if fault := self._struck("broken", bundle):
+            disk.until = None
+            self._phase("halted", fault["message"] or boot.HALTED)
+        else:
+            self._serve()
+
+    def _first_bundle(self) -> str:
+        """As the stub takes it: the orders', else the pointer's."""
+        with suppress(UnreadableError):
+            return self._around.orders(self._vm).bundle or str((self._around.pointer(self._vm) or {}).get("bundle", ""))
+        return ""
 
     def _has_bundle(self, sha256: str) -> bool:
-        try:
+        with suppress(UnreadableError):
             return self._around.has_bundle(self._vm, sha256)
-        except UnreadableError:
-            return False
+        return False
 
     # One round of the supervisor
 
@@ -154,10 +161,12 @@ class Guest:
         if orders.image != disk.image:
             self._phase("pulling")
             disk.image = orders.image
-        if disk.phase != "registering":
-            self._phase("registering")
+        disk.until = None
+        if broken := self._struck("broken", disk.image):
+            self._phase("unfit", broken["message"] or BROKEN)
+            return
+        self._phase("registering", disk.reason if disk.phase == "registering" else "")
         if disk.mute:
-            disk.until = None
             return
         answer = self._around.register(self._vm)
         self._at = self._now
@@ -220,20 +229,17 @@ class Guest:
         except ControlError as error:
             self._event("job-ended", job=disk.job, result="Abandoned", reason=str(error))
         self._event("runner-ended", runner=disk.runner)
-        disk.jit, disk.runner, disk.job, disk.number = "", "", "", 0
+        disk.forget_runner()
 
     def _stop_runner(self) -> None:
-        disk = self.disk
-        if disk.jit:
-            end_runner(self._around, disk)
-            self._event("runner-ended", runner=disk.runner)
-        disk.runner, disk.job, disk.number = "", "", 0
+        if self.disk.jit:
+            self._event("runner-ended", runner=self.disk.runner)
+        end_runner(self._around, self.disk)
 
     def _lie_down(self) -> None:
-        disk = self.disk
-        if not disk.down:
-            end_runner(self._around, disk)
-            disk.down, disk.until, disk.runner, disk.job, disk.number = True, None, "", "", 0
+        if not self.disk.down:
+            end_runner(self._around, self.disk)
+            self.disk.down, self.disk.until = True, None
 
     # What it tells
 
@@ -269,8 +275,7 @@ class Guest:
             "worker": 0,
             "obeyed": disk.obeyed,
         }
-        said = ("phase", "reason", "image", "bundle", "runner", "job")
-        body |= {key: getattr(disk, key) or None for key in said}
+        body |= {key: getattr(disk, key) or None for key in ("phase", "reason", "image", "bundle", "runner", "job")}
         self._around.report(vm, body | {"boot": disk.boot, "events": disk.events})
 
     def _orders_text(self) -> str:
@@ -278,13 +283,12 @@ class Guest:
         return orders.text if orders else ""
 
     def _own_orders(self) -> Orders | None:
-        try:
+        with suppress(UnreadableError):
             return self._around.orders(self._vm)
-        except UnreadableError:
-            return None
+        return None
 
-    def _struck(self, kind: str) -> dict[str, Any] | None:
-        return self._around.control.strike_guest(self._vm.name, kind) if self._faults else None
+    def _struck(self, kind: str, running: str = "") -> dict[str, Any] | None:
+        return self._around.control.strike_guest(self._vm.name, kind, running) if self._faults else None
 
 
 def end_runner(around: Surroundings, disk: Disk) -> None:
@@ -293,4 +297,4 @@ def end_runner(around: Surroundings, disk: Disk) -> None:
         # There may be no registration any more.
         with suppress(ControlError):
             around.control.disconnect(disk.jit)
-    disk.jit = ""
+    disk.forget_runner()

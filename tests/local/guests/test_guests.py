@@ -9,7 +9,7 @@ import pytest
 
 from infra.fleet.bundle import RUNNER
 from infra.local.cloud.control import ControlError
-from infra.local.guests import boot
+from infra.local.guests import boot, guest
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
 from tests.fleet.broker.broker_world import REPO, VM
@@ -179,6 +179,41 @@ def test_a_guest_that_a_fault_strikes_serves_nobody_until_its_vm_is_made_again(l
     lab.make()
     lab.guests.advance(A_BOOT)
     assert lab.disk.phase == "idle"
+
+
+def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.control.fail("broken", running="*@sha256:bad")
+    lab.order(image="a-docker.pkg.dev/b@sha256:bad")
+    lab.guests.advance(60)
+    assert (lab.report["phase"], lab.report["reason"]) == ("unfit", guest.BROKEN)
+    assert set(lab.runners.values()) <= {"offline"}
+    lab.order(image="a-docker.pkg.dev/b@sha256:good")
+    lab.guests.advance(60)
+    assert (lab.report["phase"], lab.report["image"]) == ("idle", "a-docker.pkg.dev/b@sha256:good")
+
+
+def test_a_broken_bundle_halts_a_vm_which_hears_orders_only_where_another_ran_before(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    good, bad = lab.disk.bundle, lab.store_bundle(b"does not start")
+    lab.control.fail("broken", running=bad)
+    lab.order(bundle=bad)
+    lab.guests.advance(A_BOOT)
+    assert (lab.report["phase"], lab.report["reason"], lab.report["bundle"]) == ("halted", boot.HALTED, bad)
+    lab.order(bundle=good)
+    lab.guests.advance(A_BOOT)
+    assert lab.report["phase"] == "idle"
+    lab.order(bundle=bad)
+    lab.control.remove_node(VM)
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    lab.order(bundle=good)
+    lab.guests.advance(A_BOOT)
+    assert lab.report["phase"] == "halted", "it has no supervisor yet"
+    lab.control.remove_node(VM)
+    lab.make()
+    lab.guests.advance(A_BOOT)
+    assert (lab.report["phase"], lab.report["bundle"]) == ("idle", good), "its orders say more than the pointer"
 
 
 def test_without_a_pointer_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -> None:
