@@ -25,6 +25,8 @@ SWEEP_TIME: Final = timedelta(minutes=5)
 """Longer than a sweep with all its deadlines; a controller that died is succeeded after it."""
 UP_TIME: Final = timedelta(minutes=10)
 """A command renews its lease while it works; one whose machine died is succeeded after it."""
+_AHEAD: Final = timedelta(minutes=15)
+"""How far a holder's clock may be ahead: a lease that ends later than this allows is nonsense, and holds nobody."""
 
 
 class Kind(StrEnum):
@@ -48,7 +50,10 @@ class LeaseTakenError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Lease:
-    """One holder's lease. clock: with a time zone. ended: whether another holder is known to have ended."""
+    """One holder's lease. clock: with a time zone. ended: whether another holder is known to have ended.
+
+    last: when it was taken or renewed.
+    """
 
     records: Records
     stack: str
@@ -57,10 +62,17 @@ class Lease:
     time: timedelta
     clock: Callable[[], datetime]
     ended: Callable[[str], bool] = lambda _: False
+    last: datetime | None = None
 
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
+        began = self.clock()
         self.records.update(names.lease_object(self.stack), self._taken)
+        self.last = began
+
+    def is_older_than(self, time: timedelta) -> bool:
+        """Whether it was taken or renewed so long ago."""
+        return self.last is None or self.clock() - self.last >= time
 
     def give_back(self) -> None:
         """End it, if it is still ours."""
@@ -70,7 +82,8 @@ class Lease:
         now = self.clock()
         if current is not None and current.get("holder") != self.holder:
             until, other = _until(current), str(current.get("holder"))
-            if until is not None and now < until <= now + max(UP_TIME, SWEEP_TIME) and not self.ended(other):
+            longest = max(UP_TIME, SWEEP_TIME) + _AHEAD
+            if until is not None and now < until <= now + longest and not self.ended(other):
                 raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
         return self._body(now + self.time)
 

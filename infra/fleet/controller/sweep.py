@@ -17,7 +17,7 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, Recreate, described
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, held, wall_clock
+from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
@@ -165,17 +165,17 @@ class Sweeper:
 
     def _act(self, desired: Desired, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
         """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done."""
-        actor, renewed = self.actor(desired), self.wall()
+        actor, lost = self.actor(desired), ""
         outcomes = []
         for action in decision.actions:
-            if isinstance(action, Recreate) or self.wall() - renewed >= SWEEP_TIME / 5:
+            if not lost and (isinstance(action, Recreate) or lease.is_older_than(SWEEP_TIME / 5)):
                 try:
                     lease.take()
-                except GoogleError as error:
-                    outcomes.append(Outcome(action=action, result=Result.FAILED, text=f"the lease: {error}"))
-                    continue
-                renewed = self.wall()
-            outcomes.append(actor.do(action))
+                except (GoogleError, LeaseTakenError) as error:
+                    lost = f"the lease was lost: {error}"
+            outcomes.append(
+                Outcome(action=action, result=Result.FAILED, text=lost) if lost else actor.do(action),
+            )
         return tuple(outcomes)
 
 

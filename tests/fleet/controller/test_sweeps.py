@@ -13,10 +13,12 @@ import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
 from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held
+from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held
 from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
@@ -257,6 +259,65 @@ def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) 
     second.take()
     Lease(kind=Kind.CONTROLLER, holder="a", **given).give_back()
     assert lab.record(names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
+
+
+@pytest.mark.parametrize(("ahead", "held_back"), [(-4, True), (1, True), (15, True), (16, False), (60 * 24, False)])
+def test_a_lease_of_a_holder_whose_clock_is_off_holds_as_long_as_it_makes_sense(
+    lab: Lab, ahead: int, held_back: bool
+) -> None:
+    """A holder behind by less than the lease, or ahead by a quarter of an hour, is believed."""
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    given: dict[str, Any] = {"records": lab.records, "stack": "ci"}
+    off = lambda: now + timedelta(minutes=ahead)  # noqa: E731
+    Lease(kind=Kind.UP, holder="off", time=UP_TIME, clock=off, **given).take()
+    right = Lease(kind=Kind.CONTROLLER, holder="right", time=SWEEP_TIME, clock=lambda: now, **given)
+    if held_back:
+        with pytest.raises(LeaseTakenError):
+            right.take()
+    else:
+        right.take()
+
+
+def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    lab.cloud.control.remove_node(lab.path(VMS[1]))
+    now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+
+    class Robbed(Actor):
+        def do(self, action: Action) -> Outcome:
+            done = super().do(action)
+            now[0] += timedelta(minutes=2)
+            thief = {"kind": "up", "holder": "another", "until": (now[0] + timedelta(minutes=5)).isoformat()}
+            self.records.update(names.lease_object("ci"), lambda _: thief)
+            return done
+
+    def actor(desired: Desired) -> Actor:
+        return Robbed(google=lab.google, records=lab.records, github=lab.api, desired=desired, sleep=lambda _: None)
+
+    swept = replace(lab.sweeper(), actor=actor, wall=lambda: now[0]).sweep()
+    assert did(swept) == [("recreate", VMS[0], "done"), ("create", VMS[1], "failed")]
+    assert "the lease was lost: `./tidepool up` acts on the fleet" in swept.outcomes[1].text
+    assert lab.nodes().keys() == {VMS[0], VMS[2]}
+    assert lab.record(names.memory_object("ci"))["creating"].keys() == {VMS[0]}
+    assert lab.record(names.lease_object("ci"))["holder"] == "another"
+
+
+def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    now, left = [datetime(2026, 11, 21, 12, tzinfo=UTC)], []
+    sweeper = lab.sweeper()
+
+    class Late(Actor):
+        def do(self, action: Action) -> Outcome:
+            left.append(datetime.fromisoformat(lab.record(names.lease_object("ci"))["until"]) - now[0])
+            return super().do(action)
+
+    def actor(desired: Desired) -> Actor:
+        now[0] += SWEEP_TIME - timedelta(seconds=10)
+        return Late(google=lab.google, records=lab.records, github=lab.api, desired=desired)
+
+    replace(sweeper, actor=actor, wall=lambda: now[0]).sweep()
+    assert left == [SWEEP_TIME]
 
 
 def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: Lab) -> None:
