@@ -11,7 +11,9 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from tests.fleet.simulation.google_in_process import Process
-from tests.fleet.simulation.simulated_world import SKEW
+from tests.fleet.simulation.promises import SKEW, is_limited
+from tests.fleet.simulation.simulated_tpus import Lie
+from tests.fleet.simulation.two_controllers import Duet
 
 if TYPE_CHECKING:
     from tests.fleet.simulation.fleet_life import Life
@@ -71,6 +73,7 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
     "empty-list": (2, 10),
     "partial-list": (2, 20),
     "skew": (5, 60),
+    "late-runners": (2, 8),
     "shrinks": (20, 240),
 }
 """Minutes that a fault lasts, from and to; what is not here happens at once."""
@@ -81,10 +84,10 @@ def _preempt(life: Life, fault: Fault) -> None:
 
 
 def _becomes(life: Life, fault: Fault, state: str) -> None:
-    node = life.world.slot_node(fault.slot)
+    node = life.world.tpus.of_slot(fault.slot)
     if node is not None and node.state == "READY":
         life.world.tell(f"{node.name} is {state}")
-        life.world.state(node, state)
+        life.world.tpus.becomes(node, state)
 
 
 def _ends_otherwise(life: Life, fault: Fault) -> None:
@@ -93,28 +96,25 @@ def _ends_otherwise(life: Life, fault: Fault) -> None:
 
 def _repaired(life: Life, fault: Fault) -> None:
     """Google takes a VM away for some time, and gives it back unless that is long."""
-    node = life.world.slot_node(fault.slot)
+    node = life.world.tpus.of_slot(fault.slot)
     _becomes(life, fault, ("REPAIRING", "RESTARTING")[int(fault.roll * 2)])
 
     def back() -> None:
         if node is not None and node.state in ("REPAIRING", "RESTARTING"):
-            life.world.state(node, "READY")
+            life.world.tpus.becomes(node, "READY")
 
     life.world.plan(60 * (2 + 100 * fault.roll), back)
 
 
 def _vanishes(life: Life, fault: Fault) -> None:
-    node = life.world.slot_node(fault.slot)
+    node = life.world.tpus.of_slot(fault.slot)
     if node is not None and node.state == "READY":
         life.world.tell(f"{node.name} vanishes")
-        life.world.vanish(node)
+        life.world.tpus.vanish(node)
 
 
 def _stockout(life: Life, fault: Fault) -> None:
-    zones = sorted(life.world.desired.zones)
-    home = life.world.desired.slots[0].home.zone
-    zone = home if fault.roll < 0.7 else zones[int(fault.roll * len(zones)) % len(zones)]
-    life.world.stockouts[zone] = life.world.now + fault.minutes * 60
+    life.world.tpus.stockouts[life.zone_of(fault)] = life.world.now + fault.minutes * 60
     _preempt(life, fault)
 
 
@@ -124,16 +124,12 @@ def _down(life: Life, fault: Fault, what: str) -> None:
 
 def _lies(life: Life, fault: Fault, kind: str) -> None:
     """What nobody declares is found by lists alone: while it holds chips, they are true. See `_displaced`."""
-    world = life.world
-    zone = life.zone_of(fault)
-    if any(
-        node.zone == zone and node.name.startswith("tpu-ci-") and world.desired.slot(node.name) is None
-        for node in world.nodes.values()
-        if node.body["acceleratorType"] != "v6e-1"
-    ):
-        return
-    then = [dict(node.body) for node in world.nodes.values() if node.zone == zone]
-    world.lies[zone] = (kind, world.now + fault.minutes * 60, then)
+    world, zone = life.world, life.zone_of(fault)
+    there = [node for node in world.tpus.nodes.values() if node.zone == zone]
+    undeclared = [node for node in there if world.desired.slot(node.name) is None and is_limited(node)]
+    if not undeclared:
+        then = [dict(node.body) for node in there]
+        world.tpus.lies[zone] = Lie(kind, world.now + fault.minutes * 60, then)
 
 
 def _strikes(life: Life, fault: Fault, kind: str) -> None:
@@ -153,19 +149,23 @@ def _stray(life: Life, fault: Fault) -> None:
     """A VM with our label that nobody declares, of an accelerator that no limit here counts."""
     slot = life.world.desired.slots[fault.slot % len(life.world.desired.slots)]
     name = f"{slot.pool}-{slot.home.zone}-{20 + int(fault.roll * 20)}"
-    if life.world.path(slot.home.zone, name) not in life.world.nodes:
-        life.world.add(slot.home.zone, name, dict(slot.home.node["labels"]))
+    if life.world.tpus.path(slot.home.zone, name) not in life.world.tpus.nodes:
+        life.world.tpus.add(slot.home.zone, name, dict(slot.home.node["labels"]))
 
 
 def _displaced(life: Life, fault: Fault) -> None:
     """A VM is gone, and one that nobody declares has its chips."""
-    node = life.world.slot_node(fault.slot)
-    if node is None or node.state != "READY" or life.world.lies.get(node.zone, ("", 0.0))[1] > life.world.now:
+    world = life.world
+    node = world.tpus.of_slot(fault.slot)
+    if node is None or node.state != "READY":
         return
-    life.world.vanish(node)
-    life.world.tell(f"{node.name} vanishes, and an orphan has its chips")
+    lie = world.tpus.lies.get(node.zone)
+    if lie is not None and lie.until > world.now:
+        return
+    world.tpus.vanish(node)
+    world.tell(f"{node.name} vanishes, and an orphan has its chips")
     body = {key: node.body[key] for key in ("acceleratorType", "schedulingConfig")}
-    life.world.add(node.zone, f"{node.name}{int(fault.roll * 10)}", node.body["labels"], body)
+    world.tpus.add(node.zone, f"{node.name}{int(fault.roll * 10)}", node.body["labels"], body)
 
 
 def _shrinks(life: Life, fault: Fault) -> None:
@@ -183,7 +183,7 @@ def _run(life: Life, fault: Fault) -> None:
     zone = life.zone_of(fault)
     expires = int(life.world.now + 3600 * fault.roll)
     labels = {"tidepool-run": "5-1", "tidepool-expires": str(expires)}
-    life.world.add(zone, f"run-{life.world.numbers}", labels)
+    life.world.tpus.add(zone, f"run-{life.world.number()}", labels)
 
 
 def _ghost(life: Life, fault: Fault) -> None:
@@ -192,9 +192,9 @@ def _ghost(life: Life, fault: Fault) -> None:
 
 
 def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
-    image = f"registry@sha256:{life.world.numbers:x}"
+    image = f"registry@sha256:{life.world.number():x}"
     if bad:
-        life.world.bad_images.add(image)
+        life.world.bad_images[image] = fault.roll < 0.5
     life.world.tell(f"a {'bad' if bad else 'good'} image is promoted")
     life.world.promote(image)
 
@@ -202,19 +202,30 @@ def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
 def _crash(life: Life, fault: Fault) -> None:
     """The next controller has something to do, and ends at one of its changing calls."""
     _preempt(life, fault)
-    life.next_process = Process(dies_at=1 + int(fault.roll * 9), after=int(fault.roll * 18) % 2 == 0)
+    life.next_process = Process(dies_at=1 + int(fault.roll * 12), after=int(fault.roll * 24) % 2 == 0)
 
 
 def _twin(life: Life, fault: Fault) -> None:
-    """A second controller sweeps in the middle of the first; its clock may say that the first one's lease is over."""
+    """A second controller sweeps at the same time; its clock may say that the first one's lease is over."""
     _preempt(life, fault)
-    ahead = SKEW if fault.roll < 0.5 else 0.0
-    life.next_process = Process(between=(1 + int(fault.roll * 90) % 9, lambda: life.second(ahead)))
+    dice = Random(fault.roll)
+    life.next_duet = Duet(
+        begins=1 + dice.randrange(60),
+        ahead=dice.choice((0.0, SKEW)),
+        pause=dice.choice((0.0, 60.0, SKEW)),
+        turns=dice.choice((0.0, 0.1, 0.5)),
+        seed=fault.roll,
+    )
 
 
 def _skew(life: Life, fault: Fault) -> None:
     life.skew = (2 * fault.roll - 1) * SKEW
     life.skew_until = life.world.now + fault.minutes * 60
+
+
+def _skewed_vm(life: Life, fault: Fault) -> None:
+    """A VM's clock is off from now on, as its reports tell; so it stays until the same befalls it once more."""
+    life.world.clocks[life.slot(fault)] = (2 * fault.roll - 1) * SKEW
 
 
 KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
@@ -243,6 +254,8 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "crash": _crash,
     "two-controllers": _twin,
     "skew": _skew,
+    "skewed-vm": _skewed_vm,
+    "late-runners": lambda life, fault: life.world.github.lags(fault.minutes * 60),
 }
 
 OFTEN: Final = ("crash", "crash", "two-controllers", "two-controllers", "skew", "stockout")

@@ -11,12 +11,14 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from unittest.mock import patch
 
 from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import Assign, Report, subject
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.observe import Observer
@@ -25,8 +27,11 @@ from infra.fleet.google import GoogleError
 from infra.fleet.records import Records
 from infra.model.manifest import manifest
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
+from tests.fleet.simulation.github_in_process import ByKeeper
 from tests.fleet.simulation.google_in_process import Died, GoogleInProcess, Process
-from tests.fleet.simulation.simulated_world import BrokenPromiseError, World
+from tests.fleet.simulation.promises import BrokenPromiseError
+from tests.fleet.simulation.simulated_world import World
+from tests.fleet.simulation.two_controllers import Duet
 from tests.model.given import parse, pool, stack_text
 
 EVERY = 120.0
@@ -38,43 +43,50 @@ _REPLAYS = 80
 
 
 SLOTS = 6
+_QUOTA = "- {{project: my-lab, zone: {}, generation: v5e, kind: preemptible, chips: {}}}\n"
 
 
 @cache
-def six_vms() -> dict[str, Any]:
-    """Six preemptible VMs in two zones with a fallback, each quota just enough for it."""
-    pools = pool(
-        name="tpu-ci",
-        zones="{us-west4-a: 4, europe-west4-b: 2}",
-        capacity="preemptible",
-        serves="[a-lab/code]",
-        fallback="[{zone: us-central1-a, capacity: spot}]",
-    )
-    quotas = "".join(
-        f"- {{project: my-lab, zone: {zone}, generation: v5e, kind: preemptible, chips: {chips}}}\n"
-        for zone, chips in (("us-west4-a", 16), ("europe-west4-b", 8), ("us-central1-a", 24))
-    )
-    config = parse(stack_text(pools=pools, quotas=quotas))
-    return manifest(config, bundle="sha256:ab", startup_script="#!/bin/sh")
+def fleets() -> tuple[dict[str, Any], ...]:
+    """Manifests of six VMs each, with limits that are just enough: one pool of two zones; one beside reserved chips."""
+    fallback = "[{zone: us-central1-a, capacity: spot}]"
+    pools = [
+        _pool(zones="{us-west4-a: 4, europe-west4-b: 2}", fallback=fallback),
+        _pool(zones="{us-west4-a: 2, europe-west4-b: 1}", fallback=fallback)
+        + _pool(name="tpu-held", zones="{us-west4-a: 3}", capacity="{reserved: gold}"),
+    ]
+    gold = "- {name: gold, project: my-lab, zone: us-west4-a, generation: v5e, chips: 20, held_elsewhere: 8}\n"
+    given = [(pools[0], (16, 8, 24), {}), (pools[1], (8, 4, 12), {"reservations": gold})]
+    zones = ("us-west4-a", "europe-west4-b", "us-central1-a")
+    quotas = ["".join(map(_QUOTA.format, zones, chips)) for _, chips, _ in given]
+    texts = [stack_text(pools=pool, quotas=quota, **more) for (pool, _, more), quota in zip(given, quotas, strict=True)]
+    return tuple(manifest(parse(text), bundle="sha256:ab", startup_script="#!/bin/sh") for text in texts)
+
+
+def _pool(**fields: str) -> str:
+    return pool(**{"name": "tpu-ci", "capacity": "preemptible", "serves": "[a-lab/code]"} | fields)
 
 
 @dataclass(slots=True)
 class Life:
-    """world: what lives. skew: by how many seconds the controller's clock is ahead."""
+    """world: what lives. skew: by how many seconds the controller's clock is ahead, until `skew_until`.
+
+    next_process, next_duet: what befalls the next sweep.
+    """
 
     world: World
     next_process: Process | None = None
+    next_duet: Duet | None = None
     skew: float = 0.0
     skew_until: float = 0.0
     sweeps: int = 0
     swept: Swept | None = None
-    processes: list[Process] = field(default_factory=list)
 
     def sweep(self, process: Process, skew: float) -> Swept | None:
         """One sweep of one controller; None where it could not, or died."""
         world, google = self.world, GoogleInProcess(self.world, process)
         records = Records(google=google, bucket="fleet")  # ty: ignore[invalid-argument-type]
-        github = world.by_keeper
+        github = ByKeeper(world.keeper, world.desired.stack, process)
         sweeper = Sweeper(
             stack=world.desired.stack,
             records=records,
@@ -92,9 +104,9 @@ class Life:
             wall=lambda: world.moment(skew),
         )
         self.sweeps += 1
+        _GOOGLE.set(google)
         try:
-            with _in_process(google):
-                swept = sweeper.sweep()
+            swept = sweeper.sweep()
         except Died:
             world.tell("the controller dies")
             return None
@@ -102,45 +114,70 @@ class Life:
             world.tell(f"no sweep: {error}")
             return None
         for each in swept.outcomes:
-            if type(each.action).__name__ not in ("Report", "Assign"):
-                about = getattr(each.action, "slot", "") or getattr(each.action, "vm", "") or str(each.action)[:90]
-                world.tell(f"{type(each.action).__name__} {about}: {each.result.value} {each.text}")
+            if not isinstance(each.action, Report | Assign):
+                world.tell(f"{type(each.action).__name__} {subject(each.action)}: {each.result.value} {each.text}")
         return swept
 
     def tick(self) -> Swept | None:
-        """The sweep that is due now."""
+        """The sweep that is due now, or the two."""
         process, self.next_process = self.next_process or Process(), None
-        self.swept = self.sweep(process, self.skew if self.world.now < self.skew_until else 0.0)
-        self.processes.append(process)
+        duet, self.next_duet = self.next_duet, None
+        skew = self.skew if self.world.now < self.skew_until else 0.0
+        if duet is None:
+            self.swept = self.sweep(process, skew)
+        else:
+            process.before_each = lambda call: duet.before_first(call, self._passes, lambda: self._second(duet))
+            try:
+                self.swept = self.sweep(process, skew)
+            finally:
+                duet.ends()
+        self.world.promises.stand()
         return self.swept
 
-    def second(self, skew: float) -> None:
+    def _passes(self, seconds: float) -> None:
+        self.world.pass_until(self.world.now + seconds)
+
+    def _second(self, duet: Duet) -> None:
         """Another controller's sweep, whatever the first one does."""
         self.world.tell("a second controller sweeps")
-        self.sweep(Process(), skew)
+        self.sweep(Process(before_each=duet.before_second), duet.ahead)
 
     def slot(self, fault: Fault) -> str:
         """The name of the slot that a fault befalls."""
         return str(self.world.manifest["slots"][fault.slot]["name"])
 
     def zone_of(self, fault: Fault) -> str:
-        return str(self.world.manifest["slots"][fault.slot]["zone"])
+        """Where a fault of a zone is: mostly at the slot's home, else in any zone, fallbacks too."""
+        zones = sorted(self.world.desired.zones)
+        anywhere = zones[int(fault.roll * 1000) % len(zones)]
+        return str(self.world.manifest["slots"][fault.slot]["zone"]) if fault.roll < 0.7 else anywhere
 
     @property
     def quiet(self) -> bool:
         """Whether nothing happens until the next fault: then sweeps are left out."""
-        idle = self.swept is not None and self.swept.settled and not self.world.missing()
-        lying = any(until > self.world.now for _, until, _ in self.world.lies.values())
+        idle = self.swept is not None and self.swept.settled and not self.world.promises.missing()
+        lying = any(lie.until > self.world.now for lie in self.world.tpus.lies.values())
         down = any(until > self.world.now for until in self.world.down.values())
-        return idle and not lying and not down and self.next_process is None and self.world.now >= self.skew_until
+        return (
+            idle
+            and not lying
+            and not down
+            and not (self.next_process or self.next_duet)
+            and self.world.now >= self.skew_until
+        )
 
 
-def live(seed: int, faults: Sequence[Fault], given: dict[str, Any] | None = None) -> Life:
+def newborn(seed: int) -> Life:
+    return Life(World(seed=seed, manifest=fleets()[seed % len(fleets())]))
+
+
+def live(seed: int, faults: Sequence[Fault]) -> Life:
     """A whole life. Raises BrokenPromiseError, with what happened before."""
-    world = World(seed=seed, manifest=given or six_vms())
-    life = Life(world)
+    life = newborn(seed)
+    world = life.world
     try:
-        with patch("infra.fleet.records.encode", _compact):
+        with in_process():
+            grow_up(life)
             _live(life, faults)
     except BrokenPromiseError as broken:
         told = "\n".join(world.story[-40:])
@@ -148,13 +185,17 @@ def live(seed: int, faults: Sequence[Fault], given: dict[str, Any] | None = None
     return life
 
 
+def grow_up(life: Life) -> None:
+    """Until every VM serves, and jobs come."""
+    life.world.populate()
+    life.world.pass_until(life.world.now + 1800)
+    life.tick()
+    _jobs(life.world)
+
+
 def _live(life: Life, faults: Sequence[Fault]) -> None:
     world = life.world
-    world.populate()
-    world.pass_until(world.now + 1800)
-    life.tick()
     began = world.now
-    _jobs(world)
     due = list(faults)
     last = max((fault.ends for fault in faults), default=0.0) + began
     tick = world.now
@@ -172,7 +213,7 @@ def _live(life: Life, faults: Sequence[Fault]) -> None:
         life.tick()
         if due:
             continue
-        missing = world.missing()
+        missing = world.promises.missing()
         if not missing and world.now >= last:
             return
         if world.now > last + BOUND:
@@ -243,10 +284,18 @@ class _AtOnce:
         pass
 
 
+_GOOGLE: ContextVar[GoogleInProcess] = ContextVar("clients of the controller whose turn it is")
+
+
 @contextmanager
-def _in_process(google: GoogleInProcess) -> Generator[None]:
+def in_process() -> Generator[None]:
+    """Controllers ask the world in place of Google, without threads of their own."""
     observe = "infra.fleet.controller.observe"
-    with patch(f"{observe}.clients", lambda *_, **__: google), patch(f"{observe}.ThreadPoolExecutor", _AtOnce):
+    with (
+        patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
+        patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
+        patch("infra.fleet.records.encode", _compact),
+    ):
         yield
 
 

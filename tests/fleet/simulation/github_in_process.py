@@ -23,6 +23,7 @@ from infra.local.cloud.control import ControlError
 from infra.model.runner_names import vm_of
 
 if TYPE_CHECKING:
+    from tests.fleet.simulation.google_in_process import Process
     from tests.fleet.simulation.simulated_world import World
 
 NOTICES = 60.0
@@ -46,11 +47,14 @@ class GitHubInProcess:
         self.registrations: dict[int, Registration] = {}
         self.queued = 0
         self._number = 0
+        self._late_until = 0.0
+        self._then: tuple[Runner, ...] = ()
 
     # As the broker's app asks it.
 
     def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
-        return next((each for each in self.runners(scope, deadline=deadline) if each.name == name), None)
+        self._answers()
+        return next((self._shown(each) for each in self.registrations.values() if each.name == name), None)
 
     def runner(self, scope: str, number: int, *, deadline: float) -> Runner | None:
         self._answers()
@@ -59,12 +63,13 @@ class GitHubInProcess:
 
     def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
         self._answers()
-        return tuple(self._shown(each) for each in self.registrations.values())
+        return self._then if self._late_until > self._world.now else self._all()
 
     def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
         self._answers()
-        self._world.check_removal(runner)
-        self.registrations.pop(runner.id, None)
+        gone = self.registrations.pop(runner.id, None)
+        if gone is not None:
+            self._world.promises.before_removal(self._shown(gone))
 
     def register(
         self, scope: str, name: str, *, labels: tuple[str, ...], group: str | None, deadline: float
@@ -90,6 +95,8 @@ class GitHubInProcess:
 
     def disconnect(self, jit: str) -> None:
         found = self._of(jit)
+        if found.job_seconds and found.offline_from is None:
+            self._world.promises.before_cut(found.name)
         if found.offline_from is None:
             found.offline_from = self._world.now + (NOTICES if found.connected else 0)
 
@@ -105,7 +112,11 @@ class GitHubInProcess:
         self._of(jit)
         del self.registrations[int(jit)]
 
-    # What else is asked of it.
+    # What else is asked of it, or befalls it.
+
+    def lags(self, seconds: float) -> None:
+        """For so long, lists of runners say what is true now."""
+        self._late_until, self._then = self._world.now + seconds, self._all()
 
     def busy(self, vm: str) -> bool:
         """Whether a runner of a VM runs a job, and its program is alive."""
@@ -117,12 +128,20 @@ class GitHubInProcess:
     def online(self) -> set[str]:
         return {vm_of(each.name) or "" for each in self.registrations.values() if self._shown(each).online}
 
+    def alive(self) -> set[str]:
+        """VMs whose runner's program runs, whatever GitHub shows."""
+        connected = (each for each in self.registrations.values() if each.connected)
+        return {vm_of(each.name) or "" for each in connected if each.offline_from is None}
+
     def forget(self, vm: str) -> bool:
         """The registration of a VM is lost, and nobody tells the VM."""
         lost = [number for number, each in self.registrations.items() if vm_of(each.name) == vm and each.connected]
         for number in lost:
             del self.registrations[number]
         return bool(lost)
+
+    def _all(self) -> tuple[Runner, ...]:
+        return tuple(self._shown(each) for each in self.registrations.values())
 
     def _shown(self, each: Registration) -> Runner:
         online = each.connected and (each.offline_from is None or each.offline_from > self._world.now)
@@ -141,15 +160,17 @@ class GitHubInProcess:
 
 @dataclass(frozen=True, slots=True)
 class ByKeeper:
-    """The controller's way to GitHub: the decisions of the real broker, without HTTP and signatures."""
+    """A controller's way to GitHub: the decisions of the real broker, without HTTP and signatures."""
 
     keeper: Keeper
     stack: str
+    process: Process
 
     def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
         return ("broker",)
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        self.process.call()
         body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.stack))
         return tuple(
             RunnerSeen(
@@ -167,7 +188,8 @@ class ByKeeper:
         return ()
 
     def remove(self, scope: str, number: int) -> None:
-        self._ask(Errand(kind=Kind.REMOVAL, stack=self.stack, scope=scope, number=number))
+        removal = Errand(kind=Kind.REMOVAL, stack=self.stack, scope=scope, number=number)
+        self.process.change(lambda: self._ask(removal))
 
     def _ask(self, errand: Errand) -> Any:
         try:

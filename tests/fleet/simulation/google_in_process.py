@@ -16,6 +16,7 @@ import httplib2
 from googleapiclient.errors import HttpError
 
 from infra.fleet.google import Api
+from infra.model import names
 
 if TYPE_CHECKING:
     from tests.fleet.simulation.simulated_world import World
@@ -29,14 +30,16 @@ class Died(BaseException):
 
 @dataclass(slots=True)
 class Process:
-    """One run of a program. dies_at: the changing call at which it ends, after doing it where `after`.
+    """One run of a program.
 
-    between: what happens elsewhere right before the changing call of that number.
+    dies_at: the changing call at which it ends, after doing it where `after`. That is any point at which it can end:
+        calls that only read leave nothing behind.
+    before_each: what happens elsewhere before a call of that number.
     """
 
     dies_at: int | None = None
     after: bool = False
-    between: tuple[int, Callable[[], None]] | None = None
+    before_each: Callable[[int], None] | None = None
     calls: int = 0
     lists: int = 0
     changes: int = 0
@@ -46,19 +49,18 @@ class Process:
         if self.dead:
             raise Died
         self.calls += 1
+        if self.before_each is not None:
+            self.before_each(self.calls)
 
     def change(self, do: Callable[[], Any]) -> Any:
         """Do one changing call, unless the process ends here."""
         self.call()
         self.changes += 1
-        if self.between is not None and self.between[0] == self.changes:
-            self.between[1]()
-        dies = self.dies_at == self.changes
-        self.dead = dies
-        if dies and not self.after:
+        self.dead = self.dies_at == self.changes
+        if self.dead and not self.after:
             raise Died
         answer = do()
-        if dies:
+        if self.dead:
             raise Died
         return answer
 
@@ -128,6 +130,8 @@ class _Objects:
             found = self.world.objects.get(name)
             if str(found[0] if found else 0) != ifGenerationMatch:
                 raise refusal(_LOST_RACE, "conditionNotMet")
+            if name.startswith(names.ORDERS_PREFIX):
+                self.world.promises.before_order(name.removeprefix(names.ORDERS_PREFIX).removesuffix(".json"))
             return {"generation": str(self.world.write(name, media_body.getbytes(0, media_body.size())))}
 
         return _Call(lambda: self.process.change(do))
@@ -158,7 +162,7 @@ class _Nodes:
         def run() -> dict[str, Any]:
             self.process.call()
             self.process.lists += 1
-            return {"nodes": self.world.listed(parent.rpartition("/")[2])}
+            return {"nodes": self.world.tpus.listed(parent.rpartition("/")[2])}
 
         return _Call(run)
 
@@ -169,7 +173,7 @@ class _Nodes:
         def run() -> dict[str, Any]:
             self.process.call()
             self.world.insist(_zone(name))
-            node = self.world.nodes.get(name)
+            node = self.world.tpus.nodes.get(name)
             if node is None:
                 raise refusal(_ABSENT, f"Resource '{name}' was not found")
             return node.body
@@ -180,18 +184,18 @@ class _Nodes:
         def do() -> dict[str, Any]:
             self.world.insist(parent.rpartition("/")[2])
             name = f"{parent}/nodes/{nodeId}"
-            if name in self.world.nodes:
+            if name in self.world.tpus.nodes:
                 raise refusal(_EXISTS, f"Resource '{name}' already exists")
-            return self.world.create(name, body)
+            return self.world.tpus.create(name, body)
 
         return _Call(lambda: self.process.change(do))
 
     def delete(self, *, name: str) -> _Call:
         def do() -> dict[str, Any]:
             self.world.insist(_zone(name))
-            if name not in self.world.nodes:
+            if name not in self.world.tpus.nodes:
                 raise refusal(_ABSENT, f"Resource '{name}' was not found")
-            return self.world.delete(name)
+            return self.world.tpus.delete(name)
 
         return _Call(lambda: self.process.change(do))
 
@@ -207,7 +211,7 @@ class _Operations:
             self.process.lists += 1
             zone = name.rpartition("/")[2]
             self.world.insist(zone)
-            return {"operations": list(self.world.operations.get(zone, {}).values())}
+            return {"operations": list(self.world.tpus.operations.get(zone, {}).values())}
 
         return _Call(run)
 

@@ -18,7 +18,7 @@ from infra.fleet.controller import sweep as sweeping
 from infra.model import names
 from infra.model.manifest import manifest
 from tests.fleet.simulation.fleet_faults import drawn
-from tests.fleet.simulation.fleet_life import EVERY, SLOTS, Life, live
+from tests.fleet.simulation.fleet_life import EVERY, SLOTS, Life, in_process, live
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.simulated_world import World
 from tests.model.given import parse, pool, stack_text
@@ -51,8 +51,8 @@ def sweep_of(vms: int) -> None:
     world = World(seed=1, manifest=_manifest(vms))
     for slot in world.desired.slots:
         body: dict[str, Any] = {key: value for key, value in slot.home.node.items() if key != "metadata"}
-        world.add(slot.home.zone, slot.name, body["labels"], body)
-        world.github.add(f"{slot.name}-{world.numbers:06x}").connected = True
+        world.tpus.add(slot.home.zone, slot.name, body["labels"], body)
+        world.github.add(f"{slot.name}-{world.number():06x}").connected = True
     life, spent = Life(world), []
 
     def decide(*given: Any) -> Any:
@@ -62,7 +62,7 @@ def sweep_of(vms: int) -> None:
         return decision
 
     decided = sweeping.decide
-    with patch.object(sweeping, "decide", decide):
+    with in_process(), patch.object(sweeping, "decide", decide):
         for _ in range(8):
             world.pass_until(world.now + EVERY)
             process = Process()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import count
 from typing import Any, Final
-from unittest.mock import patch
 
 import pytest
 
-from infra.fleet.controller.observed import RunnerSeen
-from tests.fleet.simulation.fleet_faults import KINDS, Fault, drawn
-from tests.fleet.simulation.fleet_life import SLOTS, lives_well
-from tests.fleet.simulation.github_in_process import ByKeeper
+from tests.fleet.simulation.fleet_faults import KINDS, drawn
+from tests.fleet.simulation.fleet_life import BOUND, EVERY, SLOTS, Life, grow_up, in_process, lives_well, newborn
+from tests.fleet.simulation.google_in_process import Process
+from tests.fleet.simulation.promises import SKEW
+from tests.fleet.simulation.two_controllers import Duet
 
 SHORT: Final[dict[str, Any]] = {"days": 0.08, "slots": SLOTS, "others": 22.0, "lasting": 0.4}
 """A life in the default tests: two hours with much trouble, which lasts less long."""
@@ -30,23 +30,64 @@ def test_a_day_of_a_thousand_fleets(seed: int) -> None:
     lives_well(seed, drawn(seed, LONG, SLOTS))
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(8))
+def test_four_weeks_of_a_fleet(seed: int) -> None:
+    lives_well(seed, drawn(seed, 28.0, SLOTS))
+
+
 def test_fifty_lives_have_every_kind_of_fault() -> None:
     assert {fault.kind for seed in range(50) for fault in drawn(seed, **SHORT)} == KINDS.keys()
 
 
-def test_a_controller_that_hears_of_no_job_is_caught_and_the_story_has_the_one_fault_that_matters() -> None:
-    heard = ByKeeper.runners
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_controller_may_die_at_each_of_its_changes(after: bool) -> None:
+    life = newborn(0)
+    with in_process():
+        grow_up(life)
+        for change in count(1):
+            get_messy(life, change)
+            process = life.next_process = Process(dies_at=change, after=after)
+            life.tick()
+            settle(life)
+            if not process.dead:
+                break
+    assert change > 10, "lease, memory, a delete, a create, one more delete, a removal, an order, and the records again"
 
-    def deaf(github: ByKeeper, source: str) -> tuple[RunnerSeen, ...]:
-        return tuple(replace(runner, busy=False) for runner in heard(github, source))
 
-    matters = Fault(5400, "shrinks", slot=2, minutes=120, roll=0.5)
-    others = [Fault(1200, "ghost", 4, 0, 0.1), Fault(2400, "run", 1, 0, 0.2)]
-    with (
-        patch.object(ByKeeper, "runners", deaf),
-        pytest.raises(AssertionError, match="was deleted while its runner had a job") as told,
-    ):
-        lives_well(2, [*others, matters])
-    story = str(told.value)
-    assert str(matters) in story
-    assert not [fault for fault in others if str(fault) in story], "what does not matter is left out"
+@pytest.mark.parametrize(
+    "call", [pytest.param(call, marks=[] if call % 24 == 20 else [pytest.mark.heavy]) for call in range(1, 73)]
+)
+@pytest.mark.parametrize("ahead", [0.0, SKEW], ids=["same-time", "ahead"])
+def test_a_second_controller_may_begin_at_each_call_of_the_first(call: int, ahead: float) -> None:
+    for turn, turns in enumerate((0.0, 0.3)):
+        life = newborn(turn)
+        with in_process():
+            grow_up(life)
+            get_messy(life, call)
+            life.next_duet = Duet(begins=call, ahead=ahead, pause=SKEW * turn, turns=turns, seed=call)
+            life.tick()
+            settle(life)
+
+
+def get_messy(life: Life, turn: int) -> None:
+    """So much that one sweep does of everything: makes a VM again, deletes one, removes a runner, orders a version."""
+    world = life.world
+    slot = world.desired.slots[turn % SLOTS]
+    world.github.add(f"{slot.pool}-{slot.home.zone}-30-{turn:06x}")
+    life.tick()
+    world.pass_until(world.now + 900)
+    node = world.tpus.of_slot(turn)
+    assert node is not None
+    world.tpus.becomes(node, "PREEMPTED")
+    world.tpus.add(slot.home.zone, f"run-{turn}", {"tidepool-run": "5-1", "tidepool-expires": str(int(world.now))})
+    world.promote(f"registry@sha256:{turn:x}")
+
+
+def settle(life: Life) -> None:
+    """Sweeps until the fleet is as declared."""
+    until = life.world.now + BOUND
+    while life.swept is None or life.world.promises.missing():
+        assert life.world.now < until, "\n".join(life.world.story[-40:])
+        life.world.pass_until(life.world.now + EVERY)
+        life.tick()

@@ -1,0 +1,134 @@
+"""What may never happen to a simulated fleet, asked at each change that could bring it about, and what it must be in
+the end.
+
+Owns the promises and nothing of the world; a controller that believes otherwise is no excuse.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Final
+
+from infra.fleet.broker.github_app import Runner
+from infra.fleet.controller.desired import Cap
+from infra.fleet.controller.rules import DEAD
+from infra.model.catalogue import AcceleratorType
+from infra.model.runner_names import vm_of
+
+if TYPE_CHECKING:
+    from tests.fleet.simulation.simulated_tpus import Node
+    from tests.fleet.simulation.simulated_world import World
+
+STRANGER: Final = "somebodys"
+NEIGHBOUR: Final = "tpu-ci-other-stack-0"
+FOREIGN: Final = "big-mac-0a1b2c"
+"""A VM without our label, one of another stack, and a runner whose name is no VM's of ours: they outlive everything."""
+SKEW: Final = 360.0
+"""Seconds by which a clock is off, at most; longer than a sweep's lease lasts."""
+
+
+UNLIMITED: Final = "v6e-1"
+"""An accelerator that no limit of a simulated fleet counts."""
+
+
+class BrokenPromiseError(AssertionError):
+    """Something happened that may never happen."""
+
+
+class Promises:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._replaced: dict[str, deque[float]] = defaultdict(deque)
+
+    def stand(self) -> None:
+        """Asked after every create and every sweep: one VM a slot, and no more chips than a limit has."""
+        desired, nodes = self._world.desired, self._world.tpus.nodes.values()
+        alive: dict[str, list[str]] = defaultdict(list)
+        for node in nodes:
+            if node.state not in DEAD and not node.freed:
+                alive[node.name].append(node.zone)
+        for slot in desired.slots:
+            if len(alive[slot.name]) > 1:
+                raise BrokenPromiseError(f"{slot.name} has VMs in {', '.join(alive[slot.name])}")
+        for cap in desired.caps:
+            used = sum(_chips(node) for node in nodes if _draws_on(node, cap))
+            if used + cap.held_elsewhere > cap.chips:
+                raise BrokenPromiseError(f"{used} chips of {cap.name}, which has {cap.chips - cap.held_elsewhere}")
+
+    def before_delete(self, node: Node) -> None:
+        world = self._world
+        labels = node.body["labels"]
+        expired = int(labels.get("tidepool-expires", 10**12)) <= world.now + SKEW
+        if labels.get("tidepool-stack") != world.desired.stack and not expired:
+            raise BrokenPromiseError(f"{node.name} is not ours, and was deleted")
+        if node.state == "READY" and world.github.busy(node.name):
+            raise BrokenPromiseError(f"{node.name} was deleted while its runner had a job")
+        slot = world.desired.slot(node.name)
+        if slot is not None:
+            self._leaves_others(node, slot.pool)
+            self._is_not_one_too_many(slot.pool)
+
+    def before_removal(self, runner: Runner) -> None:
+        """Of a runner at GitHub."""
+        if runner.name == FOREIGN:
+            raise BrokenPromiseError(f"{runner.name} is not ours, and was removed")
+        if runner.online or runner.busy:
+            raise BrokenPromiseError(f"{runner.name} was removed while it was online")
+
+    def before_order(self, vm: str) -> None:
+        """Of an order in the bucket."""
+        if vm in (STRANGER, NEIGHBOUR):
+            raise BrokenPromiseError(f"{vm} is not ours, and was given orders")
+
+    def before_cut(self, runner: str) -> None:
+        """Of the program of a runner that stops because its supervisor was told so."""
+        vm = vm_of(runner)
+        if any(node.name == vm and node.state == "READY" for node in self._world.tpus.nodes.values()):
+            raise BrokenPromiseError(f"{runner} was stopped in the middle of a job")
+
+    def missing(self) -> list[str]:
+        """What the fleet lacks, or has too much of, to be what is declared."""
+        world = self._world
+        online, slots = world.github.online(), {slot.name for slot in world.desired.slots}
+        nodes = world.tpus.nodes.values()
+        ready = {node.name for node in nodes if node.state == "READY"}
+        said = [f"{name} does not serve" for name in sorted(slots - (online & ready))]
+        kept = slots | {STRANGER, NEIGHBOUR}
+        said += [f"{node.name} is left" for node in nodes if node.name not in kept]
+        names_left = [each.name for each in world.github.registrations.values() if each.name != FOREIGN]
+        said += [f"runner {name} is left" for name in names_left if vm_of(name) not in slots]
+        standing = {node.name for node in nodes}
+        return said + [f"{name} is gone" for name in (STRANGER, NEIGHBOUR) if name not in standing]
+
+    def _leaves_others(self, node: Node, pool: str) -> None:
+        members = {each.name for each in self._world.desired.of_pool(pool)}
+        if node.state == "READY" and len(members) > 1 and members & self._world.github.alive() == {node.name}:
+            raise BrokenPromiseError(f"{node.name} was the last serving VM of {pool}, and was deleted")
+
+    def _is_not_one_too_many(self, pool: str) -> None:
+        """By the controllers' clocks, which may be off both ways."""
+        times, now = self._replaced[pool], self._world.now
+        times.append(now)
+        while times[0] <= now - 3600 + 2 * SKEW:
+            times.popleft()
+        if len(times) > self._world.desired.settings.replacements:
+            raise BrokenPromiseError(f"{len(times)} VMs of {pool} were replaced within {3600 - 2 * SKEW:.0f} s")
+
+
+def is_limited(node: Node) -> bool:
+    """Whether any limit here counts its chips."""
+    return AcceleratorType.parse(node.body["acceleratorType"]) != AcceleratorType.parse(UNLIMITED)
+
+
+def _chips(node: Node) -> int:
+    return AcceleratorType.parse(node.body["acceleratorType"]).chips
+
+
+def _draws_on(node: Node, cap: Cap) -> bool:
+    scheduling = node.body.get("schedulingConfig") or {}
+    return (
+        not node.freed
+        and node.zone == cap.zone
+        and AcceleratorType.parse(node.body["acceleratorType"]).generation.name == cap.generation
+        and any(scheduling.get(kind.value) for kind in cap.covers)
+    )

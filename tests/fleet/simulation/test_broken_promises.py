@@ -1,0 +1,167 @@
+"""The simulation can fail: each promise is broken by a controller that lacks what keeps it, and told as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from unittest.mock import patch
+
+import pytest
+
+from infra.fleet.controller import judge, limits, notice, sorting
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import Action
+from infra.fleet.controller.desired import Place
+from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.controller.orders import order
+from infra.fleet.controller.outcomes import Outcome, Result
+from infra.fleet.controller.room import Room
+from infra.fleet.controller.rules import rule
+from infra.fleet.records import Records
+from infra.model.run_labels import RunVm
+from tests.fleet.simulation import fleet_life
+from tests.fleet.simulation.fleet_faults import Fault
+from tests.fleet.simulation.fleet_life import grow_up, in_process, live, lives_well, newborn
+from tests.fleet.simulation.github_in_process import ByKeeper
+from tests.fleet.simulation.google_in_process import GoogleInProcess, Process
+from tests.fleet.simulation.promises import FOREIGN, STRANGER, BrokenPromiseError
+
+HEARD: Final = ByKeeper.runners
+MADE: Final = Actor._create
+JUDGED: Final = judge.find
+Sabotage = AbstractContextManager[Any]
+
+
+def hears(**said: bool) -> Sabotage:
+    """A controller that is told this of every runner."""
+
+    def runners(github: ByKeeper, source: str) -> tuple[RunnerSeen, ...]:
+        return tuple(replace(runner, **said) for runner in HEARD(github, source))
+
+    return patch.object(ByKeeper, "runners", runners)
+
+
+def looks_nowhere_else() -> Sabotage:
+    """A controller that believes its lists, and asks no other place for a slot's VM before it makes one."""
+
+    def create(actor: Actor, action: Action, name: str, place: Place) -> Outcome:
+        return MADE(replace(actor, desired=replace(actor.desired, slots=())), action, name, place)
+
+    return patch.object(Actor, "_create", create)
+
+
+def replaces_what_serves() -> Sabotage:
+    def find(*given: Any) -> Any:
+        found = JUDGED(*given)
+        return rule("slot-unfit") if found.id == "slot-serving" else found
+
+    return patch.object(judge, "find", find)
+
+
+def makes_nothing() -> Sabotage:
+    return patch.object(Actor, "_create", lambda _, action, *__: Outcome(action=action, result=Result.DONE))
+
+
+def takes_everything_for_ours() -> Sabotage:
+    stack = ExitStack()
+    for module in (sorting, notice):
+        stack.enter_context(patch.object(module, "is_ours", lambda *_: True))
+    return stack
+
+
+def at(hours: float, kind: str, slot: int, *, minutes: float = 0, roll: float = 0.5) -> Fault:
+    return Fault(hours * 3600, kind, slot, minutes, roll)
+
+
+FAR: Final = at(4, "good-image", 0)
+"""A fault so late that everything before it has its time."""
+AWAY: Final = next(roll / 1000 for roll in range(700, 1000) if roll % 3 == 1)
+"""Of three zones in their order the one of the fallback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """What is broken where a controller lacks something: by which lacks, under which faults, and how it is told."""
+
+    lacks: Sequence[Callable[[], Sabotage]]
+    told: str
+    faults: Sequence[Fault] = ()
+
+
+BREACHES: Final = {
+    "two VMs of a slot": Breach(
+        [looks_nowhere_else],
+        "tpu-ci-us-west4-a-0 has VMs in us-central1-a, us-west4-a",
+        [at(1, "stockout", 2, minutes=90), at(3, "empty-list", 2, minutes=20, roll=AWAY)],
+    ),
+    "chips of a quota": Breach(
+        [lambda: patch.object(Room, "refusal", lambda *_: "")], "20 chips of .* which has 16", [at(1, "displaced", 2)]
+    ),
+    "jobs": Breach(
+        [lambda: hears(busy=False)], "was deleted while its runner had a job", [at(1, "shrinks", 2, minutes=120)]
+    ),
+    "jobs of VMs that stay": Breach([lambda: hears(online=False)], "was stopped in the middle of a job", [FAR]),
+    "the last that serves": Breach(
+        [replaces_what_serves, lambda: patch.object(limits, "fuse", lambda *_: None)],
+        "was the last serving VM of tpu-ci, and was deleted",
+    ),
+    "replacements within an hour": Breach(
+        [lambda: patch.object(limits, "_within_hour", lambda *_: 0)],
+        "7 VMs of tpu-ci were replaced",
+        [at(1 + turn / 15, "preempt", turn % 6) for turn in range(12)],
+    ),
+    "VMs that are not ours": Breach([takes_everything_for_ours], "is not ours, and was deleted", [FAR]),
+    "VMs of runs": Breach(
+        [lambda: patch.object(RunVm, "has_expired", lambda *_: True)], "is not ours, and was deleted", [at(1, "run", 0)]
+    ),
+    "the end": Breach(
+        [makes_nothing, lambda: patch.object(fleet_life, "BOUND", 3600.0)],
+        "1 h after the last fault: tpu-ci-us-west4-a-0 does not serve",
+        [at(1, "preempt", 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BREACHES)
+def test_a_controller_that_lacks_what_keeps_a_promise_breaks_it(what: str) -> None:
+    breach = BREACHES[what]
+    with ExitStack() as lacking:
+        for lack in breach.lacks:
+            lacking.enter_context(lack())
+        with pytest.raises(BrokenPromiseError, match=breach.told):
+            live(0, breach.faults)
+
+
+@pytest.mark.parametrize("what", [what for what, breach in BREACHES.items() if breach.faults not in ((), [FAR])])
+def test_the_whole_controller_keeps_it(what: str) -> None:
+    live(0, BREACHES[what].faults)
+
+
+def test_orders_to_strangers_and_removals_of_runners_that_are_foreign_or_online_are_told() -> None:
+    """Controller and broker both stand before these, so that no single lack brings them about."""
+    life = newborn(0)
+    with in_process():
+        grow_up(life)
+    world, shown = life.world, life.world.github.runners("orgs/a-lab", deadline=0)
+    (foreign,) = (runner for runner in shown if runner.name == FOREIGN)
+    online = next(runner for runner in shown if runner.online)
+    with pytest.raises(BrokenPromiseError, match="is not ours, and was removed"):
+        world.github.remove("orgs/a-lab", foreign, deadline=0)
+    with pytest.raises(BrokenPromiseError, match="was removed while it was online"):
+        world.github.remove("orgs/a-lab", online, deadline=0)
+    records = Records(google=GoogleInProcess(world, Process()), bucket="fleet")  # ty: ignore[invalid-argument-type]
+    with pytest.raises(BrokenPromiseError, match="is not ours, and was given orders"):
+        order(records, STRANGER, drain=True)
+
+
+def test_the_story_of_a_broken_promise_has_the_one_fault_that_matters() -> None:
+    matters = at(1, "shrinks", 2, minutes=120)
+    others = [at(0.3, "orphan", 4), at(0.6, "skewed-vm", 1), at(0.9, "late-runners", 1, minutes=2)]
+    with hears(busy=False), pytest.raises(AssertionError, match="was deleted while its runner had a job") as told:
+        lives_well(0, [*others, matters])
+    story = str(told.value)
+    assert str(matters) in story
+    assert "seed 0" in story, "so that it can be lived once more"
+    assert not [fault for fault in others if str(fault) in story], "what does not matter is left out"
