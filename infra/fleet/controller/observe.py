@@ -7,6 +7,7 @@ operations are one list each a zone.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -38,8 +39,7 @@ from infra.model import names
 from infra.model.catalogue import CapacityKind
 
 DEADLINE: Final = 20.0
-"""Seconds for one source with all its pages."""
-THREADS: Final = 16
+"""Seconds for every source with all its pages; reports, which are asked for last, have as many of their own."""
 _NODE_PAGE: Final = 500
 _LONGEST: Final = 300
 """Characters of a text in a report."""
@@ -54,6 +54,8 @@ class _ShapeError(Exception):
 
 
 _UNKNOWN: Final = (GoogleError, GitHubError, _ShapeError)
+_OTHER_SHAPE: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading an answer raises that is not of its API's shape: it makes one source unknown, and ends no sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class Observer:
     github: GitHub | None
     engine: Callable[[], str] = field(default=lambda: "")
     deadline: float = DEADLINE
+    clock: Callable[[], float] = time.monotonic
 
     def observe(self, desired: Desired, memory: Memory) -> Observed:
         """Everything that one sweep sees."""
@@ -74,20 +77,23 @@ class Observer:
             zone: {slot: each for slot, each in memory.creating.items() if each.zone == zone and each.operation}
             for zone in zones
         }
-        pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="observe")
+        asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
+        threads = len(zones) + len(asked_of) + 2 + _READERS
+        pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
         try:
+            until = self.clock() + self.deadline
             looked = {zone: pool.submit(self._zone, zone, creating[zone]) for zone in zones}
-            asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
             scopes = {source: pool.submit(self._runners, source) for source in asked_of}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
-            found = {zone: self._result(future) for zone, future in looked.items()}
-            runners = {scope: self._result(future) for scope, future in scopes.items()}
+            found = {zone: self._result(future, until) for zone, future in looked.items()}
+            runners = {scope: self._result(future, until) for scope, future in scopes.items()}
+            wished, pointed = self._result(wishes, until), self._result(targets, until)
             online = {each.vm for _, seen in runners.values() for each in seen or () if each.online}
             asked = _to_be_asked(desired, memory, online)
+            until = self.clock() + self.deadline
             readers = [pool.submit(self._reports, asked[start::_READERS]) for start in range(_READERS)]
-            said = [self._result(reader) for reader in readers]
-            wished, pointed = self._result(wishes), self._result(targets)
+            said = [self._result(reader, until) for reader in readers]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         return Observed(
@@ -101,17 +107,20 @@ class Observer:
             wishes=wished[1] or Wishes(),
             wishes_source=wished[0],
             targets=pointed[1],
+            targets_source=pointed[0],
             engine=self.engine(),
         )
 
-    def _result(self, future: Future[T]) -> tuple[Source, T | None]:
-        """What a source came to. The deadline counts from here: they all run already."""
+    def _result(self, future: Future[T], until: float) -> tuple[Source, T | None]:
+        """What a source came to. All run at once and have one deadline, however many are late."""
         try:
-            return KNOWN, future.result(timeout=self.deadline)
+            return KNOWN, future.result(timeout=max(0.0, until - self.clock()))
         except TimeoutError:
             return unknown(f"no answer within {self.deadline:g} s"), None
         except _UNKNOWN as error:
             return unknown(str(error)), None
+        except _OTHER_SHAPE as error:
+            return unknown(f"its answer has another shape: {type(error).__name__} {error}"), None
 
     def _zone(self, zone: str, creating: Mapping[str, Creating]) -> tuple[list[NodeSeen], list[CreateEnded]]:
         with self._google() as google:
@@ -189,7 +198,7 @@ def read_wishes(document: Mapping[str, Any]) -> Wishes:
                 DrainWish(
                     subject=str(wish["subject"]),
                     by=str(wish.get("by", "somebody")),
-                    since=datetime.fromisoformat(wish["since"]),
+                    since=_moment(wish["since"]),
                     minutes=int(wish["minutes"]),
                 )
                 for wish in document.get("drains", ())
@@ -199,6 +208,13 @@ def read_wishes(document: Mapping[str, Any]) -> Wishes:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _ShapeError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
+
+
+def _moment(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return at
 
 
 def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:

@@ -186,9 +186,20 @@ class Observed:
     reports_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
     targets: Mapping[str, Target] | None = None
+    targets_source: Source = KNOWN
     wishes: Wishes = field(default_factory=Wishes)
     wishes_source: Source = KNOWN
     engine: str = ""
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Every source by its name for people."""
+        return {f"zone {zone}": source for zone, source in self.zones.items()} | {
+            "github": self.github,
+            "reports": self.reports_source,
+            "wishes": self.wishes_source,
+            "pointer": self.targets_source,
+        }
 
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known

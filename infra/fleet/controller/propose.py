@@ -247,13 +247,7 @@ class Proposals:
         for key, entry in self.judge.memory.backoff.items():
             if entry.trouble in (Trouble.QUOTA, Trouble.REFUSED):
                 self.findings.append((key, f"create-{entry.trouble.value}", entry.text))
-        sources = {f"zone {zone}": source for zone, source in self.judge.observed.zones.items()}
-        sources |= {
-            "github": self.judge.observed.github,
-            "reports": self.judge.observed.reports_source,
-            "wishes": self.judge.observed.wishes_source,
-        }
-        for name, source in sources.items():
+        for name, source in self.judge.observed.sources.items():
             if not source.known:
                 self.findings.append((name, "unknown", source.reason))
 

@@ -51,12 +51,7 @@ class Swept:
     def to_json(self) -> dict[str, Any]:
         """As `control/STACK/sweep.json` and `--json` have it."""
         upcoming = self.decision.next
-        sources = {f"zone {zone}": source for zone, source in self.observed.zones.items()}
-        sources |= {
-            "github": self.observed.github,
-            "reports": self.observed.reports_source,
-            "wishes": self.observed.wishes_source,
-        }
+        sources = self.observed.sources
         return {
             "version": VERSION,
             "at": self.at.isoformat(),

@@ -15,7 +15,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
 from infra.fleet.controller.notice import orphan_key, runner_key
-from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Source, Target
+from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Target
 from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
@@ -33,7 +33,7 @@ def status(scene: Scene) -> FleetStatus:
         return FleetStatus(stack=scene.stack, at=scene.at, problems=scene.problems)
     decision = decide(desired, observed, scene.memory, scene.at)
     fleet = sort(desired, observed)
-    sources = _sources(observed)
+    sources = observed.sources
     strangers = {node.name for node in (*fleet.strangers, *fleet.siblings)}
     found = [each for each in decision.findings if each.rule != "unknown"]
     told = [(each.subject in strangers, _finding(each.subject, each.reason, each.since, scene)) for each in found]
@@ -50,7 +50,7 @@ def status(scene: Scene) -> FleetStatus:
         rollouts=tuple(rollouts(scene)),
         sweep=last_sweep(scene.sweep),
         next=tuple(_next(decision)),
-        sources=sources,
+        sources=dict(sources),
         problems=scene.problems,
     )
 
@@ -163,11 +163,6 @@ def _is_by(node: NodeSeen, report: ReportSeen) -> bool:
 def _finding(about: str, reason: str, since: datetime, scene: Scene) -> Trouble:
     """One that no sweep has reported yet stands since nobody knows when."""
     return Trouble(subject=about, reason=reason, since=since if since != scene.at else None)
-
-
-def _sources(observed: Observed) -> dict[str, Source]:
-    zones = {f"zone {zone}": source for zone, source in observed.zones.items()}
-    return zones | {"github": observed.github, "reports": observed.reports_source, "wishes": observed.wishes_source}
 
 
 def _orphans(fleet: Fleet, memory: Memory) -> Iterable[Trouble]:

@@ -1,0 +1,96 @@
+"""Looking at everything at once: one source that fails, is late or answers nonsense is unknown, and ends no sweep."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Future
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import KNOWN, RunnerSeen
+from infra.fleet.google import Api, clients, execute
+from infra.fleet.records import Records
+from infra.model import names
+from tests.fleet.controller.given_fleet import HOME, fleet
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+BUCKET = "a-lab-tidepool-ci"
+WISH = {"subject": "tpu-ci", "by": "ada", "minutes": 5}
+
+
+class Late(Future[Any]):
+    """It is never done; whoever waits for it waits as long as it may."""
+
+    def __init__(self, passes: list[float]) -> None:
+        super().__init__()
+        self.passes = passes
+
+    def result(self, timeout: float | None = None) -> Any:
+        assert timeout is not None
+        self.passes.append(timeout)
+        raise TimeoutError
+
+
+def test_sources_that_are_all_late_cost_one_deadline_and_not_one_each() -> None:
+    waited: list[float] = []
+    observer = Observer(project="a-lab", bucket=BUCKET, endpoint=None, github=None, clock=lambda: 100.0 + sum(waited))
+    for _ in range(6):
+        source, answer = observer._result(Late(waited), until=120.0)
+        assert (source.reason, answer) == ("no answer within 20 s", None)
+    assert waited == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+class Meeting:
+    """A GitHub of many scopes, none of which answers before all are asked."""
+
+    def __init__(self, scopes: int) -> None:
+        self.scopes, self.barrier = scopes, Barrier(scopes)
+
+    def sources(self, _: object) -> tuple[str, ...]:
+        return tuple(f"repos/lab/{index}" for index in range(self.scopes))
+
+    def runners(self, _: str) -> tuple[RunnerSeen, ...]:
+        self.barrier.wait(timeout=15)
+        return ()
+
+
+@pytest.fixture
+def observer(cloud: TestCloud) -> Observer:
+    with clients("a-lab", cloud.url) as google:
+        body = {"name": BUCKET, "location": "us"}
+        execute(google.api(Api.STORAGE).buckets().insert(project="a-lab", body=body), "making a bucket")
+    return Observer(project="a-lab", bucket=BUCKET, endpoint=cloud.url, github=None)
+
+
+def test_however_many_sources_there_are_all_are_asked_at_once(observer: Observer) -> None:
+    crowd: Any = Meeting(24)
+    many = Observer(project="a-lab", bucket=BUCKET, endpoint=observer.endpoint, github=crowd)
+    assert many.observe(fleet(1), EMPTY).github == KNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "source"),
+    [
+        (names.pointer_object(), {"images": ["tpu-ci"]}, "pointer"),
+        (names.pointer_object(), {"images": {"tpu-ci": "an image"}}, "pointer"),
+        (names.wishes_object("ci"), {"drains": "all"}, "wishes"),
+        (names.wishes_object("ci"), {"drains": [{**WISH, "since": "2026-11-21T10:00:00"}]}, "wishes"),
+        (names.wishes_object("ci"), {"drains": [{**WISH, "since": None}]}, "wishes"),
+        (names.wishes_object("ci"), [], "wishes"),
+    ],
+)
+def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(
+    observer: Observer, name: str, written: Any, source: str
+) -> None:
+    with clients("a-lab", observer.endpoint) as google:
+        Records(google=google, bucket=BUCKET).put_once(name, json.dumps(written).encode(), "application/json")
+    seen = observer.observe(fleet(1), EMPTY)
+    assert seen.sources[source].reason
+    assert seen.sources[f"zone {HOME}"] == KNOWN
+    assert {each for each, found in seen.sources.items() if not found.known} == {source, "github"}
