@@ -170,7 +170,7 @@ class Judge:
             situations.add(Situation.DRAINING)
         if self.observed.github.known and self.away(slot, node) and not wished and (online or vm.drained is not None):
             situations.add(Situation.SERVING_AWAY)
-        if self._calls_itself_unfit(node, self.observed.reports.get(slot.name)):
+        if not self._is_on_trial(slot) and self._calls_itself_unfit(node, self.observed.reports.get(slot.name)):
             situations.add(Situation.UNFIT)
         if known.restarted is not None:
             situations.add(Situation.RESTARTED)
@@ -199,6 +199,11 @@ class Judge:
     def _possible_zones(self, slot: Wanted) -> frozenset[str]:
         """Zones in which the slot may have a VM: its home and those of fallbacks that were ever tried for it."""
         return frozenset({slot.home.zone, *self.memory.vms[slot.name].tried})
+
+    def _is_on_trial(self, slot: Wanted) -> bool:
+        """Whether it is to prove a new version: that is taken back before the VM itself is blamed."""
+        rollout = self.memory.rollouts.get(slot.pool)
+        return rollout is not None and slot.name in rollout.waiting
 
     def _calls_itself_unfit(self, node: NodeSeen, report: ReportSeen | None) -> bool:
         """Believed of this VM alone; a report of the one that had its name before says nothing."""

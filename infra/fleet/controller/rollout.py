@@ -3,10 +3,11 @@
 Owns the stages. What is assigned reaches a VM after the job that it runs; nothing is cut off. Does not own what the
 target is (promotion and publishing say it) nor writing orders (act).
 
-A pool is steady until its target changes. Then one VM, an idle one if there is one, gets it: the canary. Once that VM
-is online with it, the others follow, a share of the pool in work at a time. A canary that does not come online in twice
-the boot allowance, or calls itself unfit, brings everything back to what was proved before, and that target is not
-tried again. A VM that is lost meanwhile proves nothing either way: another takes its place.
+A pool is steady until its target changes. Then one VM, an idle one if there is one, gets it: the canary. Where nobody
+serves it is one that does not: what is new may be what mends them. Once that VM is online with it, the others follow, a
+share of the pool in work at a time. A canary that does not come online in twice the boot allowance, or calls itself
+unfit, brings everything back to what was proved before, and that target is not tried again. A VM that is lost meanwhile
+proves nothing either way: another takes its place.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from infra.fleet.controller.memory import Rollout, TargetMemory
 from infra.fleet.controller.observed import Phase, ReportSeen, Target
 from infra.model.catalogue import region_of
 
-_BAD_KEPT: Final = 20
 _RUNNING: Final = frozenset({Phase.IDLE, Phase.BUSY})
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 
@@ -74,7 +74,7 @@ def _undone(rollout: Rollout, undone: frozenset[str], now: datetime) -> Rollout:
             "target": rollout.previous,
             "previous": None,
             "stage": "undone",
-            "bad": _with_bad(rollout, rollout.target.target().key),
+            "bad": (rollout.target.target().key,),
             "since": now,
             "why": "it was undone",
         }
@@ -89,7 +89,8 @@ def _retargeted(rollout: Rollout, target: Target, undone: frozenset[str], now: d
         return rollout.model_copy(update={"target": kept, "stable": kept if steady else rollout.stable})
     if target.key in rollout.bad or target.key in undone:
         return rollout
-    nothing_in_work: dict[str, Any] = {"since": now, "waiting": {}, "proved": (), "failed": (), "why": ""}
+    # Another one was promoted meanwhile: whoever comes back to a target that failed means it.
+    nothing_in_work: dict[str, Any] = {"since": now, "waiting": {}, "proved": (), "failed": (), "bad": (), "why": ""}
     if target.key == rollout.stable.target().key:
         return rollout.model_copy(update={"target": rollout.stable, "stage": "steady", **nothing_in_work})
     return rollout.model_copy(update={"target": TargetMemory.of(target), "stage": "canary", **nothing_in_work})
@@ -117,7 +118,7 @@ def _proved(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
                     proved.append(vm)  # the canary has proved it; whoever takes this VM's place boots with it
     most = at_once(len(slots), judge.desired.settings.share)
     if failed and (rollout.stage == "canary" or len(failed) > most):
-        return _back(rollout, "failed", f"{', '.join(failed)} did not come online with it", judge.now)
+        return _back(rollout, "failed", "; ".join(_failure(vm, judge) for vm in failed), judge.now)
     stage = "rolling" if rollout.stage == "canary" and proved else rollout.stage
     changes: dict[str, Any] = {"stage": stage, "waiting": waiting, "proved": tuple(proved), "failed": tuple(failed)}
     if declared.keys() <= {*proved, *failed}:
@@ -134,10 +135,21 @@ def _proof(vm: str, since: datetime, rollout: Rollout, judge: Judge) -> Proof:
     report = judge.observed.reports.get(vm)
     if _runs(report, rollout) and any(each.online for each in judge.observed.runners_of(vm)):
         return "proved"
-    if report is not None and report.phase in _UNFIT and report.at > since:
+    if _is_unfit(report, since):
         return "failed"
     allowance = timedelta(minutes=2 * judge.desired.settings.boot)
     return "failed" if judge.now - since >= allowance else "open"
+
+
+def _is_unfit(report: ReportSeen | None, since: datetime | None = None) -> bool:
+    return report is not None and report.phase in _UNFIT and (since is None or report.at > since)
+
+
+def _failure(vm: str, judge: Judge) -> str:
+    report = judge.observed.reports.get(vm)
+    if report is None or not _is_unfit(report):
+        return f"{vm} did not come online with it"
+    return f"{vm} says that it is {report.phase} with it" + (f": {report.reason}" if report.reason else "")
 
 
 def _runs(report: ReportSeen | None, rollout: Rollout) -> bool:
@@ -159,11 +171,18 @@ def _further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout
     if rollout.stage == "rolling":
         # A VM that serves nobody risks nothing: it boots, or starts again, with what the canary has proved.
         proved += [slot.name for slot in left if slot not in serving]
+    elif judge.observed.github.known and not any(judge.serving(slot.name) for slot in slots):
+        serving = [slot for slot in left if _is_ready(slot, judge)]
     for slot in sorted(serving, key=lambda slot: (judge.busy(slot.name), slot.name)):
         if len(waiting) >= most:
             break
         waiting[slot.name] = judge.now
     return rollout.model_copy(update={"waiting": waiting, "proved": tuple(proved)})
+
+
+def _is_ready(slot: Wanted, judge: Judge) -> bool:
+    node = judge.fleet.slots[slot.name]
+    return node is not None and node.state == "READY" and not judge.wished_to_drain(slot)
 
 
 def _assigns(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Assign, ...]:
@@ -196,7 +215,7 @@ def _back(rollout: Rollout, stage: Literal["failed", "undone"], why: str, now: d
     return rollout.model_copy(
         update={
             "stage": stage,
-            "bad": _with_bad(rollout, rollout.target.target().key),
+            "bad": (rollout.target.target().key,),
             "target": rollout.stable,
             "waiting": {},
             "proved": (),
@@ -205,10 +224,6 @@ def _back(rollout: Rollout, stage: Literal["failed", "undone"], why: str, now: d
             "why": why,
         }
     )
-
-
-def _with_bad(rollout: Rollout, key: str) -> tuple[str, ...]:
-    return (*(each for each in rollout.bad if each != key), key)[-_BAD_KEPT:]
 
 
 def _why(rollout: Rollout, vm: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from infra.fleet.controller.actions import Assign, Decision
+from infra.fleet.controller.actions import Assign, Decision, Report
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Memory
@@ -31,6 +31,7 @@ class Pool:
     busy: set[str] = field(default_factory=set)
     bad: str = ""
     gone: str = ""
+    unfit: str = ""
     wishes: Wishes = field(default_factory=Wishes)
 
     def sweep(self) -> list[str]:
@@ -50,8 +51,9 @@ class Pool:
             name: ReportSeen(
                 vm=name,
                 pool="tpu-ci",
-                phase=Phase.IDLE if name in online else Phase.PULLING,
+                phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else Phase.PULLING,
                 at=self.now,
+                reason="" if name in online else self.unfit,
                 image=self.runs.get(name),
             )
             for name in names
@@ -106,7 +108,33 @@ def test_a_canary_that_does_not_come_online_brings_its_image_back_and_it_is_not_
     assert pool.stage == "failed"
     assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
     pool.target = target("c")
-    assert pool.sweep() == ["0:c"] or pool.stage == "canary"
+    assert pool.sweep() == ["0:c"]
+    pool.target, pool.bad = target("b"), ""
+    assert pool.sweep() == ["0:b"], "another was promoted meanwhile"
+
+
+def test_a_canary_that_calls_itself_unfit_goes_back_with_its_reason_and_is_not_made_again() -> None:
+    pool = steady()
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    assert pool.sweep() == ["0:b"]
+    back = pool.decided()
+    assert [type(action) for action in back.actions] == [Assign, Report]
+    assert pool.sweep() == ["0:a"]
+    assert (
+        pool.memory.rollouts["tpu-ci"].why == "tpu-ci-us-west4-a-0 says that it is unfit with it: runners end at once"
+    )
+    assert not pool.decided().actions
+
+
+def test_where_nobody_serves_what_is_new_is_tried_on_a_vm_that_does_not() -> None:
+    pool = steady()
+    pool.bad = "a"
+    pool.sweep()
+    pool.target = target("b")
+    assert pool.sweep() == ["0:b"]
+    told = [pool.sweep() for _ in range(3)]
+    assert told[0] == ["1:b", "2:b", "3:b", "4:b", "5:b"], "those that serve nobody risk nothing"
+    assert pool.stage == "steady"
 
 
 def test_a_canary_that_is_lost_proves_nothing_and_another_takes_its_place() -> None:
