@@ -97,6 +97,7 @@ _FAKES = {
     + "shift\n[[ ! -e $SANDBOX/no-iptables ]] || exit 1\nrule=${*:2}\n"
     + 'case $1 in -C) grep -qxF -- "$rule" "$SANDBOX/rules" ;;\n'
     + '-[AI]) printf "%s\\n" "$rule" >>"$SANDBOX/rules" ;; esac\n',
+    "iptables-restore": _RECORD + '[[ ! -e $SANDBOX/no-iptables ]] && sed "s/^/  /" >>"$SANDBOX/calls"\n',
     "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
     "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
     "setpriv": _RECORD + 'while [[ $1 == --* ]]; do [[ $1 == --clear-groups ]] && shift || shift 2; done\nexec "$@"\n',

@@ -17,11 +17,12 @@ from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
 
 STEP = RUNNER / "steps" / "block-metadata.sh"
 
-# A VM (this namespace), behind it a container on tidepool0, before it the metadata server and the internet.
+# A VM (this namespace), behind it a container on tidepool0 and one on the image's docker0, before it the metadata
+# server, another VM and the internet.
 NETWORK = r"""
 set -euo pipefail
-listen='import signal, socket, sys; kept = [socket.create_server((a.split("@")[1], int(a.split("@")[0])))
-        for a in sys.argv[1:]]; print("up", flush=True); signal.pause()'
+listen='import signal, socket, sys; kept = [socket.create_server((host, int(port)), family=10 if ":" in host else 2)
+        for port, host in (each.split("@") for each in sys.argv[1:])]; print("up", flush=True); signal.pause()'
 beside() { # NAME INTERFACE PEER: another namespace, joined by a pair of interfaces; sets NAME to its process
   unshare -n sleep 60 &
   local process=$!
@@ -33,22 +34,37 @@ beside() { # NAME INTERFACE PEER: another namespace, joined by a pair of interfa
 }
 ip link set lo up
 echo 1 >/proc/sys/net/ipv4/ip_forward
+echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
 beside container tidepool0 eth0
+beside agent docker0 eth0
 beside outside ens4 eth0
-trap 'kill $container $outside $listeners' EXIT
+trap 'kill $container $agent $outside $listeners' EXIT
 ip addr add 172.30.0.1/24 dev tidepool0
+ip addr add 172.17.0.1/24 dev docker0
 ip addr add 10.0.0.2/24 dev ens4
+ip addr add fd00:1::1/64 dev tidepool0 nodad
+ip addr add fd20:ce::2/64 dev ens4 nodad
 nsenter -t "$container" -n ip addr add 172.30.0.2/24 dev eth0
 nsenter -t "$container" -n ip route add default via 172.30.0.1
-nsenter -t "$outside" -n ip addr add 10.0.0.1/24 dev eth0
-nsenter -t "$outside" -n ip addr add 169.254.169.254/32 dev eth0
+nsenter -t "$container" -n ip addr add fd00:1::2/64 dev eth0 nodad
+nsenter -t "$container" -n ip route add default via fd00:1::1
+nsenter -t "$agent" -n ip addr add 172.17.0.2/24 dev eth0
+nsenter -t "$agent" -n ip route add default via 172.17.0.1
+for address in 10.0.0.1/24 169.254.169.254/32 203.0.113.1/32; do
+  nsenter -t "$outside" -n ip addr add "$address" dev eth0
+done
+nsenter -t "$outside" -n ip addr add fd20:ce::254/64 dev eth0 nodad
 nsenter -t "$outside" -n ip route add 172.30.0.0/24 via 10.0.0.2
+nsenter -t "$outside" -n ip route add fd00:1::/64 via fd20:ce::2
 ip route add default via 10.0.0.1
-exec 3< <(exec nsenter -t "$outside" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@10.0.0.1)
+exec 3< <(exec nsenter -t "$outside" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@203.0.113.1 \
+  22@10.0.0.1 80@fd20:ce::254)
 listeners=$!
-exec 4< <(exec python3 -c "$listen" 22@0.0.0.0)
+exec 4< <(exec python3 -c "$listen" 22@0.0.0.0 22@fd00:1::1)
 listeners+=" $!"
-read -r _ <&3 && read -r _ <&4
+exec 5< <(exec nsenter -t "$agent" -n python3 -c "$listen" 8080@172.17.0.2)
+listeners+=" $!"
+read -r _ <&3 && read -r _ <&4 && read -r _ <&5
 reach() { # NAME ADDRESS/PORT COMMAND...
   local how=reaches
   "${@:3}" timeout 2 bash -c "exec 5<>/dev/tcp/$2" 2>/dev/null || how="is refused"
@@ -56,24 +72,35 @@ reach() { # NAME ADDRESS/PORT COMMAND...
 }
 everybody() {
   local address
-  for address in 169.254.169.254/80 169.254.169.254/53 10.0.0.1/443; do
+  for address in 169.254.169.254/80 169.254.169.254/53 203.0.113.1/443 10.0.0.1/22 fd20:ce::254/80; do
     reach container "$address" nsenter -t "$container" -n
     reach runner-user "$address" setpriv --reuid 1000 --clear-groups
     reach supervisor "$address"
   done
-  reach container 172.30.0.1/22 nsenter -t "$container" -n
+  for address in 172.30.0.1/22 fd00:1::1/22 172.17.0.2/8080; do
+    reach container "$address" nsenter -t "$container" -n
+  done
 }
 everybody
 # As beside the image's daemon, which forwards nothing of others. And nobody outside knows the container's network.
 iptables -P FORWARD DROP
 nsenter -t "$outside" -n ip route del 172.30.0.0/24
 bash "$1"
+rules() { iptables -S && iptables -t nat -S && ip6tables -S; }
+whole=$(rules)
+# As before the next job, with a part of it gone.
+iptables -F TIDEPOOL-METADATA
+iptables -D INPUT -i tidepool0 -j REJECT
 bash "$1"
+[[ $(rules) == "$whole" ]]
 echo walled
 everybody
 """
 
-TRIAL = "iptables -A OUTPUT -m owner --uid-owner 1 -j REJECT && ip link add one type veth peer name two"
+TRIAL = (
+    "iptables -A OUTPUT -m owner --uid-owner 1 -j REJECT && ip6tables -A OUTPUT -m owner --uid-owner 1 -j REJECT && "
+    "ip link add one type veth peer name two && ip link set lo up && ip addr add fd00:1::1/64 dev lo"
+)
 
 # `docker run` by namespaces: a root of its own with the system's programs, what is mounted, and nothing else.
 CONTAINER = r"""
@@ -145,11 +172,13 @@ def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
 def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
     tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    for name in ("ip", "iptables", "nsenter", "setpriv", "unshare"):
+    for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
         tool(name)
     if not possible("unshare", "-n", "bash", "-c", TRIAL):
         pytest.skip("this machine makes no network namespaces with iptables")
     (tmp_path / "var/lib/tidepool").mkdir(parents=True)
+    (tmp_path / "proc/net").mkdir(parents=True)
+    (tmp_path / "proc/net/if_inet6").touch()
     done = subprocess.run(
         ["unshare", "-n", "bash", "-c", NETWORK, "walls", str(STEP)],
         env={**os.environ, "TIDEPOOL_ROOT": str(tmp_path)},
@@ -164,7 +193,12 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
     assert [line for line in after if "refused" in line] == [
         "container is refused 169.254.169.254/80",
         "runner-user is refused 169.254.169.254/80",
+        "container is refused 10.0.0.1/22",
+        "container is refused fd20:ce::254/80",
+        "runner-user is refused fd20:ce::254/80",
         "container is refused 172.30.0.1/22",
+        "container is refused fd00:1::1/22",
+        "container is refused 172.17.0.2/8080",
     ]
     assert len(after) == len(before)
 
