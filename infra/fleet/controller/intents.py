@@ -28,14 +28,22 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
         events.append(Event(at=now, subject=subject(action), what=what))
         match action:
             case Create(slot=slot, place=place) | Recreate(slot=slot, place=Place() as place):
-                memory = _creating(memory, slot, place, now)
+                memory = _creating(_tried(memory, slot, now), slot, place, now)
+            case Recreate(slot=slot):
+                memory = _tried(memory, slot, now)
             case _:
                 pass
     return memory.model_copy(update={"events": tuple(events)})
 
 
-def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
+def _tried(memory: Memory, slot: str, now: datetime) -> Memory:
     known = memory.vms.get(slot) or VmMemory(seen=now)
-    known = known.model_copy(update={"tried": {**known.tried, place.zone: now}, "attempts": known.attempts + 1})
+    known = known.model_copy(update={"attempts": known.attempts + 1})
+    return memory.model_copy(update={"vms": {**memory.vms, slot: known}})
+
+
+def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
+    known = memory.vms[slot]
+    known = known.model_copy(update={"tried": {**known.tried, place.zone: now}})
     asked = Creating(zone=place.zone, capacity=place.capacity, at=now)
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}, "creating": {**memory.creating, slot: asked}})

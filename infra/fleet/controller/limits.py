@@ -78,13 +78,16 @@ def limited(
     everything_known: bool,
     now: datetime,
 ) -> Limited:
-    """Ask every limit of every proposal, urgent ones first. serving: by pool, VMs that take jobs now."""
+    """Ask every limit of every proposal, urgent ones first, and of those what was tried least.
+
+    serving: by pool, VMs that take jobs now.
+    """
     window = frozen(desired, now)
     replaced = Counter({pool: _within_hour(times, now) for pool, times in memory.replacements.items()})
     dealt: Counter[str] = Counter()
     taken: dict[str, set[str]] = {}
     allowed, held = [], []
-    for proposal in sorted(proposals, key=lambda each: (each.urgency, subject(each.action))):
+    for proposal in sorted(proposals, key=lambda each: _turn(each, memory)):
         pool = proposal.pool
         why = ""
         if window and not proposal.freeze:
@@ -106,6 +109,13 @@ def limited(
         if proposal.takes:
             taken.setdefault(pool, set()).add(proposal.takes)
     return Limited(allowed=tuple(allowed), held=tuple(held))
+
+
+def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str]:
+    """A VM whose replacement fails each time must not take every other one's turn."""
+    about = subject(proposal.action)
+    known = memory.vms.get(about)
+    return proposal.urgency, known.attempts if known else 0, about
 
 
 def replacements(

@@ -59,7 +59,7 @@ class VmMemory(_Part):
 
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
     was last answered by a stockout. assigned: the key of the target that its orders name. drained: since when its
-    orders say to take no job. attempts: creates since a runner of it was last online.
+    orders say to take no job. attempts: creates and replacements since a runner of it was last online.
     """
 
     restart: int = 0

@@ -110,7 +110,8 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
         changes: dict[str, Any] = {"seen": now}
         if node is not None and node.state not in DEAD:
             changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
-        if any(runner.online for runner in observed.runners_of(slot.name)):
+        is_ready = node is not None and node.state == "READY"
+        if is_ready and any(runner.online for runner in observed.runners_of(slot.name)):
             changes["attempts"] = 0
         vms[slot.name] = known.model_copy(update=changes)
     return vms

@@ -39,6 +39,11 @@ class Outcome:
     trouble: Trouble | None = None
     operation: str = ""
 
+    @property
+    def was_not_begun(self) -> bool:
+        """Whether nothing of it was done: the VM that was to be replaced stands as before."""
+        return self.result is Result.CHANGED or (self.result is Result.FAILED and self.trouble is None)
+
 
 def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: datetime) -> Memory:
     """The memory after the actions of a decision were tried."""
@@ -53,6 +58,8 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
     if not done:
         what = f"{type(action).__name__.lower()} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
         memory = memory.model_copy(update={"events": (*memory.events, _event(now, action, what))})
+    if isinstance(action, Recreate) and outcome.was_not_begun:
+        memory = _given_back(memory, desired, action)
     match action:
         case Create() | Recreate():
             return _after_create(memory, desired, action, outcome, now)
@@ -79,6 +86,15 @@ def _after_create(
     else:
         creating = {slot: each for slot, each in memory.creating.items() if slot != action.slot}
     return memory.model_copy(update={"creating": creating})
+
+
+def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:
+    """Without this replacement in its pool's hour: what cannot be replaced must not use up what others may need."""
+    slot = desired.slot(action.slot)
+    times = memory.replacements.get(slot.pool, ()) if slot else ()
+    if slot is None or not times:
+        return memory
+    return memory.model_copy(update={"replacements": {**memory.replacements, slot.pool: times[:-1]}})
 
 
 def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> Memory:

@@ -147,6 +147,7 @@ class Proposals:
                     Proposal(action=action, pool=pool, deletes=True, freeze=judged.rule.freeze, urgency=_TIDY)
                 )
             case Verdict.DRAIN:
+                self.condemned += 1
                 action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(self._drain_of_orphan(node, action))
             case Verdict.REPORT:
@@ -167,6 +168,7 @@ class Proposals:
             action=action,
             pool=pool,
             takes=node.name if declared else "",
+            deletes=True,
             patience=since + self.judge.patience,
             freeze=False,
             urgency=_TIDY,
@@ -175,7 +177,7 @@ class Proposals:
     def _run_vm(self, node: NodeSeen, judged: Judged) -> None:
         if judged.verdict is Verdict.DELETE:
             action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
-            self.proposals.append(Proposal(action=action, urgency=_TIDY))
+            self.proposals.append(Proposal(action=action, deletes=True, urgency=_TIDY))
         elif judged.verdict is Verdict.WAIT:
             self._wait(judged)
 

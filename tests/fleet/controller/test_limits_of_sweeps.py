@@ -73,6 +73,27 @@ def test_a_manifest_that_lost_its_slots_blows_the_fuse_instead_of_deleting_the_f
     assert decisions[-1].fuse_blown
 
 
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_manifest_that_lost_its_slots_does_not_drain_the_fleet_that_serves(left: int) -> None:
+    desired = fleet(6)
+    emptied = replace(desired, slots=desired.slots[:left])
+    memory = first(desired, seen(desired)).memory
+    decisions = sweeps(emptied, seen(desired), 12, memory=memory, start=START + minutes(2))
+    assert all(doing(each) == [] for each in decisions)
+    assert decisions[-1].fuse_blown
+    (later,) = sweeps(emptied, seen(desired), 1, memory=decisions[-1].memory, start=START + minutes(40))
+    assert [what for what, _ in doing(later)] == ["Drain"], "one VM a pool and sweep"
+
+
+def test_a_blown_fuse_holds_the_end_of_a_runs_vm_too() -> None:
+    desired = fleet(6)
+    expired = {"tidepool-run": "77-1", "tidepool-expires": "1"}
+    lost = nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED")
+    decision = first(desired, seen(desired, nodes=(*lost, node("run-1", labels=expired))))
+    assert doing(decision) == []
+    assert "run-1" in {subject(held.action) for held in decision.held}
+
+
 def test_a_blown_fuse_stays_so_while_a_source_is_unknown() -> None:
     desired = fleet(6)
     lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"), github=unknown("502"))
@@ -89,6 +110,18 @@ def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
     memory = remembered(decision, desired, START)
     assert doing(decide(desired, third, memory, START + minutes(59))) == []
     assert doing(decide(desired, third, memory, START + minutes(61))) == [("Recreate", desired.slots[2].name)]
+
+
+def test_a_vm_that_cannot_be_replaced_does_not_use_up_the_turns_of_others() -> None:
+    desired = fleet(9, settings=Settings(replacements=1))
+    stuck, other = (each.name for each in desired.slots[:2])
+    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED"))
+    decision = first(desired, lost)
+    assert doing(decision) == [("Recreate", stuck)]
+    refused_delete = [Outcome(action=each, result=Result.FAILED, text="403") for each in decision.actions]
+    memory = learned(decision.memory, desired, refused_delete, START)
+    again = decide(desired, lost, memory, START + minutes(2))
+    assert doing(again) == [("Recreate", other)]
 
 
 def freeze(**given: object) -> Freeze:
