@@ -30,7 +30,7 @@ from infra.model.schema import GitHub, Pool, StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
 from infra.program_builds import BuildPlan, build_plan, declare_builds
 from infra.program_registries import Reach, registries
-from infra.program_serving import CLOCK, declare_serving, is_served, unserved
+from infra.program_serving import CLOCK, declare_serving, is_served, unnotified, unserved
 from infra.program_shared import grantee, labels, pool_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,8 +78,8 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
         github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
     )
     bucket = FleetBucket("bucket", _bucket(config, identities, outside, run_maker), ready)
-    if unserved(config):
-        pulumi.warn(unserved(config))
+    for told in filter(None, (unserved(config), unnotified(config))):
+        pulumi.warn(told)
     secrets = Secrets("secrets", _secrets(config, identities), ready) if config.secrets else None
     if serving:
         needed = [bucket, *([secrets] if secrets else [])]

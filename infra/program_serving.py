@@ -43,6 +43,16 @@ def unserved(config: StackConfig) -> str:
     )
 
 
+def unnotified(config: StackConfig) -> str:
+    """What a person is told whose alerts reach nobody; empty where nothing is to be told."""
+    if not is_served(config) or config.controller.notify:
+        return ""
+    return (
+        "Alerts are declared and reach nobody: tidepool:controller.notify names no address, so that they are seen in "
+        "Cloud Monitoring alone. Next: docs/serving.md#alerts"
+    )
+
+
 def declare_serving(
     config: StackConfig,
     accounts: Mapping[str, gcp.serviceaccount.Account],
