@@ -1,33 +1,35 @@
 """What people are alerted of and look at: metrics of lines, a policy for each alert, whom it reaches, and a dashboard.
 
-Owns the resources. Leaves which alerts there are to `infra.model.alerts`, and that somebody may date the app's key, and
-not read it, to the grant that stands here beside the alert of it. Nothing is kept in any of them but what is declared.
+Owns the resources, and the grant by which somebody may date the app's key and not read it. Leaves which alerts there
+are to `infra.model.alerts`, and what the dashboard draws to `infra.model.dashboard`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from infra.model import names
-from infra.model.alerts import FIGURES, Alert, Figure, Match, Writer
+from infra.model.alerts import FIGURES, Alert, Match, Writer
+from infra.model.dashboard import dashboard
 
 DATES: Final = "roles/secretmanager.viewer"
 """Seeing a secret and when its versions were made, and none of their values."""
 
-COLUMNS: Final = 12
-CHART_WIDTH, CHART_HEIGHT = 6, 4
-"""Of the dashboard, in its columns."""
-
 CLOSED_AFTER: Final = "3600s"
-"""An alert whose lines have ended is over."""
+"""An incident of which nothing at all is heard, such as of a pool that went, is over."""
+CLOSED_LATEST: Final = "604800s"
+"""The longest that there is, where hearing nothing is what is told."""
 
-_SERIES: Final = {Writer.BROKER: "cloud_run_revision", Writer.CONTROLLER: "cloud_run_job"}
+BUCKETS: Final = 16
+"""A distribution must have some; what is read of it is its mean, which is exact in any."""
+_NEARLY_NONE: Final = 0.01
+"""Below the mean of a window's lines, fewer than a hundred whole numbers, of which one is not 0."""
+
 _NAMED_BY: Final = {Writer.BROKER: "service_name", Writer.CONTROLLER: "job_name"}
 
 
@@ -80,11 +82,11 @@ class Monitoring(pulumi.ComponentResource):
         ]
         self.policies = pulumi.Output.all(**{alert.key: self._policy(alert, args, channels) for alert in args.alerts})
         for figure in FIGURES:
-            self._figure(figure, args)
+            self._metric(figure.key, figure.title, figure.match, Writer.CONTROLLER, args, by="pool", value=figure.field)
         gcp.monitoring.Dashboard(
             f"tidepool-{args.stack}",
             project=args.project,
-            dashboard_json=json.dumps(_dashboard(args), sort_keys=True),
+            dashboard_json=dashboard(args.stack, args.alerts),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({"policies": self.policies})
@@ -92,8 +94,9 @@ class Monitoring(pulumi.ComponentResource):
     def _policy(
         self, alert: Alert, args: MonitoringArgs, channels: Sequence[gcp.monitoring.NotificationChannel]
     ) -> pulumi.Output[str]:
-        metric = self._metric(alert, args)
-        page = f"{alert.key}.md"
+        metric = self._metric(
+            alert.key, alert.title, alert.match, alert.writer, args, by=alert.by, value=alert.zero or None
+        )
         policy = gcp.monitoring.AlertPolicy(
             names.alert_metric(args.stack, alert.key),
             project=args.project,
@@ -102,128 +105,107 @@ class Monitoring(pulumi.ComponentResource):
             severity=alert.severity.value,
             conditions=[
                 gcp.monitoring.AlertPolicyConditionArgs(
-                    display_name=alert.title, condition_threshold=self._threshold(alert, metric.name)
+                    display_name=alert.title, condition_threshold=_threshold(alert, metric.name)
                 )
             ],
-            documentation=gcp.monitoring.AlertPolicyDocumentationArgs(
-                subject=f"Tidepool {args.stack}: {alert.title}",
-                content=f"What to look at and what to do: docs/runbooks/{page}",
-                mime_type="text/markdown",
-                links=[
-                    gcp.monitoring.AlertPolicyDocumentationLinkArgs(display_name="Runbook", url=args.runbooks + page)
-                ]
-                if args.runbooks
-                else None,
-            ),
+            documentation=_documentation(alert, args),
             notification_channels=[channel.name for channel in channels],
-            alert_strategy=gcp.monitoring.AlertPolicyAlertStrategyArgs(auto_close=CLOSED_AFTER),
+            alert_strategy=gcp.monitoring.AlertPolicyAlertStrategyArgs(
+                auto_close=CLOSED_LATEST if alert.missing else CLOSED_AFTER
+            ),
             user_labels=args.labels,
             opts=pulumi.ResourceOptions(parent=self),
         )
         return policy.name
 
-    def _metric(self, alert: Alert, args: MonitoringArgs) -> gcp.logging.Metric:
-        """Its label is the one field that tells incidents apart."""
-        name = names.alert_metric(args.stack, alert.key)
-        label = gcp.logging.MetricMetricDescriptorLabelArgs(key=alert.by, value_type="STRING")
+    def _metric(
+        self, key: str, title: str, match: Match, writer: Writer, args: MonitoringArgs, *, by: str, value: str | None
+    ) -> gcp.logging.Metric:
+        """Counts lines or, of a value, keeps its distribution: sum and count, and so the mean. by: its one label."""
+        name = names.alert_metric(args.stack, key)
+        label = gcp.logging.MetricMetricDescriptorLabelArgs(key=by, value_type="STRING")
+        buckets = gcp.logging.MetricBucketOptionsArgs(
+            exponential_buckets=gcp.logging.MetricBucketOptionsExponentialBucketsArgs(
+                num_finite_buckets=BUCKETS, growth_factor=2.0, scale=1.0
+            )
+        )
         return gcp.logging.Metric(
             name,
             project=args.project,
             name=name,
-            description=alert.title,
-            filter=_lines(alert.match, alert.writer, args),
-            label_extractors={alert.by: f"EXTRACT(jsonPayload.{alert.by})"} if alert.by else None,
-            metric_descriptor=gcp.logging.MetricMetricDescriptorArgs(
-                metric_kind="DELTA", value_type="INT64", unit="1", labels=[label] if alert.by else None
-            ),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-
-    def _figure(self, figure: Figure, args: MonitoringArgs) -> None:
-        """A distribution keeps sum and count, so that the mean of one sweep's line is the number that it says."""
-        name = names.alert_metric(args.stack, figure.key)
-        gcp.logging.Metric(
-            name,
-            project=args.project,
-            name=name,
-            description=figure.title,
-            filter=_lines(figure.match, Writer.CONTROLLER, args),
-            value_extractor=f"EXTRACT(jsonPayload.{figure.field})",
-            label_extractors={"pool": "EXTRACT(jsonPayload.pool)"},
+            description=title,
+            filter=_lines(match, writer, args),
+            value_extractor=f"EXTRACT(jsonPayload.{value})" if value else None,
+            bucket_options=buckets if value else None,
+            label_extractors={by: f"EXTRACT(jsonPayload.{by})"} if by else None,
             metric_descriptor=gcp.logging.MetricMetricDescriptorArgs(
                 metric_kind="DELTA",
-                value_type="DISTRIBUTION",
+                value_type="DISTRIBUTION" if value else "INT64",
                 unit="1",
-                labels=[gcp.logging.MetricMetricDescriptorLabelArgs(key="pool", value_type="STRING")],
+                labels=[label] if by else None,
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _threshold(
-        self, alert: Alert, metric: pulumi.Input[str]
-    ) -> gcp.monitoring.AlertPolicyConditionConditionThresholdArgs:
-        """Counts of one window, of all instances and executions. Where lines are missed, no data counts as none."""
-        of_what = pulumi.Output.concat(
-            'metric.type="logging.googleapis.com/user/', metric, f'" AND resource.type="{_SERIES[alert.writer]}"'
-        )
-        return gcp.monitoring.AlertPolicyConditionConditionThresholdArgs(
-            filter=of_what,
-            comparison="COMPARISON_LT" if alert.missing else "COMPARISON_GT",
-            threshold_value=1 if alert.missing else alert.above,
-            duration=f"{60 * alert.lasting}s",
-            evaluation_missing_data="EVALUATION_MISSING_DATA_ACTIVE" if alert.missing else None,
-            aggregations=[
-                gcp.monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(
-                    alignment_period=f"{60 * alert.window}s",
-                    per_series_aligner="ALIGN_SUM",
-                    cross_series_reducer="REDUCE_SUM",
-                    group_by_fields=[f"metric.label.{alert.by}"] if alert.by else None,
-                )
-            ],
-            trigger=gcp.monitoring.AlertPolicyConditionConditionThresholdTriggerArgs(count=1),
-        )
+
+def _documentation(alert: Alert, args: MonitoringArgs) -> gcp.monitoring.AlertPolicyDocumentationArgs:
+    """What a mail says. Cloud Monitoring puts the label's value in.
+
+    Source: docs.cloud.google.com/monitoring/alerts/doc-variables, read 2026-11.
+    """
+    path = f"docs/runbooks/{alert.key}.md"
+    told = f"Tidepool {args.stack}: {alert.title}" + (f": ${{metric.label.{alert.by}}}" if alert.by else "")
+    url = args.runbooks + f"{alert.key}.md" if args.runbooks else ""
+    link = gcp.monitoring.AlertPolicyDocumentationLinkArgs(display_name="Runbook", url=url)
+    return gcp.monitoring.AlertPolicyDocumentationArgs(
+        subject=told,
+        content=f"{told}\n\nWhat to look at and what to do: {f'[{path}]({url})' if url else path}",
+        mime_type="text/markdown",
+        links=[link] if url else None,
+    )
+
+
+def _threshold(alert: Alert, metric: pulumi.Input[str]) -> gcp.monitoring.AlertPolicyConditionConditionThresholdArgs:
+    """Of all instances and executions, over one window that slides by the minute."""
+    of_what = pulumi.Output.concat(
+        'metric.type="logging.googleapis.com/user/', metric, f'" AND resource.type="{alert.writer.resource}"'
+    )
+    comparison, value = _limit(alert)
+    return gcp.monitoring.AlertPolicyConditionConditionThresholdArgs(
+        filter=of_what,
+        comparison=comparison,
+        threshold_value=value,
+        duration=f"{60 * alert.lasting}s",
+        evaluation_missing_data=_unheard(alert),
+        aggregations=[
+            gcp.monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(
+                alignment_period=f"{60 * alert.window}s",
+                per_series_aligner="ALIGN_DELTA" if alert.zero else "ALIGN_SUM",
+                cross_series_reducer="REDUCE_MEAN" if alert.zero else "REDUCE_SUM",
+                group_by_fields=[f"metric.label.{alert.by}"] if alert.by else None,
+            )
+        ],
+        trigger=gcp.monitoring.AlertPolicyConditionConditionThresholdTriggerArgs(count=1),
+    )
+
+
+def _limit(alert: Alert) -> tuple[str, float]:
+    if alert.zero:
+        return "COMPARISON_LT", _NEARLY_NONE
+    return ("COMPARISON_LT", 1) if alert.missing else ("COMPARISON_GT", alert.above)
+
+
+def _unheard(alert: Alert) -> str | None:
+    """What a window without a line means: the alert itself, that it is over, or, of a number, nothing."""
+    if alert.zero:
+        return None
+    return "EVALUATION_MISSING_DATA_ACTIVE" if alert.missing else "EVALUATION_MISSING_DATA_INACTIVE"
 
 
 def _lines(match: Match, writer: Writer, args: MonitoringArgs) -> pulumi.Output[str]:
     """The filter of lines of one service or job, and of no other stack's."""
     return pulumi.Output.concat(
-        f'resource.type="{_SERIES[writer]}" AND resource.labels.{_NAMED_BY[writer]}="',
+        f'resource.type="{writer.resource}" AND resource.labels.{_NAMED_BY[writer]}="',
         args.writers[writer],
         f'" AND {match.text()}',
     )
-
-
-def _dashboard(args: MonitoringArgs) -> dict[str, Any]:
-    """One chart a figure, a line a pool. Places that are 0 are left out, as the service leaves them out."""
-    across = COLUMNS // CHART_WIDTH
-    tiles = [
-        {
-            **{key: value for key, value in _place(number, across).items() if value},
-            "width": CHART_WIDTH,
-            "height": CHART_HEIGHT,
-            "widget": _chart(figure, args),
-        }
-        for number, figure in enumerate(FIGURES)
-    ]
-    return {"displayName": f"Tidepool {args.stack}", "mosaicLayout": {"columns": COLUMNS, "tiles": tiles}}
-
-
-def _place(number: int, across: int) -> dict[str, int]:
-    return {"xPos": number % across * CHART_WIDTH, "yPos": number // across * CHART_HEIGHT}
-
-
-def _chart(figure: Figure, args: MonitoringArgs) -> dict[str, Any]:
-    metric = f'metric.type="logging.googleapis.com/user/{names.alert_metric(args.stack, figure.key)}"'
-    query = {
-        "filter": f'{metric} AND resource.type="{_SERIES[Writer.CONTROLLER]}"',
-        "aggregation": {
-            "alignmentPeriod": "300s",
-            "perSeriesAligner": "ALIGN_DELTA",
-            "crossSeriesReducer": "REDUCE_MEAN",
-            "groupByFields": ["metric.label.pool"],
-        },
-    }
-    return {
-        "title": figure.title,
-        "xyChart": {"dataSets": [{"plotType": "LINE", "timeSeriesQuery": {"timeSeriesFilter": query}}]},
-    }

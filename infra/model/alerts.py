@@ -28,7 +28,9 @@ _WINDOW: Final = 10
 _SWEEP_MISSING: Final = 30
 """Minutes: as long as a command that was killed keeps the lease."""
 _REFUSALS: Final = 5
-"""Within a window: a VM that is refused asks again about once a minute, and one that boots is refused once or twice."""
+"""Within a window: a VM that is refused asks again about once a minute."""
+_MEANT: Final = ("draining", "not-ready", "serving")
+"""Refusals that belong to a VM's life: somebody drains it, the API is behind its guest, its runner lives still."""
 
 
 class Writer(StrEnum):
@@ -36,6 +38,11 @@ class Writer(StrEnum):
 
     BROKER = "broker"
     CONTROLLER = "controller"
+
+    @property
+    def resource(self) -> str:
+        """The monitored resource that Cloud Run writes them for."""
+        return "cloud_run_job" if self is Writer.CONTROLLER else "cloud_run_revision"
 
 
 class Severity(StrEnum):
@@ -48,11 +55,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Lines of one event. equal: fields that are this; most, least: numbers that a field is between, where it is."""
+    """Lines of one event. equal, unequal: what fields are, and are not; least: numbers, in lines that have them."""
 
     event: str
     equal: Mapping[str, str | int] = field(default_factory=dict)
-    most: Mapping[str, int] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)
     unequal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -60,7 +66,7 @@ class Match:
         """The filter in Cloud Logging's language. https://docs.cloud.google.com/logging/docs/view/logging-query-language,
         read 2026-11."""
         parts = [f"jsonPayload.event={json.dumps(self.event)}"]
-        for operator, wanted in (("=", self.equal), ("<=", self.most), (">=", self.least)):
+        for operator, wanted in (("=", self.equal), (">=", self.least)):
             parts += [f"jsonPayload.{key}{operator}{json.dumps(value)}" for key, value in wanted.items()]
         for key, values in self.unequal.items():
             parts += [f"jsonPayload.{key}!={json.dumps(value)}" for value in values]
@@ -71,7 +77,6 @@ class Match:
         return (
             line.get("event") == self.event
             and all(line.get(key) == value for key, value in self.equal.items())
-            and all(key in line and line[key] <= value for key, value in self.most.items())
             and all(key in line and line[key] >= value for key, value in self.least.items())
             and all(key in line and line[key] not in values for key, values in self.unequal.items())
         )
@@ -82,7 +87,8 @@ class Alert:
     """One alert. key: names its page of docs/runbooks and its resources. by: the field that tells incidents apart.
 
     window: minutes in which lines are counted. above: how many are too many. lasting: minutes that this must go on.
-    missing: whether too few, none at all, is what is told instead.
+    missing: whether no line at all is what is told instead. zero: a number of the lines, none of it being told instead:
+    one line that has some is enough to be well. chart: what is counted, as the dashboard calls it; empty: not drawn.
     """
 
     key: str
@@ -93,8 +99,10 @@ class Alert:
     window: int
     by: str = ""
     above: int = 0
-    lasting: int = 0
+    lasting: int = 1
     missing: bool = False
+    zero: str = ""
+    chart: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +139,11 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             title="No runner of a pool is online",
             severity=Severity.CRITICAL,
             writer=Writer.CONTROLLER,
-            match=Match(event=POOL, most={"online": 0}, least={"desired": 1}),
+            match=Match(event=POOL, least={"desired": 1, "online": 0}),
             window=window,
             by="pool",
             lasting=config.runners.boot_minutes + 10,
+            zero="online",
         ),
         Alert(
             key="queue-old",
@@ -154,6 +163,7 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             window=window,
             lasting=max(_SWEEP_MISSING - window, 1),
             missing=True,
+            chart="Sweeps",
         ),
         Alert(
             key="heal-rate-high",
@@ -164,18 +174,18 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             window=60,
             by="pool",
             above=settings.replacements_per_hour - 1,
+            chart="VMs made again",
         ),
         Alert(
             key="broker-refusals",
             title="The broker refuses VMs",
             severity=Severity.ERROR,
             writer=Writer.BROKER,
-            match=Match(
-                event="registration", equal={"outcome": "refused"}, unequal={"reason": ("draining", "serving")}
-            ),
+            match=Match(event="registration", equal={"outcome": "refused"}, unequal={"reason": _MEANT}),
             window=_WINDOW,
             by="reason",
             above=_REFUSALS,
+            chart="Registrations refused",
         ),
         Alert(
             key="canary-failed",

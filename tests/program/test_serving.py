@@ -11,8 +11,9 @@ from infra.cli.fleet_place import BROKER as BROKER_URL
 from infra.cli.fleet_place import told_place
 from infra.fleet.broker import settings
 from infra.model import names
+from infra.model.alerts import alerts
 from infra.model.stack import parse_stack
-from infra.program_serving import unserved
+from infra.program_serving import unnotified, unserved
 from tests.program.fake_engine import Built, Registered
 from tests.program.stacks import built, committed, edited, text_of
 
@@ -146,6 +147,15 @@ def test_names_of_what_serves_fit(stack: str) -> None:
         assert names.is_resource_name(name)
 
 
+def test_alerts_that_reach_nobody_are_told_of() -> None:
+    config = parse_stack(edited("ci", ("  tidepool:secrets:\n", SERVED)), stack="ci", source="ci")
+    assert unnotified(config) == ""
+    silent = SERVED.replace("    notify: [tpu-alerts@my-lab.org]\n", "")
+    config = parse_stack(edited("ci", ("  tidepool:secrets:\n", silent)), stack="ci", source="ci")
+    assert "tidepool:controller.notify names no address" in unnotified(config)
+    assert unnotified(parse_stack(text_of("ci"), stack="ci", source="ci")) == "", "nothing is declared to be told of"
+
+
 def test_every_alert_reaches_whom_the_stack_file_names_and_leads_to_its_page() -> None:
     program = served()
     (channel,) = program.of("NotificationChannel")
@@ -155,8 +165,38 @@ def test_every_alert_reaches_whom_the_stack_file_names_and_leads_to_its_page() -
         assert len(policy.inputs["notificationChannels"]) == 1
         (link,) = policy.inputs["documentation"]["links"]
         assert link["url"].startswith("https://github.com/marin-community/tidepool/blob/main/docs/runbooks/")
+        assert link["url"] in policy.inputs["documentation"]["content"]
         (condition,) = policy.inputs["conditions"]
         assert any(f'user/{name}"' in condition["conditionThreshold"]["filter"] for name in counted)
+
+
+def test_a_mail_says_which_pool_it_is_about() -> None:
+    subjects = {policy.inputs["documentation"]["subject"] for policy in served().of("AlertPolicy")}
+    assert "Tidepool ci: No runner of a pool is online: ${metric.label.pool}" in subjects
+    assert "Tidepool ci: The controller does not sweep" in subjects
+
+
+def test_silence_is_an_alert_of_sweeps_alone_and_ends_others() -> None:
+    said = {}
+    for policy in served().of("AlertPolicy"):
+        (condition,) = policy.inputs["conditions"]
+        missing = condition["conditionThreshold"].get("evaluationMissingData", "")
+        closed = policy.inputs["alertStrategy"]["autoClose"]
+        said[policy.name.removeprefix("tidepool-ci-")] = (missing.rpartition("_")[2], closed)
+    assert said.pop("sweep-missing") == ("ACTIVE", "604800s")
+    assert said.pop("no-runner-online") == ("", "3600s"), "a GitHub that is silent for a while is neither"
+    assert set(said.values()) == {("INACTIVE", "3600s")}
+
+
+@pytest.mark.parametrize("every", [1, 2, 5, 30, 60])
+def test_alerts_fit_the_pace_of_their_controller(every: int) -> None:
+    pace = SERVED.replace("every_minutes: 2", f"every_minutes: {every}\n    grace_minutes: {max(10, every)}")
+    text = edited("ci", ("  tidepool:secrets:\n", pace))
+    for alert in alerts(parse_stack(text, stack="ci", source="ci")):
+        if alert.key not in ("broker-refusals", "heal-rate-high"):
+            assert alert.window >= 2 * every, "one late sweep is no missing one"
+        assert 1 <= alert.lasting < 24 * 60
+        assert alert.window <= 25 * 60
 
 
 def test_the_dashboard_draws_figures_that_are_measured() -> None:
@@ -166,7 +206,9 @@ def test_the_dashboard_draws_figures_that_are_measured() -> None:
     ]
     kinds = {m.inputs["name"]: m.inputs["metricDescriptor"]["valueType"] for m in served().of("logging/metric:Metric")}
     names_drawn = {query["filter"].partition("/user/")[2].partition('"')[0] for query in drawn}
-    assert names_drawn == {name for name, kind in kinds.items() if kind == "DISTRIBUTION"}
+    counted = {f"tidepool-ci-{key}" for key in ("sweep-missing", "heal-rate-high", "broker-refusals")}
+    distributions = {name for name, kind in kinds.items() if kind == "DISTRIBUTION"}
+    assert names_drawn == counted | distributions - {"tidepool-ci-no-runner-online"}
     places = {(tile.get("xPos", 0), tile.get("yPos", 0)) for tile in layout["tiles"]}
     assert len(places) == len(drawn)
     assert all(tile.get("xPos", 0) + tile["width"] <= layout["columns"] for tile in layout["tiles"])

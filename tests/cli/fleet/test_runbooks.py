@@ -1,73 +1,134 @@
-"""Every alert's mess made on the local cloud by a person's commands: its line is printed, its runbook's commands work.
+"""Every alert's mess made on the local cloud by a person's commands: it opens, its runbook is followed, it ends.
 
-The tests run in order on one fleet, whose lines are those that Cloud Run would print.
+The tests run in order on one fleet, whose lines are those that Cloud Run would print. Whether an alert is open is asked
+of the declared policies and metrics (`watched`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import click
 import pytest
 
-from infra.cli.local_github import local_app
-from infra.fleet.broker.audit import Story, entry
-from infra.fleet.broker.decide import Request
-from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.google import clients
+from infra.cli import local_broker
+from infra.cli.app import cli
+from infra.fleet.google import Api, Clients, clients
 from infra.fleet.records import Records
 from infra.fleet.sweep_lines import key_line
 from infra.model import names
-from infra.model.alerts import FIGURES, KEY_DAYS, Alert, alerts
+from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.stack import parse_stack
 from tests.cli.conftest import Checkout
+from tests.cli.fleet.watched import Watch, fits, watch
 from tests.program.stacks import text_of
 from tests.program.test_serving import SERVED
 
-if TYPE_CHECKING:
-    from infra.local.cloud.testing import TestCloud
-
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
+PROJECT = "hai-gcp-models"
 REPOSITORY = "marin-community/marin"
 V4 = "tpu-v4-us-central2-b-0"
 ALERTS: dict[str, Alert] = {each.key: each for each in alerts(parse_stack(text_of("ci"), stack="ci", source="ci"))}
+NAMED = {
+    Writer.BROKER: ("service_name", "tidepool-ci-broker"),
+    Writer.CONTROLLER: ("job_name", "tidepool-ci-controller"),
+}
 
 Line = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The ci stack, made, and those who watch it."""
+
+    checkout: Checkout
+    watch: Watch
+    url: str
+
+    def ok(self, *arguments: str) -> str:
+        return self.checkout.ok(*arguments).output
+
+    def sweep(self, *options: str, code: int = 0) -> list[Line]:
+        result = self.checkout.run("reconcile", "ci", *options, "--log", "json")
+        assert result.exit_code == code, result.output
+        return self.printed(Writer.CONTROLLER, [json.loads(line) for line in result.stdout.splitlines()])
+
+    def printed(self, writer: Writer, lines: list[Line]) -> list[Line]:
+        label, name = NAMED[writer]
+        self.watch.printed(lines, {"type": writer.resource, "labels": {label: name}})
+        return lines
+
+    def now(self) -> datetime:
+        return datetime.fromisoformat(self.checkout.json("cloud", "clock")["time"])
+
+    def later(self, minutes: int) -> None:
+        self.ok("cloud", "clock", "--advance", f"{minutes}m")
+
+    def open(self, key: str, *, in_minutes: int = 0) -> set[str]:
+        """Of what an alert is open now, or will be if nothing more is printed."""
+        return self.watch.open(key, self.now() + timedelta(minutes=in_minutes))
+
+    def sweep_until(self, settled: Callable[[], bool], *, every: int, most: int) -> int:
+        """Sweeps at this pace until something is so, and after how many minutes it was."""
+        for minutes in range(0, most, every):
+            self.sweep()
+            if settled():
+                return minutes
+            self.later(every)
+        raise AssertionError(f"not so within {most} minutes")
+
+    def follow(self, key: str) -> None:
+        """Every command of a page that is ours, of one VM."""
+        commands = re.findall(r"^ *\./tidepool (.+)$", (PAGES / f"{key}.md").read_text(), flags=re.MULTILINE)
+        assert commands
+        for command in dict.fromkeys(commands):
+            self.ok(*command.replace("VM", V4).split())
+
+
 @pytest.fixture(scope="module")
-def fleet(clouded: Checkout) -> Checkout:
+def told() -> Iterator[list[Line]]:
+    """What the broker tells of the registrations that VMs ask it for."""
+    lines: list[Line] = []
+    service = local_broker.service
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_broker, "service", lambda found, _, **more: service(found, lines.append, **more))
+        yield lines
+
+
+@pytest.fixture(scope="module")
+def fleet(clouded: Checkout, told: list[Line]) -> Fleet:
     """The ci stack with its broker, controller and alerts declared, every runner online."""
     clouded.edit("ci", "  tidepool:secrets:\n", SERVED.replace("    groups: {member: tpu-member}\n", ""))
     clouded.ok("up", "ci")
-    sweep(clouded)
-    return clouded
+    url = clouded.json("cloud", "status")["url"]
+    made = Fleet(clouded, watch(url, PROJECT, "ci"), url)
+    made.sweep()
+    return made
 
 
-def sweep(fleet: Checkout, *options: str, code: int = 0) -> list[Line]:
-    result = fleet.run("reconcile", "ci", *options, "--log", "json")
-    assert result.exit_code == code, result.output
-    return [json.loads(line) for line in result.stdout.splitlines()]
+@pytest.fixture
+def google(fleet: Fleet) -> Iterator[Clients]:
+    with clients(PROJECT, fleet.url) as found:
+        yield found
 
 
 def counted(key: str, lines: list[Line]) -> list[Line]:
     return [line for line in lines if ALERTS[key].match.fits(line)]
 
 
-def follow(key: str, fleet: Checkout) -> None:
-    """Every command of a page that is ours, of one VM."""
-    commands = re.findall(r"^ *\./tidepool (.+)$", (PAGES / f"{key}.md").read_text(), flags=re.MULTILINE)
-    assert commands
-    for command in dict.fromkeys(commands):
-        fleet.ok(*command.replace("VM", V4).split())
+def pages() -> list[Path]:
+    return sorted(PAGES.glob("*.md"))
 
 
 def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
-    pages = {page.stem for page in PAGES.glob("*.md")} - {"README"}
-    assert pages == ALERTS.keys()
+    assert {page.stem for page in pages()} - {"README"} == ALERTS.keys()
     index = (PAGES / "README.md").read_text()
     for key, alert in ALERTS.items():
         text = (PAGES / f"{key}.md").read_text()
@@ -76,114 +137,189 @@ def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
         assert f"]({key}.md)" in index
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_every_command_that_a_page_names_exists_with_its_options(page: Path) -> None:
+    named = re.findall(r"\./tidepool ([^`\n]+)", page.read_text())
+    for words in map(shlex.split, named):
+        command: click.Command = cli
+        context = click.Context(cli)
+        while isinstance(command, click.Group):
+            found = command.get_command(context, words[0])
+            assert found, words
+            command, words = found, words[1:]
+        command.make_context("it", ["X" if word.isupper() else word for word in words], parent=context)
+
+
 def test_a_line_is_told_by_its_filter_and_by_nothing_else() -> None:
     match = ALERTS["no-runner-online"].match
-    assert match.text() == 'jsonPayload.event="pool" AND jsonPayload.online<=0 AND jsonPayload.desired>=1'
+    assert match.text() == 'jsonPayload.event="pool" AND jsonPayload.desired>=1 AND jsonPayload.online>=0'
     assert match.fits({"event": "pool", "online": 0, "desired": 2})
     assert not match.fits({"event": "pool", "desired": 2}), "what GitHub did not say is not none"
     assert not match.fits({"event": "pool", "online": 0, "desired": 0})
     assert not match.fits({"event": "sweep", "online": 0, "desired": 2})
+    for alert in ALERTS.values():
+        line = {"event": alert.match.event, **alert.match.equal, **alert.match.least, "reason": "forged"}
+        payload = {"severity": "INFO", "jsonPayload": line}
+        assert alert.match.fits(line) == fits(alert.match.text(), payload) is True
 
 
-def test_a_fleet_that_is_well_alerts_nobody_and_sweeps(fleet: Checkout) -> None:
-    lines = sweep(fleet)
-    assert [key for key in ALERTS if counted(key, lines)] == ["sweep-missing"], "its lines are those that are missed"
+def test_a_fleet_that_is_well_alerts_nobody(fleet: Fleet) -> None:
+    lines = fleet.sweep()
     pools = {line["pool"]: line for line in lines if line["event"] == "pool"}
     assert all(figure.match.fits(line) for figure in FIGURES for line in pools.values())
     assert (pools["tpu-ci"]["desired"], pools["tpu-ci"]["online"], pools["tpu-ci"]["queue"]) == (6, 6, 0)
     assert all(line["severity"] and line["message"] and line["stack"] == "ci" for line in lines)
+    assert fleet.watch.policies.keys() == ALERTS.keys()
+    assert [key for key in ALERTS if fleet.open(key)] == []
 
 
-def test_what_is_declared_stands_and_a_preview_shows_nothing_to_do(fleet: Checkout) -> None:
-    declared = fleet.json("output", "ci")["serving"]["alerts"]
+def test_what_is_declared_stands_and_a_preview_shows_nothing_to_do(fleet: Fleet) -> None:
+    declared = fleet.checkout.json("output", "ci")["serving"]["alerts"]
     assert declared.keys() == ALERTS.keys()
-    plan = fleet.json("preview", "ci", "--refresh")
+    plan = fleet.checkout.json("preview", "ci", "--refresh")
     assert {step["op"] for step in plan["steps"]} <= {"same", "read", "refresh"}
 
 
-def test_a_pool_without_a_runner_is_told_until_its_runner_is_back(fleet: Checkout) -> None:
-    fleet.ok("cloud", "runner", "lose", V4)
-    assert [line["pool"] for line in counted("no-runner-online", sweep(fleet))] == ["tpu-v4"]
-    fleet.ok("cloud", "clock", "--advance", "21m")
-    follow("no-runner-online", fleet)
-    fleet.ok("cloud", "clock", "--advance", "5m")
-    assert not counted("no-runner-online", sweep(fleet))
+def test_a_pool_without_a_runner_is_told_until_its_runner_is_back(fleet: Fleet) -> None:
+    fleet.ok("cloud", "fail", "mute", "--name", V4)
+    fleet.ok("cloud", "node", "remove", V4)
+    allowed = ALERTS["no-runner-online"].lasting
+    assert allowed <= fleet.sweep_until(lambda: fleet.open("no-runner-online") == {"tpu-v4"}, every=4, most=60)
+    fleet.ok("cloud", "fail", "--mend-all")
+    fleet.follow("no-runner-online")
+    fleet.sweep_until(lambda: not fleet.open("no-runner-online"), every=4, most=45)
+    assert fleet.checkout.json("status", "ci")["stacks"][0]["healthy"]
 
 
-def test_a_job_that_waits_long_is_told_for_its_pool(fleet: Checkout) -> None:
-    running, waiting = (fleet.json("cloud", "job", "queue", REPOSITORY, "tpu-v4") for _ in range(2))
+def test_a_runner_between_two_jobs_is_no_outage(fleet: Fleet) -> None:
+    """A pool of one VM whose jobs are short has no runner online in many a sweep."""
+    line = {"severity": "INFO", "stack": "ci", "event": "pool", "pool": "short", "desired": 1}
+    begun = fleet.now()
+    for sweep in range(60):
+        time = begun + timedelta(minutes=2 * sweep)
+        fleet.printed(Writer.CONTROLLER, [{**line, "time": time.isoformat(), "online": int(sweep % 4 == 0)}])
+        assert "short" not in fleet.watch.open("no-runner-online", time)
+
+
+def test_a_job_that_waits_long_is_told_for_its_pool(fleet: Fleet) -> None:
+    running, waiting = (fleet.checkout.json("cloud", "job", "queue", REPOSITORY, "tpu-v4") for _ in range(2))
     assert (running["vm"], waiting["vm"]) == (V4, None)
-    assert not counted("queue-old", sweep(fleet))
-    fleet.ok("cloud", "clock", "--advance", "31m")
-    (line,) = counted("queue-old", sweep(fleet))
+    fleet.sweep()
+    assert not fleet.open("queue-old")
+    fleet.later(31)
+    (line,) = counted("queue-old", fleet.sweep())
     assert (line["pool"], line["queue"]) == ("tpu-v4", 1)
     assert line["oldest_minutes"] in (31, 32)
-    follow("queue-old", fleet)
+    assert fleet.open("queue-old") == {"tpu-v4"}
+    fleet.follow("queue-old")
     for job in (running, waiting):
         fleet.ok("cloud", "job", "end", str(job["id"]))
-        fleet.ok("cloud", "clock", "--advance", "1m")
-    assert not counted("queue-old", sweep(fleet))
+        fleet.later(6)
+    fleet.sweep()
+    assert not fleet.open("queue-old")
 
 
-def test_a_sweep_that_cannot_begin_says_why_and_is_missed(fleet: Checkout) -> None:
+def test_a_sweep_that_cannot_begin_says_why_and_is_missed(fleet: Fleet) -> None:
+    fleet.sweep()
     fleet.ok("cloud", "fail", "error", "--code", "403", "--method", "storage.objects.get")
-    (line,) = sweep(fleet, code=1)
+    fleet.later(25)
+    (line,) = fleet.sweep(code=1)
     assert (line["event"], line["severity"]) == ("unswept", "ERROR")
     assert "403" in line["reason"]
-    assert not counted("sweep-missing", [line])
+    assert not fleet.open("sweep-missing")
+    fleet.later(6)
+    assert fleet.open("sweep-missing") == {""}
+    assert fleet.open("sweep-missing", in_minutes=24 * 60) == {""}, "it stays open for as long as nothing is heard"
     fleet.ok("cloud", "fail", "--mend-all")
-    follow("sweep-missing", fleet)
-    assert len(counted("sweep-missing", sweep(fleet))) == 1
+    fleet.follow("sweep-missing")
+    fleet.sweep()
+    assert not fleet.open("sweep-missing")
 
 
-def test_every_replacement_is_counted_for_its_pool(fleet: Checkout) -> None:
-    for index in (0, 1):
-        fleet.ok("cloud", "preempt", f"tpu-ci-us-west4-a-{index}")
-    lines = counted("heal-rate-high", sweep(fleet))
-    assert [(line["pool"], line["rule"], line["result"]) for line in lines] == [
-        ("tpu-ci", "slot-preempted", "done")
-    ] * 2
-    assert ALERTS["heal-rate-high"].above == 5, "one less than the limit, since more than it cannot be"
-    follow("heal-rate-high", fleet)
+def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet) -> None:
+    lines: list[Line] = []
+    for again in range(3):
+        for index in (0, 1):
+            fleet.ok("cloud", "preempt", f"tpu-ci-us-west4-a-{index}")
+        lines += counted("heal-rate-high", fleet.sweep())
+        assert bool(fleet.open("heal-rate-high")) == (again == 2)
+        fleet.later(15)
+    assert {(line["pool"], line["rule"], line["result"]) for line in lines} == {("tpu-ci", "slot-preempted", "done")}
+    fleet.follow("heal-rate-high")
+    assert fleet.open("heal-rate-high", in_minutes=5) == {"tpu-ci"}
+    assert not fleet.open("heal-rate-high", in_minutes=60)
 
 
-@pytest.mark.parametrize(
-    ("reason", "told"), [(Reason.GITHUB_REFUSED, True), (Reason.FORGED, True), (Reason.DRAINING, False)]
-)
-def test_refusals_are_counted_but_for_those_that_are_meant(reason: Reason, told: bool, fleet: Checkout) -> None:
-    story = Story(request=Request(stack="ci", vm=V4, pool="tpu-v4"))
-    line = entry(story, Refused(reason), at=datetime.now(UTC), milliseconds=1.0)
-    assert bool(counted("broker-refusals", [line])) == told
-    assert not counted("broker-refusals", [entry(story, None, at=datetime.now(UTC), milliseconds=1.0)])
-    if reason is Reason.GITHUB_REFUSED:
-        follow("broker-refusals", fleet)
-
-
-def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(cloud: TestCloud, fleet: Checkout) -> None:
-    def made() -> str:
-        return local_app(cloud.url, "hai-gcp-models", slug="tidepool-ci", repositories=[REPOSITORY]).key_secret
-
-    later = datetime.now(UTC) + timedelta(days=KEY_DAYS + 1)
-    with clients("hai-gcp-models", cloud.url) as google:
-        version = made()
-        line = dict(key_line(google, "ci", version, later))
-        assert counted("app-key-old", [line]) == [line]
-        assert (line["secret"], line["version"]) == ("tidepool-ci-app-key", "1")
-        made()
-        assert key_line(google, "ci", version, later)["version"] == "2"
-        assert not counted("app-key-old", [dict(key_line(google, "ci", version, later - timedelta(days=2)))])
-    follow("app-key-old", fleet)
-
-
-def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target_stands(fleet: Checkout) -> None:
-    """The new target is a bundle that is not there, so that no VM boots with it."""
-    config = parse_stack(fleet.text("ci"), stack="ci", source="ci")
-    url = fleet.json("cloud", "status")["url"]
-    with clients(config.project, url) as google:
-        records = Records(google=google, bucket=config.bucket.name)
-        records.update(names.pointer_object(), lambda pointer: {**(pointer or {}), "bundle": "0" * 64})
-    lines = sweep(fleet, "--until-settled", "--every", "1200")
-    assert {line["subject"] for line in counted("canary-failed", lines)} == {pool.name for pool in config.pools}
-    follow("canary-failed", fleet)
+def test_vms_that_the_broker_refuses_are_told_until_the_manifest_is_back(
+    fleet: Fleet, told: list[Line], google: Clients
+) -> None:
+    """The manifest lost a pool, whose runner ends its job and is to register anew."""
+    records = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
+    job = fleet.checkout.json("cloud", "job", "queue", REPOSITORY, "tpu-v4")
+    records.update(
+        names.manifest_object("ci"),
+        lambda held: {**(held or {}), "slots": [slot for slot in (held or {})["slots"] if slot["name"] != V4]},
+    )
+    told.clear()
+    fleet.ok("cloud", "job", "end", str(job["id"]))
+    fleet.later(9)
+    assert {line["reason"] for line in counted("broker-refusals", fleet.printed(Writer.BROKER, told))} == {
+        "unknown-account"
+    }
+    assert fleet.open("broker-refusals") == {"unknown-account"}
     fleet.ok("manifest", "publish", "ci")
-    assert not counted("canary-failed", sweep(fleet))
+    fleet.follow("broker-refusals")
+    told.clear()
+    fleet.later(2)
+    assert not counted("broker-refusals", fleet.printed(Writer.BROKER, told))
+    assert not fleet.open("broker-refusals", in_minutes=ALERTS["broker-refusals"].window)
+
+
+def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target_stands(
+    fleet: Fleet, google: Clients
+) -> None:
+    """The new target is a bundle that is not there, so that no VM boots with it."""
+    config = parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci")
+    records = Records(google=google, bucket=config.bucket.name)
+    records.update(names.pointer_object(), lambda pointer: {**(pointer or {}), "bundle": "0" * 64})
+    fleet.sweep("--until-settled", "--every", "1200")
+    assert fleet.open("canary-failed") == {pool.name for pool in config.pools}
+    fleet.follow("canary-failed")
+    fleet.ok("manifest", "publish", "ci")
+    assert not counted("canary-failed", fleet.sweep())
+    assert not fleet.open("canary-failed", in_minutes=ALERTS["canary-failed"].window)
+
+
+def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
+    fleet: Fleet, google: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version is the one that the declared job is told of; the key in it is nobody's."""
+    job = google.api(Api.RUN).projects().locations().jobs()
+    found = job.get(name=f"projects/{PROJECT}/locations/us-central1/jobs/tidepool-ci-controller").execute()
+    (container,) = found["template"]["template"]["containers"]
+    (version,) = [each["value"] for each in container["env"] if each["name"] == "TIDEPOOL_GITHUB_KEY_SECRET"]
+    monkeypatch.setenv("TIDEPOOL_GITHUB_KEY_SECRET", version)
+    secrets = google.api(Api.SECRETS).projects().secrets()
+
+    def add() -> None:
+        secrets.addVersion(parent=version.partition("/versions/")[0], body={"payload": {"data": "a2V5"}}).execute()
+
+    def said() -> Line:
+        (line,) = [each for each in fleet.sweep() if each["event"] == "key"]
+        return line
+
+    def open_after(days: int) -> set[str]:
+        """As a sweep says it by then; the cloud's clock would keep every schedule for so long."""
+        then = fleet.now() + timedelta(days=days)
+        fleet.printed(Writer.CONTROLLER, [dict(key_line(google, "ci", version, then))])
+        return fleet.watch.open("app-key-old", then)
+
+    assert "age_days" not in said(), "there is no version yet"
+    add()
+    assert (said()["secret"], said()["version"], said()["age_days"]) == ("tidepool-github-app-key", "1", 0)
+    assert (open_after(KEY_DAYS - 1), open_after(KEY_DAYS + 1)) == (set(), {""})
+    fleet.follow("app-key-old")
+    fleet.later(24 * 60)
+    add()
+    assert (said()["version"], said()["age_days"]) == ("2", 0)
+    assert not open_after(KEY_DAYS - 1), "the first is by then old enough"
