@@ -100,7 +100,7 @@ _FAKES = {
     "iptables-restore": _RECORD + '[[ ! -e $SANDBOX/no-iptables ]] && sed "s/^/  /" >>"$SANDBOX/calls"\n',
     "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
     "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
-    "setpriv": _RECORD + 'while [[ $1 == --* ]]; do [[ $1 == --clear-groups ]] && shift || shift 2; done\nexec "$@"\n',
+    "setpriv": _RECORD + 'while [[ $1 == --* ]]; do [[ $1 == --re?id ]] && shift; shift; done\nexec "$@"\n',
     # A wait that no longer ends ends whoever waits. What happens meanwhile is the test's own.
     "sleep": _RECORD
     + '[[ ! -e $SANDBOX/meanwhile ]] || source "$SANDBOX/meanwhile"\n'
@@ -108,6 +108,7 @@ _FAKES = {
     "systemctl": _RECORD + "[[ ! -e $SANDBOX/no-systemd || $1 == stop ]]\n",
     "udevadm": _RECORD + "[[ ! -e $SANDBOX/no-udev ]]\n",
     "umount": _RECORD + '[[ ! -e $SANDBOX/no-umount ]] && rm -f "$SANDBOX/mounted"\n',
+    "unshare": _RECORD + 'while [[ $1 == --* ]]; do shift; done\nexec "$@"\n',
     # The internet is below the sandbox's own server: https://HOST/PATH is asked for as http://SERVER/HOST/PATH.
     "curl": '#!/bin/bash\nexec "$REAL_CURL" "${@/#https:\\/\\//http://$GCE_METADATA_HOST/}"\n',
 }

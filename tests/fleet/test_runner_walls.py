@@ -227,3 +227,26 @@ def test_a_job_gets_nothing_of_the_vm_and_nothing_of_the_job_before(vm: Sandbox)
     ], cycle.log
     assert second == first
     assert [path.name for path in (vm.root / "opt/uv/cache").iterdir()] == ["wheels"]
+
+
+def test_what_warms_the_cache_gains_no_rights_and_leaves_nothing_running(vm: Sandbox) -> None:
+    if not possible("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"):
+        pytest.skip("this machine makes no process namespaces")
+    vm.real("unshare")
+    vm.flag("beside", "#!/bin/bash\nexec -a "$SANDBOX lingers" /bin/sleep 30\n")
+    stays = 'setsid bash "$SANDBOX/beside" </dev/null >/dev/null 2>&1 &\necho $! >"$SANDBOX/began"\n'
+    (vm.path / "bin" / "git").write_text(f'#!/bin/bash\n{stays}mkdir -p "${{@: -1}}"\n')
+    vm.real("setsid")
+    boot = vm.boot()
+    assert "the cache was warmed for marin-community/marin" in boot.log
+    assert (vm.path / "began").exists()
+    lingers = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(f"{vm.path} lingers") in read_if_there(path)]
+    assert not lingers
+    assert all("--clear-groups --no-new-privs " in call for call in boot.calls if call.startswith("setpriv"))
+
+
+def read_if_there(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

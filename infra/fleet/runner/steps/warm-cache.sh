@@ -22,8 +22,11 @@ if [[ ! -x $uv ]]; then
   install -D -m 0755 "$scratch/uv/uv-$UV_VERSION.data/scripts/uv" "$uv"
 fi
 
+# What a repository and its dependencies run when they are built is not ours. The runner's user may be one that sudo lets
+# through, as Ubuntu's first is; and nothing that is begun here goes on beside the jobs that follow.
 as_runner() {
-  setpriv --reuid "$runner_user" --regid "$runner_user" --clear-groups env HOME="$1" UV_CACHE_DIR="$uv_cache" "${@:2}"
+  unshare --pid --fork --kill-child --mount-proc setpriv --reuid "$runner_user" --regid "$runner_user" --clear-groups \
+    --no-new-privs env HOME="$1" UV_CACHE_DIR="$uv_cache" "${@:2}"
 }
 
 # shellcheck disable=SC2329 # called by retry
