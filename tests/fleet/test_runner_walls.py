@@ -233,14 +233,15 @@ def test_what_warms_the_cache_gains_no_rights_and_leaves_nothing_running(vm: San
     if not possible("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"):
         pytest.skip("this machine makes no process namespaces")
     vm.real("unshare")
-    vm.flag("beside", "#!/bin/bash\nexec -a "$SANDBOX lingers" /bin/sleep 30\n")
+    vm.flag("beside", '#!/bin/bash\nexec -a "$SANDBOX lingers" /bin/sleep 30\n')
     stays = 'setsid bash "$SANDBOX/beside" </dev/null >/dev/null 2>&1 &\necho $! >"$SANDBOX/began"\n'
     (vm.path / "bin" / "git").write_text(f'#!/bin/bash\n{stays}mkdir -p "${{@: -1}}"\n')
     vm.real("setsid")
     boot = vm.boot()
     assert "the cache was warmed for marin-community/marin" in boot.log
     assert (vm.path / "began").exists()
-    lingers = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(f"{vm.path} lingers") in read_if_there(path)]
+    name = os.fsencode(f"{vm.path} lingers")
+    lingers = [path for path in Path("/proc").glob("[0-9]*/cmdline") if name in read_if_there(path)]
     assert not lingers
     assert all("--clear-groups --no-new-privs " in call for call in boot.calls if call.startswith("setpriv"))
 
