@@ -5,11 +5,13 @@ Owns the kinds of fault, how often they come, and what each does to the world.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from infra.model import names
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW, is_limited
 from tests.fleet.simulation.simulated_tpus import Lie
@@ -74,6 +76,7 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
     "partial-list": (2, 20),
     "skew": (5, 60),
     "late-runners": (2, 8),
+    "drained": (5, 90),
     "shrinks": (20, 240),
 }
 """Minutes that a fault lasts, from and to; what is not here happens at once."""
@@ -81,6 +84,14 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
 
 def _preempt(life: Life, fault: Fault) -> None:
     _becomes(life, fault, "PREEMPTED")
+
+
+def _zone_preempted(life: Life, fault: Fault) -> None:
+    """Everything of a zone at once, which is more than a fuse lets pass."""
+    zone = life.zone_of(fault)
+    for index, slot in enumerate(life.world.desired.slots):
+        if slot.home.zone == zone:
+            _preempt(life, replace(fault, slot=index))
 
 
 def _becomes(life: Life, fault: Fault, state: str) -> None:
@@ -179,6 +190,25 @@ def _shrinks(life: Life, fault: Fault) -> None:
     world.plan(fault.minutes * 60, lambda: world.declare(world.manifest))
 
 
+def _drained(life: Life, fault: Fault) -> None:
+    """People drain a VM, and end that later."""
+    world, vm = life.world, life.slot(fault)
+    wish = {"subject": vm, "by": "ada", "since": world.moment().isoformat(), "minutes": 30}
+    told = world.kept(names.wishes_object(world.desired.stack)) or {"drains": []}
+    others = [each for each in told["drains"] if each["subject"] != vm]
+
+    def wishes(drains: list[dict[str, Any]]) -> None:
+        world.write(names.wishes_object(world.desired.stack), json.dumps({"version": 1, "drains": drains}).encode())
+
+    def ends() -> None:
+        now = world.kept(names.wishes_object(world.desired.stack)) or {"drains": []}
+        wishes([each for each in now["drains"] if each["subject"] != vm])
+
+    world.tell(f"{vm} is drained")
+    wishes([*others, wish])
+    world.plan(fault.minutes * 60, ends)
+
+
 def _run(life: Life, fault: Fault) -> None:
     zone = life.zone_of(fault)
     expires = int(life.world.now + 3600 * fault.roll)
@@ -230,6 +260,7 @@ def _skewed_vm(life: Life, fault: Fault) -> None:
 
 KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "preempt": _preempt,
+    "zone-preempted": _zone_preempted,
     "ends-otherwise": _ends_otherwise,
     "repaired": _repaired,
     "vanishes": _vanishes,
@@ -247,6 +278,7 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "orphan": _stray,
     "displaced": _displaced,
     "shrinks": _shrinks,
+    "drained": _drained,
     "run": _run,
     "ghost": _ghost,
     "bad-image": lambda life, fault: _promotes(life, fault, bad=True),

@@ -1,5 +1,4 @@
-"""One life of a fleet under faults, swept by the real controller in virtual time, and the shortest story of one that
-breaks a promise.
+"""One life of a fleet under faults, swept by the real controller in virtual time.
 
 Real: `Sweeper` with its lease, memory and records, `Observer`, `Actor`, every decision, the broker's decisions,
 bindings and removals, the guests of the local cloud. Not real: HTTP, signatures, Google and GitHub themselves, threads.
@@ -38,8 +37,6 @@ EVERY = 120.0
 BOUND = 5 * 3600.0
 """Seconds after the end of the last fault within which the fleet is as declared."""
 _JOBS_EVERY = 360.0
-_REPLAYS = 80
-"""Lives that shortening a story may take."""
 
 
 SLOTS = 6
@@ -86,7 +83,7 @@ class Life:
         """One sweep of one controller; None where it could not, or died."""
         world, google = self.world, GoogleInProcess(self.world, process)
         records = Records(google=google, bucket="fleet")  # ty: ignore[invalid-argument-type]
-        github = ByKeeper(world.keeper, world.desired.stack, process)
+        github = ByKeeper(world, process)
         sweeper = Sweeper(
             stack=world.desired.stack,
             records=records,
@@ -123,6 +120,7 @@ class Life:
         process, self.next_process = self.next_process or Process(), None
         duet, self.next_duet = self.next_duet, None
         skew = self.skew if self.world.now < self.skew_until else 0.0
+        self.world.clocks_agree = not skew and not (duet and duet.ahead)
         if duet is None:
             self.swept = self.sweep(process, skew)
         else:
@@ -229,41 +227,6 @@ def _jobs(world: World) -> None:
         world.plan(_JOBS_EVERY * 2 * world.draw("next job", world.now), comes)
 
     world.plan(0, comes)
-
-
-def shortest(faults: Sequence[Fault], breaks: Callable[[Sequence[Fault]], bool]) -> list[Fault]:
-    """Faults of which none can be left out without the promise being kept, as far as some replays tell."""
-    kept, replays, size = list(faults), 0, max(1, len(faults) // 2)
-    while size and replays < _REPLAYS:
-        start = 0
-        while start < len(kept) and replays < _REPLAYS:
-            fewer = kept[:start] + kept[start + size :]
-            replays += 1
-            if breaks(fewer):
-                kept = fewer
-            else:
-                start += size
-        size //= 2
-    return kept
-
-
-def broken(seed: int, faults: Sequence[Fault]) -> str:
-    """What a life breaks, empty where it keeps all promises."""
-    try:
-        live(seed, faults)
-    except BrokenPromiseError as said:
-        return str(said)
-    return ""
-
-
-def lives_well(seed: int, faults: Sequence[Fault]) -> Life:
-    """A life with these faults. Raises AssertionError with the shortest story where it breaks a promise."""
-    try:
-        return live(seed, faults)
-    except BrokenPromiseError:
-        few = shortest(faults, lambda fewer: bool(broken(seed, fewer)))
-    told = "\n".join(f"  {fault}" for fault in few)
-    raise AssertionError(f"seed {seed}; these faults are enough:\n{told}\n{broken(seed, few)}")
 
 
 class _AtOnce:

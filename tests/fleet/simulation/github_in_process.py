@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from infra.fleet.broker.audit import Story
 from infra.fleet.broker.errands import Errand, Kind
 from infra.fleet.broker.github_app import Registered, Runner
-from infra.fleet.broker.keeper import Keeper
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
@@ -162,8 +161,7 @@ class GitHubInProcess:
 class ByKeeper:
     """A controller's way to GitHub: the decisions of the real broker, without HTTP and signatures."""
 
-    keeper: Keeper
-    stack: str
+    world: World
     process: Process
 
     def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
@@ -171,7 +169,7 @@ class ByKeeper:
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
         self.process.call()
-        body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.stack))
+        body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.world.desired.stack))
         return tuple(
             RunnerSeen(
                 id=runner["id"],
@@ -188,11 +186,16 @@ class ByKeeper:
         return ()
 
     def remove(self, scope: str, number: int) -> None:
-        removal = Errand(kind=Kind.REMOVAL, stack=self.stack, scope=scope, number=number)
-        self.process.change(lambda: self._ask(removal))
+        removal = Errand(kind=Kind.REMOVAL, stack=self.world.desired.stack, scope=scope, number=number)
+
+        def do() -> None:
+            self.world.promises.before_act(self.process)
+            self._ask(removal)
+
+        self.process.change(do)
 
     def _ask(self, errand: Errand) -> Any:
         try:
-            return self.keeper.run("controller", errand, Story(event=errand.kind.value, errand=errand))
+            return self.world.keeper.run("controller", errand, Story(event=errand.kind.value, errand=errand))
         except Refused as refused:
             raise GitHubError(f"the broker: {refused}") from None

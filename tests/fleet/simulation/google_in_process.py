@@ -35,6 +35,7 @@ class Process:
     dies_at: the changing call at which it ends, after doing it where `after`. That is any point at which it can end:
         calls that only read leave nothing behind.
     before_each: what happens elsewhere before a call of that number.
+    holder, leased: as whom it took the lease of its stack, and when last.
     """
 
     dies_at: int | None = None
@@ -44,6 +45,8 @@ class Process:
     lists: int = 0
     changes: int = 0
     dead: bool = False
+    holder: str = ""
+    leased: float = 0.0
 
     def call(self) -> None:
         if self.dead:
@@ -130,9 +133,13 @@ class _Objects:
             found = self.world.objects.get(name)
             if str(found[0] if found else 0) != ifGenerationMatch:
                 raise refusal(_LOST_RACE, "conditionNotMet")
+            content = media_body.getbytes(0, media_body.size())
             if name.startswith(names.ORDERS_PREFIX):
+                self.world.promises.before_act(self.process)
                 self.world.promises.before_order(name.removeprefix(names.ORDERS_PREFIX).removesuffix(".json"))
-            return {"generation": str(self.world.write(name, media_body.getbytes(0, media_body.size())))}
+            if name == names.lease_object(self.world.desired.stack):
+                self.process.holder, self.process.leased = json.loads(content)["holder"], self.world.now
+            return {"generation": str(self.world.write(name, content))}
 
         return _Call(lambda: self.process.change(do))
 
@@ -186,6 +193,7 @@ class _Nodes:
             name = f"{parent}/nodes/{nodeId}"
             if name in self.world.tpus.nodes:
                 raise refusal(_EXISTS, f"Resource '{name}' already exists")
+            self.world.promises.before_act(self.process)
             return self.world.tpus.create(name, body)
 
         return _Call(lambda: self.process.change(do))
@@ -195,6 +203,7 @@ class _Nodes:
             self.world.insist(_zone(name))
             if name not in self.world.tpus.nodes:
                 raise refusal(_ABSENT, f"Resource '{name}' was not found")
+            self.world.promises.before_act(self.process)
             return self.world.tpus.delete(name)
 
         return _Call(lambda: self.process.change(do))

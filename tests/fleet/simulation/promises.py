@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from infra.fleet.broker.github_app import Runner
 from infra.fleet.controller.desired import Cap
+from infra.fleet.controller.lease import SWEEP_TIME
 from infra.fleet.controller.rules import DEAD
+from infra.model import names
 from infra.model.catalogue import AcceleratorType
 from infra.model.runner_names import vm_of
 
 if TYPE_CHECKING:
+    from tests.fleet.simulation.google_in_process import Process
     from tests.fleet.simulation.simulated_tpus import Node
     from tests.fleet.simulation.simulated_world import World
 
@@ -54,6 +57,14 @@ class Promises:
             used = sum(_chips(node) for node in nodes if _draws_on(node, cap))
             if used + cap.held_elsewhere > cap.chips:
                 raise BrokenPromiseError(f"{used} chips of {cap.name}, which has {cap.chips - cap.held_elsewhere}")
+
+    def before_act(self, process: Process) -> None:
+        """Of whatever a controller does to VMs and runners: one acts at a time, as far as clocks can tell."""
+        world = self._world
+        lease = world.kept(names.lease_object(world.desired.stack)) or {}
+        its_time = process.leased + SWEEP_TIME.total_seconds()
+        if world.clocks_agree and world.now < its_time and lease.get("holder") != process.holder:
+            raise BrokenPromiseError("two controllers act at the same time")
 
     def before_delete(self, node: Node) -> None:
         world = self._world

@@ -38,7 +38,7 @@ class World:
     """seed: of every draw. manifest: as `up` publishes it.
 
     down: until when what does not answer. struck: what befalls the next guest of a slot. clocks: by how many seconds
-        those of VMs are ahead.
+        those of VMs are ahead. clocks_agree: whether those of controllers do.
     bad_images: whether a guest calls itself unfit with it; else its runner ends at once.
     outages: seconds from each loss of a serving VM until its slot served again.
     """
@@ -51,6 +51,7 @@ class World:
         self.down: dict[str, float] = {}
         self.struck: dict[tuple[str, str], int] = defaultdict(int)
         self.clocks: dict[str, float] = {}
+        self.clocks_agree = True
         self.bad_images: dict[str, bool] = {}
         self.outages: list[float] = []
         self.story: list[str] = []
@@ -146,6 +147,10 @@ class World:
     def document(self, name: str) -> dict[str, Any] | None:
         if self.is_down("bucket"):
             raise UnreadableError(f"reading {name} was answered with 503")
+        return self.kept(name)
+
+    def kept(self, name: str) -> dict[str, Any] | None:
+        """What a record says, whether or not the bucket answers."""
         found = self.objects.get(name)
         if found is None:
             return None

@@ -14,6 +14,7 @@ from infra.fleet.controller import judge, limits, notice, sorting
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Place
+from infra.fleet.controller.lease import Lease
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.outcomes import Outcome, Result
@@ -23,10 +24,11 @@ from infra.fleet.records import Records
 from infra.model.run_labels import RunVm
 from tests.fleet.simulation import fleet_life
 from tests.fleet.simulation.fleet_faults import Fault
-from tests.fleet.simulation.fleet_life import grow_up, in_process, live, lives_well, newborn
+from tests.fleet.simulation.fleet_life import grow_up, in_process, live, newborn
 from tests.fleet.simulation.github_in_process import ByKeeper
 from tests.fleet.simulation.google_in_process import GoogleInProcess, Process
 from tests.fleet.simulation.promises import FOREIGN, STRANGER, BrokenPromiseError
+from tests.fleet.simulation.shortest_story import lives_well
 
 HEARD: Final = ByKeeper.runners
 MADE: Final = Actor._create
@@ -69,6 +71,10 @@ def takes_everything_for_ours() -> Sabotage:
     for module in (sorting, notice):
         stack.enter_context(patch.object(module, "is_ours", lambda *_: True))
     return stack
+
+
+def takes_any_lease() -> Sabotage:
+    return patch.object(Lease, "_taken", lambda lease, _: lease._body(lease.clock() + lease.time))
 
 
 def at(hours: float, kind: str, slot: int, *, minutes: float = 0, roll: float = 0.5) -> Fault:
@@ -115,6 +121,11 @@ BREACHES: Final = {
     "VMs that are not ours": Breach([takes_everything_for_ours], "is not ours, and was deleted", [FAR]),
     "VMs of runs": Breach(
         [lambda: patch.object(RunVm, "has_expired", lambda *_: True)], "is not ours, and was deleted", [at(1, "run", 0)]
+    ),
+    "one at a time": Breach(
+        [takes_any_lease],
+        "two controllers act at the same time",
+        [at(1 + turn / 2, "two-controllers", 2, roll=turn / 40) for turn in range(1, 9)],
     ),
     "the end": Breach(
         [makes_nothing, lambda: patch.object(fleet_life, "BOUND", 3600.0)],

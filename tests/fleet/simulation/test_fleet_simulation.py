@@ -8,9 +8,10 @@ from typing import Any, Final
 import pytest
 
 from tests.fleet.simulation.fleet_faults import KINDS, drawn
-from tests.fleet.simulation.fleet_life import BOUND, EVERY, SLOTS, Life, grow_up, in_process, lives_well, newborn
+from tests.fleet.simulation.fleet_life import BOUND, EVERY, SLOTS, Life, grow_up, in_process, newborn
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
+from tests.fleet.simulation.shortest_story import lives_well
 from tests.fleet.simulation.two_controllers import Duet
 
 SHORT: Final[dict[str, Any]] = {"days": 0.08, "slots": SLOTS, "others": 22.0, "lasting": 0.4}
