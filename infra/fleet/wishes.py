@@ -1,20 +1,42 @@
 """What people want of a fleet, `control/STACK/wishes.json`: what is drained, which rollouts rest or are taken back.
 
-Owns the document's shape (version 1) and its changes, each a pure function from one document to the next. The
-controller reads it (`infra.fleet.controller.observe.read_wishes`).
+Owns the document's shape (version 1), what it means to the controller, and its changes, each a pure function from one
+document to the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller.observed import DrainWish
+from infra.fleet.controller.observed import DrainWish, Wishes
 from infra.fleet.records import Body
 
 VERSION: Final = 1
 _UNDONE_KEPT: Final = 20
 """Targets of a pool that are remembered as taken back; an older one will not be promoted again unseen."""
+
+
+def read_wishes(body: Body) -> Wishes:
+    """The wishes of a document; ValueError where it is not one."""
+    try:
+        rollout = body.get("rollout") or {}
+        return Wishes(
+            drains=tuple(
+                DrainWish(
+                    subject=str(wish["subject"]),
+                    by=str(wish.get("by", "somebody")),
+                    since=_moment(wish["since"]),
+                    minutes=int(wish["minutes"]),
+                )
+                for wish in body.get("drains", ())
+            ),
+            paused=frozenset(rollout.get("paused", ())),
+            undone={pool: frozenset(keys) for pool, keys in (rollout.get("undone") or {}).items()},
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
 
 
 def with_drains(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any]:
@@ -50,6 +72,13 @@ def undone(body: Body | None, pool: str, target: str) -> dict[str, Any]:
     known = dict(whole["rollout"].get("undone") or {})
     keys = [key for key in known.get(pool, ()) if key != target]
     return _with_rollout(whole, undone=known | {pool: [*keys, target][-_UNDONE_KEPT:]})
+
+
+def _moment(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return at
 
 
 def _paused(whole: Body) -> set[str]:

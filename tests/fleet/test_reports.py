@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observe import Observer, _Vm
 from infra.fleet.controller.observed import Phase
 from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
@@ -18,7 +18,6 @@ from infra.model import names
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
-from tests.fleet.controller.given_fleet import slot
 
 BUCKET = "a-lab-tidepool-ci"
 HONEST, HOSTILE = "tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"
@@ -52,7 +51,7 @@ def test_whatever_one_vm_writes_the_reports_of_others_are_read(
     records.put_once(names.report_object("tpu-ci", HONEST), json.dumps(GOOD).encode(), "application/json")
     records.put_once(names.report_object("tpu-ci", HOSTILE), written, "application/json")
     observer = Observer(project="a-lab", bucket=BUCKET, endpoint=cloud.url, github=None)
-    seen = observer._reports([slot(1), slot(0)])
+    seen = observer._reports([_Vm("tpu-ci", HOSTILE), _Vm("tpu-ci", HONEST)])
     assert (seen[HONEST].phase, seen[HONEST].reason, seen[HONEST].obeyed) == (Phase.UNFIT, GOOD["reason"], 2)
     if HOSTILE in seen:
         assert (seen[HOSTILE].image, seen[HOSTILE].bundle, seen[HOSTILE].obeyed) == (None, None, 0)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet import wishes
-from infra.fleet.controller.observe import read_wishes
 from infra.fleet.controller.observed import DrainWish
+from infra.fleet.wishes import read_wishes
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

@@ -21,6 +21,9 @@ from infra.model.catalogue import CapacityKind
 SWEEPS: Final = 2
 """Sweeps in a row that must agree before anything without an owner is deleted."""
 
+HEARD: Final = timedelta(minutes=15)
+"""How old a VM's word that it runs a job may be: three times as old as the oldest that its supervisor lets it get."""
+
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 
 
@@ -83,10 +86,13 @@ class Judge:
         if not self.observed.github.known:
             situations.add(Situation.UNHEARD)
         online = [runner for runner in self.observed.runners_of(node.name) if runner.online]
+        works = not online and self._says_it_works(node)
         if online:
             situations.add(Situation.SERVING)
-            if suspect.drained is None:
-                situations.add(Situation.UNDRAINED)
+        if works:
+            situations.add(Situation.AT_WORK)
+        if (online or works) and suspect.drained is None:
+            situations.add(Situation.UNDRAINED)
         if any(runner.busy for runner in online):
             situations.add(Situation.BUSY)
         clocks = {"suspect": suspect.since, "drained": suspect.drained}
@@ -170,10 +176,12 @@ class Judge:
             situations.add(Situation.DRAINING)
         if self.observed.github.known and self.away(slot, node) and not wished and (online or vm.drained is not None):
             situations.add(Situation.SERVING_AWAY)
-        if not self._is_on_trial(slot) and self._calls_itself_unfit(node, self.observed.reports.get(slot.name)):
+        if not self._is_on_trial(slot) and self._calls_itself_unfit(node):
             situations.add(Situation.UNFIT)
         if known.restarted is not None:
             situations.add(Situation.RESTARTED)
+        elif not online and self._says_it_works(node):
+            situations.add(Situation.AT_WORK)
         return frozenset(situations)
 
     def _absent(self, slot: Wanted) -> frozenset[Situation]:
@@ -205,13 +213,23 @@ class Judge:
         rollout = self.memory.rollouts.get(slot.pool)
         return rollout is not None and slot.name in rollout.waiting
 
-    def _calls_itself_unfit(self, node: NodeSeen, report: ReportSeen | None) -> bool:
+    def _calls_itself_unfit(self, node: NodeSeen) -> bool:
+        report = self._own_report(node)
+        return report is not None and report.phase in _UNFIT
+
+    def _says_it_works(self, node: NodeSeen) -> bool:
+        """Its runner may be registered where nobody looks any more, as with a repository that is served no longer."""
+        report = self._own_report(node)
+        return report is not None and report.phase is Phase.BUSY and abs(self.now - report.at) < HEARD
+
+    def _own_report(self, node: NodeSeen) -> ReportSeen | None:
         """Believed of this VM alone; a report of the one that had its name before says nothing."""
-        if report is None or report.phase not in _UNFIT or not self.observed.reports_source.known:
-            return False
+        report = self.observed.reports.get(node.name)
+        if report is None or not self.observed.reports_source.known:
+            return None
         if node.instance and report.instance:
-            return node.instance == report.instance
-        return report.at > _created(node, self.memory.nodes[node.key].first_seen)
+            return report if node.instance == report.instance else None
+        return report if report.at > _created(node, self.memory.nodes[node.key].first_seen) else None
 
     def _holds_reservation(self, node: NodeSeen) -> bool:
         if node.capacity is not CapacityKind.RESERVED:

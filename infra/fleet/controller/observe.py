@@ -11,17 +11,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from infra.fleet.controller import troubles
-from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
 from infra.fleet.controller.observed import (
     KNOWN,
     CreateEnded,
-    DrainWish,
     NodeSeen,
     Observed,
     Phase,
@@ -32,9 +30,11 @@ from infra.fleet.controller.observed import (
     Wishes,
     unknown,
 )
+from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import moment, read_report
+from infra.fleet.wishes import read_wishes
 from infra.model import names
 from infra.model.catalogue import CapacityKind
 
@@ -90,7 +90,8 @@ class Observer:
             runners = {scope: self._result(future, until) for scope, future in scopes.items()}
             wished, pointed = self._result(wishes, until), self._result(targets, until)
             online = {each.vm for _, seen in runners.values() for each in seen or () if each.online}
-            asked = _to_be_asked(desired, memory, online)
+            nodes = [node for _, answer in found.values() if answer for node in answer[0]]
+            asked = _to_be_asked(desired, memory, online, nodes)
             until = self.clock() + self.deadline
             readers = [pool.submit(self._reports, asked[start::_READERS]) for start in range(_READERS)]
             said = [self._result(reader, until) for reader in readers]
@@ -98,7 +99,7 @@ class Observer:
             pool.shutdown(wait=False, cancel_futures=True)
         return Observed(
             zones={zone: source for zone, (source, _) in found.items()},
-            nodes=tuple(node for _, answer in found.values() if answer for node in answer[0]),
+            nodes=tuple(nodes),
             ended=tuple(ended for _, answer in found.values() if answer for ended in answer[1]),
             github=_all_known({scope: source for scope, (source, _) in runners.items()}),
             runners=tuple(runner for _, answer in runners.values() for runner in answer or ()),
@@ -152,14 +153,14 @@ class Observer:
             raise GitHubError(NO_WAY)
         return self.github.runners(source)
 
-    def _reports(self, asked: Sequence[Wanted]) -> dict[str, ReportSeen]:
+    def _reports(self, asked: Sequence[_Vm]) -> dict[str, ReportSeen]:
         """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""
         if not asked:
             return {}
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
-            read = {slot: read_report(records, slot.pool, slot.name) for slot in asked}
-        found = {slot.name: _report(slot, report) for slot, report in read.items() if report is not None}
+            read = {vm: read_report(records, vm.pool, vm.name) for vm in asked}
+        found = {vm.name: _report(vm, report) for vm, report in read.items() if report is not None}
         return {vm: report for vm, report in found.items() if report is not None}
 
     def _wishes(self, stack: str) -> Wishes:
@@ -183,38 +184,23 @@ class Observer:
         return clients(self.project, self.endpoint, hurried=True)
 
 
-def _to_be_asked(desired: Desired, memory: Memory, online: Collection[str | None]) -> list[Wanted]:
-    """Slots whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none."""
+class _Vm(NamedTuple):
+    pool: str
+    name: str
+
+
+def _to_be_asked(
+    desired: Desired, memory: Memory, online: Collection[str | None], nodes: Iterable[NodeSeen]
+) -> list[_Vm]:
+    """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
+
+    Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists.
+    """
     waiting = {vm for rollout in memory.rollouts.values() for vm in rollout.waiting}
-    return [slot for slot in desired.slots if slot.name not in online or slot.name in waiting]
-
-
-def read_wishes(document: Mapping[str, Any]) -> Wishes:
-    """The wishes of a document. Raises as an unknown source does where it is not one."""
-    try:
-        rollout = document.get("rollout") or {}
-        return Wishes(
-            drains=tuple(
-                DrainWish(
-                    subject=str(wish["subject"]),
-                    by=str(wish.get("by", "somebody")),
-                    since=_moment(wish["since"]),
-                    minutes=int(wish["minutes"]),
-                )
-                for wish in document.get("drains", ())
-            ),
-            paused=frozenset(rollout.get("paused", ())),
-            undone={pool: frozenset(keys) for pool, keys in (rollout.get("undone") or {}).items()},
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _ShapeError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
-
-
-def _moment(text: str) -> datetime:
-    at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError(f"{text} has no time zone")
-    return at
+    declared = {slot.name: _Vm(slot.pool, slot.name) for slot in desired.slots}
+    ours = (node for node in nodes if is_ours(node, desired.stack))
+    orphans = {node.name: _Vm(pool_of(node), node.name) for node in ours if pool_of(node)}
+    return [vm for vm in (orphans | declared).values() if vm.name not in online or vm.name in waiting]
 
 
 def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:
@@ -261,15 +247,15 @@ def _ended(
         yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)
 
 
-def _report(slot: Wanted, body: Mapping[str, Any]) -> ReportSeen | None:
+def _report(vm: _Vm, body: Mapping[str, Any]) -> ReportSeen | None:
     """A report, believed for the VM whose own object it is, whatever is in it."""
     at, phase, obeyed = moment(body.get("at")), body.get("phase"), body.get("obeyed")
     if at is None or phase not in list(Phase):
         return None
     image, bundle = (each if isinstance(each, str) else None for each in (body.get("image"), body.get("bundle")))
     return ReportSeen(
-        vm=slot.name,
-        pool=slot.pool,
+        vm=vm.name,
+        pool=vm.pool,
         phase=Phase(phase),
         at=at,
         reason=str(body.get("reason") or "")[:_LONGEST],

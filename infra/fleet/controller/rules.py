@@ -56,6 +56,7 @@ class Situation(StrEnum):
     UNHEARD = "unheard"
     DRAINING = "draining"
     UNFIT = "unfit"
+    AT_WORK = "at-work"
     RESTARTED = "restarted"
     ENGINE = "engine"
     ASKED_FOR = "asked-for"

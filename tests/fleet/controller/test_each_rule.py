@@ -11,7 +11,7 @@ import pytest
 from infra.fleet.controller import rules
 from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.desired import Desired, Settings
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
 from infra.model.catalogue import CapacityKind
@@ -65,6 +65,12 @@ def unfit(phase: Phase = Phase.UNFIT) -> ReportSeen:
     return ReportSeen(vm=VM, pool="tpu-ci", phase=phase, at=START, reason="the TPU stays busy")
 
 
+def at_work(vm: str, at: float) -> Observed:
+    """A VM without a runner at GitHub says at that minute that it runs a job."""
+    said = ReportSeen(vm=vm, pool="tpu-ci", phase=Phase.BUSY, at=START + timedelta(minutes=at))
+    return lost(reports={vm: said})
+
+
 ORPHAN = node(f"tpu-ci-{HOME}-9")
 AT_ORPHAN = ORPHAN.name
 AWAY_FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
@@ -98,6 +104,7 @@ CASES: dict[str, Case] = {
         observed=lost(wishes=Wishes(drains=(DrainWish(subject=VM, by="ada", since=START, minutes=60),))), at=(0, 2, 600)
     ),
     "slot-unfit": Case(observed=lost(reports={VM: unfit()}), done="Recreate"),
+    "slot-at-work": Case(observed=at_work(VM, 120), at=(0, 120), done="Restart"),
     "slot-maintenance": Case(
         observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 240), done="Recreate"
     ),
@@ -121,6 +128,13 @@ CASES: dict[str, Case] = {
         observed=beside(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=9))),
         at=(0, 10),
         done="Drain",
+        about=AT_ORPHAN,
+    ),
+    "orphan-at-work": Case(
+        observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), ORPHAN), runners=served(FLEET)),
+        desired=fleet(6, settings=Settings(job=20)),
+        at=(0, 10, 20),
+        done="Delete",
         about=AT_ORPHAN,
     ),
     "orphan-busy": Case(

@@ -15,7 +15,16 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Settings
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.notice import LAG
-from infra.fleet.controller.observed import KNOWN, CreateEnded, DrainWish, Trouble, Wishes, unknown
+from infra.fleet.controller.observed import (
+    KNOWN,
+    CreateEnded,
+    DrainWish,
+    Phase,
+    ReportSeen,
+    Trouble,
+    Wishes,
+    unknown,
+)
 from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
@@ -411,3 +420,23 @@ def test_an_order_that_was_not_written_is_written_at_the_next_sweep() -> None:
     lost = [Outcome(action=action, result=Result.FAILED, text="503") for action in decision.actions]
     memory = learned(decision.memory, desired, lost, START)
     assert doing(decide(desired, wished, memory, START + minutes(2))) == [("Drain", desired.slots[0].name)]
+
+
+def test_a_job_of_a_repository_that_is_served_no_more_is_not_cut_off() -> None:
+    """Its runner is registered where nobody looks any more; the VM itself says that it works."""
+    desired = fleet(3)
+    orphan = node(f"old-pool-{HOME}-0", labels=labels(pool="old-pool"))
+    unseen = desired.slots[0].name
+    memory = EMPTY
+    for sweep in range(60):
+        now = START + minutes(2 * sweep)
+        said = {
+            vm: ReportSeen(vm=vm, pool="any", phase=Phase.BUSY, at=now - minutes(5)) for vm in (orphan.name, unseen)
+        }
+        observed = seen(desired, nodes=(*nodes(desired), orphan), runners=served(desired, but=(unseen,)), reports=said)
+        decision = decide(desired, observed, memory, now)
+        assert {what for what, _ in doing(decision)} <= {"Drain"}
+        memory = remembered(decision, desired, now)
+    silent = replace(observed, reports={})
+    late = decide(desired, silent, memory, START + minutes(122))
+    assert {("Delete", orphan.name), ("Restart", unseen)} <= set(doing(late))

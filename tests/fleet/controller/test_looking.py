@@ -94,3 +94,18 @@ def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(
     assert seen.sources[source].reason
     assert seen.sources[f"zone {HOME}"] == KNOWN
     assert {each for each, found in seen.sources.items() if not found.known} == {source, "github"}
+
+
+def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observer: Observer) -> None:
+    ours = {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "old-pool"}
+    orphan, sibling = f"old-pool-{HOME}-0", f"night-{HOME}-0"
+    body = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
+    with clients("a-lab", observer.endpoint) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        records = Records(google=google, bucket=BUCKET)
+        for vm, labels in ((orphan, ours), (sibling, {**ours, "tidepool-stack": "night"})):
+            made = nodes.create(parent=f"projects/a-lab/locations/{HOME}", nodeId=vm, body={**body, "labels": labels})
+            execute(made, f"making {vm}")
+            said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
+            records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
+    assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
