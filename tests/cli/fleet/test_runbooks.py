@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ import pytest
 
 from infra.cli import local_broker
 from infra.cli.app import cli
+from infra.fleet.broker.audit import Story, entry
+from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, clients
 from infra.fleet.records import Records
 from infra.fleet.sweep_lines import key_line
@@ -27,11 +30,12 @@ from infra.model import names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.stack import parse_stack
 from tests.cli.conftest import Checkout
-from tests.cli.fleet.watched import Watch, fits, watch
+from tests.cli.fleet.watched import Watch, extracted, fits, watch
 from tests.program.stacks import text_of
 from tests.program.test_serving import SERVED
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
+DOCUMENTED = PAGES.parent / "json.md"
 PROJECT = "hai-gcp-models"
 REPOSITORY = "marin-community/marin"
 V4 = "tpu-v4-us-central2-b-0"
@@ -148,6 +152,19 @@ def test_every_command_that_a_page_names_exists_with_its_options(page: Path) -> 
             assert found, words
             command, words = found, words[1:]
         command.make_context("it", ["X" if word.isupper() else word for word in words], parent=context)
+
+
+def test_what_commands_of_google_are_given_comes_from_the_stack_file(checkout: Checkout) -> None:
+    checkout.path("served").write_text(text_of("ci").replace("  tidepool:secrets:\n", SERVED))
+    wanted = {"project": PROJECT, "region": "us-central1", "secret": "tidepool-github-app-key"}
+    for page in pages():
+        given = dict(re.findall(r"^(\w+)=(\$\(.+\))$", page.read_text(), flags=re.MULTILINE))
+        assert given.keys() == set(re.findall(r'"\$(\w+)"', page.read_text())), page.stem
+        for name, command in given.items():
+            script = f"printf %s {command}".replace("Pulumi.ci.yaml", "Pulumi.served.yaml")
+            said = subprocess.run(["bash", "-c", script], cwd=checkout.root, capture_output=True, text=True, check=True)
+            assert said.stdout == wanted[name]
+    checkout.path("served").unlink()
 
 
 def test_a_line_is_told_by_its_filter_and_by_nothing_else() -> None:
@@ -323,3 +340,33 @@ def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
     add()
     assert (said()["version"], said()["age_days"]) == ("2", 0)
     assert not open_after(KEY_DAYS - 1), "the first is by then old enough"
+
+
+def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:
+    unasked = entry(Story(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
+    fleet.printed(Writer.BROKER, [unasked])
+    entries = [each for _, each in fleet.watch.entries]
+    for page in pages():
+        for text, fields in re.findall(
+            r"gcloud logging read '(.+?)' .*?(?:--format='value\((.+?)\)'|$)", page.read_text(), re.MULTILINE
+        ):
+            found = [each for each in entries if fits(text, each)]
+            assert found, text
+            for field in filter(None, re.split(", *", fields)):
+                assert field == "timestamp" or any(extracted(each, field) is not None for each in found), field
+
+
+def test_lines_have_the_keys_that_the_documentation_names(fleet: Fleet) -> None:
+    section = DOCUMENTED.read_text().partition("With `--log json`")[2].partition("\n## ")[0]
+    common = {"stack", "message", "event"}
+    told = [each["jsonPayload"] for _, each in fleet.watch.entries if each["resource"]["type"] == "cloud_run_job"]
+    actions = {"do", "subject", "rule", "reason", "result", "text", "pool"}
+    findings = {"subject", "rule", "reason", "since"}
+    documented = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, flags=re.MULTILINE))
+    del documented["event"]
+    assert {line["event"] for line in told} == documented.keys()
+    for event, keys in documented.items():
+        named = {"action": actions, "finding": findings}.get(event, set(re.findall("`(.+?)`", keys)))
+        lines = [set(line) - common for line in told if line["event"] == event]
+        assert max(lines, key=len) >= named, event
+        assert event == "action" or set().union(*lines) == named, event
