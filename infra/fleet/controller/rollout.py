@@ -135,28 +135,26 @@ def _proof(vm: str, since: datetime, rollout: Rollout, judge: Judge) -> Proof:
     report = judge.observed.reports.get(vm)
     if _runs(report, rollout) and any(each.online for each in judge.observed.runners_of(vm)):
         return "proved"
-    if _is_unfit(report, since):
+    # The times of a VM's clock are told to the second, and it may be behind: what it runs says more.
+    if report is not None and report.phase in _UNFIT and (report.at > since or _has(report, rollout.target)):
         return "failed"
     allowance = timedelta(minutes=2 * judge.desired.settings.boot)
     return "failed" if judge.now - since >= allowance else "open"
 
 
-def _is_unfit(report: ReportSeen | None, since: datetime | None = None) -> bool:
-    return report is not None and report.phase in _UNFIT and (since is None or report.at > since)
-
-
 def _failure(vm: str, judge: Judge) -> str:
     report = judge.observed.reports.get(vm)
-    if report is None or not _is_unfit(report):
+    if report is None or report.phase not in _UNFIT:
         return f"{vm} did not come online with it"
     return f"{vm} says that it is {report.phase} with it" + (f": {report.reason}" if report.reason else "")
 
 
 def _runs(report: ReportSeen | None, rollout: Rollout) -> bool:
     """Whether a VM says that it serves with the target. When it says so is not asked: its clock is its own."""
-    if report is None or report.phase not in _RUNNING:
-        return False
-    target = rollout.target
+    return report is not None and report.phase in _RUNNING and _has(report, rollout.target)
+
+
+def _has(report: ReportSeen, target: TargetMemory) -> bool:
     image = report.image is not None and report.image in target.images.values()
     return (image or not target.images) and target.bundle in (None, report.bundle)
 

@@ -1,0 +1,158 @@
+"""New versions on a fleet that lives: promoted or published, proved by a canary, everywhere, back where they are bad.
+
+The tests run in order on one fleet of the local cloud, whose VMs obey their orders by themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from infra.fleet import publish
+from infra.fleet.bundle import Bundle
+from infra.local.cloud.control import Control
+from infra.local.registry import serve
+from infra.model import names
+from infra.model.stack import load_stack
+from infra.tools.install import find
+from tests.cli.conftest import Checkout
+from tests.cli.test_images_commands import IMAGE, POOL, REPOSITORY, Lab
+
+CANARY = "tpu-ci-europe-west4-b-0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Images(Lab):
+    """The commands about images of a checkout's own fleet."""
+
+    checkout: Checkout
+
+    def run(self, *arguments: str) -> Result:
+        return self.checkout.run("images", *arguments)
+
+
+@pytest.fixture(scope="module")
+def fleet(clouded: Checkout) -> Checkout:
+    """The ci stack, made and swept once, every runner online."""
+    clouded.ok("up", "ci")
+    clouded.ok("reconcile", "ci")
+    return clouded
+
+
+@pytest.fixture(scope="module")
+def images(fleet: Checkout) -> Iterator[_Images]:
+    if find("crane") is None:
+        pytest.skip("crane is not installed")
+    registry = serve(fleet.home / "registry")
+    url = fleet.json("cloud", "status")["url"]
+    Control(url).set_registry(registry.address, log=str(fleet.home / "registry" / "registry.log"))
+    config = load_stack(fleet.root, "ci")
+    assert config.registries is not None
+    paths = (names.docker_path(config.project, region, REPOSITORY) for region in config.registries.regions)
+    yield _Images(fleet.home, registry.address, tuple(f"{path}/{IMAGE}" for path in paths), checkout=fleet)
+    registry.stop()
+
+
+def promoted(images: _Images, folder: Path, content: str, *, hours: int) -> str:
+    """A build of this content, recorded and promoted; its digest."""
+    images.ok("record", *images.build(folder, content, hours=hours))
+    images.ok("promote", IMAGE, "--pool", POOL)
+    return images.ok("current", IMAGE).stdout.strip()
+
+
+def course(fleet: Checkout, sweeps: int) -> list[list[str]]:
+    """The actions of so many sweeps, two minutes apart: what is done to whom."""
+    done = []
+    for _ in range(sweeps):
+        swept = fleet.json("reconcile", "ci")
+        done.append([f"{action['do']} {action['subject']}" for action in swept["actions"] if action["do"] != "report"])
+        fleet.ok("cloud", "clock", "--advance", "2m")
+    return done
+
+
+def rollout(fleet: Checkout) -> dict[str, Any]:
+    (found,) = fleet.json("rollout", "status", POOL)["rollouts"]
+    return found
+
+
+def guests(fleet: Checkout) -> dict[str, dict[str, Any]]:
+    return {guest["vm"]: guest for guest in fleet.json("cloud", "guests")["guests"] if guest["vm"].startswith(POOL)}
+
+
+def reports(fleet: Checkout, key: str) -> Counter[str]:
+    """What the VMs of the pool say, and how many say so."""
+    return Counter(str(guest[key]) for guest in guests(fleet).values())
+
+
+def test_a_promoted_image_goes_to_a_canary_to_a_share_and_to_all(images: _Images, tmp_path: Path) -> None:
+    fleet = images.checkout
+    one = promoted(images, tmp_path, "one", hours=0)
+    done = course(fleet, 4)
+    assert done[0] == [f"assign {CANARY}"]
+    assert [len(each) for each in done] == [1, 3, 2, 0]
+    assert rollout(fleet)["stage"] == "steady"
+    assert {image.rpartition("@")[2] for image in reports(fleet, "image")} == {one}
+
+
+def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _Images, tmp_path: Path) -> None:
+    fleet, before = images.checkout, reports(images.checkout, "image")
+    images.ok("record", *images.build(tmp_path, "bad", hours=1))
+    bad = images.ok("current", IMAGE).stdout.strip()
+    fleet.ok("cloud", "fail", "broken", "--running", f"*@{bad}")
+    images.ok("promote", IMAGE, "--pool", POOL)
+    assert course(fleet, 4) == [[f"assign {CANARY}"], [f"assign {CANARY}"], [], []], "and no VM is made again for it"
+    said = fleet.ok("rollout", "status", POOL).output
+    assert f"{CANARY} says that it is unfit with it: runners end at once without a job" in " ".join(said.split())
+    assert rollout(fleet)["stage"] == "failed"
+    assert (reports(fleet, "image"), reports(fleet, "phase")) == (before, {"idle": 6})
+    assert f"back to image {before.most_common()[0][0].rpartition('@sha256:')[2][:12]}" in said
+
+
+def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(images: _Images, tmp_path: Path) -> None:
+    fleet, before = images.checkout, reports(images.checkout, "image")
+    three = promoted(images, tmp_path, "three", hours=2)
+    assert course(fleet, 1) == [[f"assign {CANARY}"]]
+    fleet.ok("rollout", "pause", POOL)
+    assert course(fleet, 2) == [[], []]
+    assert (rollout(fleet)["paused"], rollout(fleet)["proved"]) == (True, 1), "the canary keeps it and proves it"
+    fleet.ok("rollout", "resume", POOL)
+    assert [len(each) for each in course(fleet, 3)] == [3, 2, 0]
+    assert {image.rpartition("@")[2] for image in reports(fleet, "image")} == {three}
+    fleet.ok("rollout", "undo", POOL)
+    back = course(fleet, 4)
+    assert sorted(sum(back, [])) == [f"assign {vm}" for vm in sorted(guests(fleet))]
+    assert max(map(len, back)) <= 3, "a share at a time"
+    assert (rollout(fleet)["stage"], reports(fleet, "image")) == ("undone", before)
+
+
+@pytest.mark.heavy
+def test_a_bundle_that_up_publishes_goes_the_same_way_and_a_bad_one_spoils_no_vm_that_is_made_meanwhile(
+    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (good,) = reports(fleet, "bundle")
+    new = _published(fleet, monkeypatch, b"another bundle")
+    assert [len([each for each in done if POOL in each]) for done in course(fleet, 6)] == [1, 3, 2, 0, 0, 0]
+    assert reports(fleet, "bundle") == {new: 6}
+    bad = hashlib.sha256(b"a bad bundle").hexdigest()
+    fleet.ok("cloud", "fail", "broken", "--running", bad)
+    assert _published(fleet, monkeypatch, b"a bad bundle") == bad
+    course(fleet, 1)
+    fleet.ok("cloud", "preempt", "tpu-ci-us-west4-a-1")
+    course(fleet, 5)
+    assert (rollout(fleet)["stage"], good == new) == ("failed", False)
+    assert f"{CANARY} says that it is halted with it" in rollout(fleet)["why"]
+    assert (reports(fleet, "bundle"), reports(fleet, "phase")) == ({new: 6}, {"idle": 6})
+
+
+def _published(fleet: Checkout, monkeypatch: pytest.MonkeyPatch, content: bytes) -> str:
+    bundle = Bundle(content=content, sha256=hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(publish, "runner_bundle", lambda: bundle)
+    fleet.ok("up", "ci")
+    return bundle.sha256
