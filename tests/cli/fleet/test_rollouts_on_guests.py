@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(image
     assert {image.rpartition("@")[2] for image in reports(fleet, "image")} == {three}
     fleet.ok("rollout", "undo", POOL)
     back = course(fleet, 4)
-    assert sorted(sum(back, [])) == [f"assign {vm}" for vm in sorted(guests(fleet))]
+    assert sorted(chain.from_iterable(back)) == [f"assign {vm}" for vm in sorted(guests(fleet))]
     assert max(map(len, back)) <= 3, "a share at a time"
     assert (rollout(fleet)["stage"], reports(fleet, "image")) == ("undone", before)
 
