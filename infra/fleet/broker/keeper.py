@@ -9,7 +9,6 @@ that is asked for here is worth more the second time.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from infra.fleet.broker.errands import Errand, Kind
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp, Runner, deadline_from_now
 from infra.fleet.broker.identity import Verifier
+from infra.fleet.broker.pace import Pace
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Clients
 from infra.fleet.records import Records
@@ -35,7 +35,6 @@ AT_ONCE: Final = 4
 """Errands that one broker runs at the same time: VMs shall never wait for threads that the controller holds."""
 QUEUE_KEPT: Final = timedelta(minutes=1)
 """How long a queue is told again: looking at it takes a call for every run that has waiting jobs."""
-_MINUTE: Final = timedelta(minutes=1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +52,7 @@ class Keeper:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _looking: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE), repr=False)
-    _run: deque[datetime] = field(default_factory=deque, repr=False)
+    _pace: Pace = field(default_factory=lambda: Pace(A_MINUTE), repr=False)
     _queue: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _queue_until: datetime = field(default=datetime.min.replace(tzinfo=UTC), repr=False)
 
@@ -66,7 +65,7 @@ class Keeper:
         if claims.email != self.account:
             raise Refused(Reason.NOT_CONTROLLER)
         # Counted from here on alone: nobody else can take the controller's places.
-        self._pace()
+        self._pace.count(claims.email, self.clock())
         if not self._places.acquire(blocking=False):
             raise Refused(Reason.CROWDED)
         try:
@@ -138,16 +137,6 @@ class Keeper:
         bindings.count_removal(self.clock())
         self.github.remove(errand.scope, runner, deadline=deadline)
         return {"runner": runner.name}
-
-    def _pace(self) -> None:
-        """Counts this errand. Raises Refused where there were too many: GitHub's calls are for registrations first."""
-        with self._lock:
-            now = self.clock()
-            while self._run and not timedelta(0) <= now - self._run[0] < _MINUTE:
-                self._run.popleft()
-            if len(self._run) >= A_MINUTE:
-                raise Refused(Reason.TOO_OFTEN, again=(self._run[0] + _MINUTE - now).total_seconds() + 1)
-            self._run.append(now)
 
 
 def _shown(runner: Runner) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.fleet.broker.refusals import Reason
+from infra.fleet.broker.registration import A_MINUTE
 from infra.model import names
 from tests.fleet.broker.broker_world import (
     BUCKET,
@@ -204,6 +205,21 @@ def test_a_vm_gets_no_more_than_sixty_an_hour(world: World) -> None:
     reply = world.ask()
     assert reply.reason == "too-often"
     assert 3400 < int(reply.headers["retry-after"]) <= 3600
+
+
+def test_a_machine_that_asks_without_end_costs_google_nothing_and_slows_nobody_else_down(world: World) -> None:
+    world.add_vm(SECOND)
+    token = world.token()
+    assert world.ask(token=token).status == 200
+    assert {world.ask(token=token).reason for _ in range(A_MINUTE - 1)} == {"replayed"}
+    before = world.calls("tpu.projects.locations.nodes.get"), world.calls("storage.objects.get")
+    reply = world.ask(token=token)
+    assert (reply.status, reply.reason) == (429, "too-often")
+    assert world.ask(SECOND, token=token).reason == "too-often", "a machine is one, whatever VM it speaks for"
+    assert (world.calls("tpu.projects.locations.nodes.get"), world.calls("storage.objects.get")) == before
+    assert world.ask(SECOND).status == 200
+    world.wait(61)
+    assert world.ask().status == 200
 
 
 # What those behind it hold
