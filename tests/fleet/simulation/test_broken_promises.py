@@ -108,7 +108,11 @@ BREACHES: Final = {
     "jobs": Breach(
         [lambda: hears(busy=False)], "was deleted while its runner had a job", [at(1, "shrinks", 2, minutes=120)]
     ),
-    "jobs of VMs that stay": Breach([lambda: hears(online=False)], "was stopped in the middle of a job", [FAR]),
+    "jobs of VMs that stay": Breach(
+        [lambda: hears(online=False), lambda: patch.object(judge.Judge, "_says_it_works", lambda *_: False)],
+        "was stopped in the middle of a job",
+        [FAR],
+    ),
     "the last that serves": Breach(
         [replaces_what_serves, lambda: patch.object(limits, "fuse", lambda *_: None)],
         "was the last serving VM of tpu-ci, and was deleted",
