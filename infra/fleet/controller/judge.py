@@ -59,7 +59,7 @@ class Judge:
         """A declared VM, there or not."""
         node = self.fleet.slots[slot.name]
         if node is None:
-            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot))
+            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot), detail=self.observed.engine)
         if slot.name in self.memory.creating and node.state != "READY":
             # Its successor was asked for: a list that still shows the one that was deleted lags.
             return self._ruled(slot.name, Subject.SLOT, ABSENT, "", frozenset({Situation.ASKED_FOR}))

@@ -82,8 +82,7 @@ class Lease:
         now = self.clock()
         if current is not None and current.get("holder") != self.holder:
             until, other = _until(current), str(current.get("holder"))
-            longest = max(UP_TIME, SWEEP_TIME) + _AHEAD
-            if until is not None and now < until <= now + longest and not self.ended(other):
+            if until is not None and _makes_sense(until, now) and not self.ended(other):
                 raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
         return self._body(now + self.time)
 
@@ -109,6 +108,15 @@ def held(records: Records, stack: str, kind: Kind, clock: Callable[[], datetime]
             lease.give_back()
 
 
+def engine_at_work(lease: Body | None, now: datetime) -> str:
+    """Which command changes the stack now, as its lease says; empty where none does."""
+    kind = lease.get("kind") if lease else None
+    until = _until(lease) if lease else None
+    if kind not in (Kind.UP, Kind.DESTROY) or until is None or not _makes_sense(until, now):
+        return ""
+    return f"`./tidepool {kind}` is at work until {until:%H:%M:%S} UTC at most"
+
+
 def wall_clock() -> datetime:
     return datetime.now(UTC)
 
@@ -116,6 +124,10 @@ def wall_clock() -> datetime:
 def this_process() -> str:
     """A name that no other holder has."""
     return f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
+
+
+def _makes_sense(until: datetime, now: datetime) -> bool:
+    return now < until <= now + max(UP_TIME, SWEEP_TIME) + _AHEAD
 
 
 def _until(current: Body) -> datetime | None:

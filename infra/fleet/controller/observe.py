@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from infra.fleet.controller import troubles
@@ -66,7 +66,6 @@ class Observer:
     bucket: str
     endpoint: str | None
     github: GitHub | None
-    engine: Callable[[], str] = field(default=lambda: "")
     deadline: float = DEADLINE
     clock: Callable[[], float] = time.monotonic
 
@@ -109,7 +108,6 @@ class Observer:
             wishes_source=wished[0],
             targets=pointed[1],
             targets_source=pointed[0],
-            engine=self.engine(),
         )
 
     def _result(self, future: Future[T], until: float) -> tuple[Source, T | None]:

@@ -174,8 +174,8 @@ class Observed:
     """Everything that one sweep saw.
 
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
-    targets: what each pool shall run; None where that could not be read. engine: why an engine is at work on this
-    stack, empty where none is.
+    targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
+    stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold.
     """
 
     zones: Mapping[str, Source]

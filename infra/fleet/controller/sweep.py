@@ -95,8 +95,8 @@ class Swept:
                 }
                 for each in self.decision.findings
             ],
-            "next": {"subject": upcoming.subject, "reason": upcoming.reason, "at": str(upcoming.until)}
-            if upcoming
+            "next": {"subject": upcoming.subject, "reason": upcoming.reason, "at": upcoming.until.isoformat()}
+            if upcoming and upcoming.until
             else None,
         }
 

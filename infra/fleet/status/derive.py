@@ -22,8 +22,8 @@ from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import queue
 from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
 
-_NOT_KNOWN: Final = frozenset({"slot-unheard", "slot-unseen"})
-"""Rules that say that a VM could not be judged: no fault of the VM."""
+_NOT_JUDGED: Final = frozenset({"slot-unheard", "slot-unseen", "slot-engine"})
+"""Rules that say that a VM cannot be judged now: no fault of the VM."""
 
 
 def status(scene: Scene) -> FleetStatus:
@@ -112,7 +112,7 @@ def _pool(
     slots, figures = desired.of_pool(pool), decision.pools[pool]
     zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
     github_known = observed.github.known
-    unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_KNOWN}
+    unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_JUDGED}
     wished = {wish.subject for wish in observed.wishes.drains}
     drained = {slot.name for slot in slots if wished & {slot.name, pool}}
     resting = {vm for vm in drained if (node := fleet.slots[vm]) is not None and node.state == "READY"}

@@ -6,13 +6,14 @@ Owns what is asked, and that one thing that does not answer hides nothing else. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.lease import engine_at_work, wall_clock
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
@@ -56,8 +57,9 @@ def look(stack: str, observer: Observer, clock: Callable[[], datetime], *, with_
         except manifests.ManifestError as error:
             return Scene(stack=stack, at=clock(), problems=(str(error),))
         memory = _memory(records, stack, problems)
-        sweep = _sweep(records, stack, problems)
-    observed = observer.observe(desired, memory)
+        sweep = _record(records, names.sweep_object(stack), problems)
+        lease = _record(records, names.lease_object(stack), problems)
+    observed = replace(observer.observe(desired, memory), engine=engine_at_work(lease, wall_clock()))
     repositories = {repository for slot in desired.slots for repository in slot.serves}
     return Scene(
         stack=stack,
@@ -93,9 +95,9 @@ def _memory(records: Records, stack: str, problems: list[str]) -> Memory:
         return EMPTY
 
 
-def _sweep(records: Records, stack: str, problems: list[str]) -> Mapping[str, Any] | None:
+def _record(records: Records, name: str, problems: list[str]) -> Mapping[str, Any] | None:
     try:
-        record = records.read(names.sweep_object(stack))
+        record = records.read(name)
     except GoogleError as error:
         problems.append(str(error))
         return None

@@ -16,12 +16,14 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held
+from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
+from infra.fleet.status.derive import status
+from infra.fleet.status.look import look
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
@@ -245,6 +247,19 @@ def test_the_controller_and_up_never_act_together(lab: Lab) -> None:
         with pytest.raises(LeaseTakenError), held(lab.records, "ci", Kind.CONTROLLER, wall, SWEEP_TIME):
             pass
     lab.sweep()
+
+
+def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_made(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    observer, clock = lab.sweeper().observer, CloudClock(lab.cloud.control)
+    with held(lab.records, "ci", Kind.UP, wall_clock, UP_TIME):
+        meanwhile = status(look("ci", observer, clock))
+    (pool,) = meanwhile.pools
+    assert (meanwhile.healthy, pool.ready, pool.unhealthy) == (False, 2, ())
+    assert meanwhile.next[0].what.startswith("an engine is at work on the stack: `./tidepool up` is at work until ")
+    with held(lab.records, "ci", Kind.CONTROLLER, wall_clock, SWEEP_TIME):
+        swept = status(look("ci", observer, clock))
+    assert [trouble.subject for trouble in swept.pools[0].unhealthy] == [VMS[0]], "a sweep is no engine"
 
 
 def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
