@@ -60,6 +60,7 @@ def test_a_wrong_value_of_runners_is_refused(runners: str, path: str, said: str)
         ("region: us-central2\n", "region", "us-central1"),
         ("notify: [nobody]\n", "notify[0]", "such as"),
         ("notify: [a@b.org, A@b.org]\n", "notify[1]", "remove one"),
+        (f"notify: [{', '.join(f'a{number}@b.org' for number in range(17))}]\n", "notify", "a group"),
         ("region: us-central1\nimage: controller:latest\n", "image", "sha256"),
         (f"image: {IMAGE}\n", "image", "region"),
         (f"region: us-central1\nimage: {IMAGE.replace('my-lab', 'other-lab')}\n", "image", "a copy in my-lab"),

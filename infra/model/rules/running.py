@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
@@ -10,6 +11,9 @@ from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right
 from infra.model.schema import Pool, Runners, StackConfig
+
+_MOST_CHANNELS: Final = 16
+"""Of an alert policy: docs.cloud.google.com/monitoring/quotas."""
 
 
 def _key_secret(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -84,10 +88,16 @@ def _grace(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> I
         rule = f"two sweeps agree before anything goes, and they are {controller.every_minutes} minutes apart"
         where = subject(("controller", "grace_minutes"))
         yield Problem(where, str(controller.grace_minutes), rule, f"{controller.every_minutes} or more")
-    if has(controller, "notify"):
-        yield from repeats(
-            controller.notify, subject, ("controller", "notify"), "an address stands once", any_case=True
-        )
+
+
+def _notify(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    if not has(config, "controller") or not has(config.controller, "notify"):
+        return
+    told = config.controller.notify
+    yield from repeats(told, subject, ("controller", "notify"), "an address stands once", any_case=True)
+    if len(told) > _MOST_CHANNELS:
+        rule = f"an alert goes to {_MOST_CHANNELS} addresses at most"
+        yield Problem(subject(("controller", "notify")), f"{len(told)} addresses", rule, "the address of a group")
 
 
 def _fallbacks(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
@@ -115,4 +125,4 @@ def _runners(config: StackConfig) -> Runners | None:
     return config.runners if has(config, "runners") else None
 
 
-RULES: tuple[Rule, ...] = (_key_secret, _one_owner, _groups, _service_image, _grace, _fallbacks)
+RULES: tuple[Rule, ...] = (_key_secret, _one_owner, _groups, _service_image, _grace, _notify, _fallbacks)
