@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
     """Without what a terminal would obey."""
     match value:
         case str():
-            return "".join(each if each.isprintable() else "?" for each in value)
+            return value if value.isprintable() else "".join(each if each.isprintable() else "?" for each in value)
         case list():
             return [_plain(each) for each in value]
         case dict():
