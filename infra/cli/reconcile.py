@@ -135,7 +135,7 @@ def _show(console: Console, swept: Swept) -> None:
     for held in swept.decision.held:
         say(console, Text(f"  held {subject(held.action)}: {held.why}", style="yellow"))
     for waiting in swept.decision.waiting:
-        until = f" until {waiting.until:%H:%M}" if waiting.until else ""
+        until = f" (until {waiting.until:%H:%M})" if waiting.until else ""
         say(console, Text(f"  waiting {waiting.subject}: {waiting.reason}{until}", style="dim"))
     for finding in swept.decision.findings:
         say(console, Text(f"  stands {finding.subject}: {finding.reason} (since {finding.since:%H:%M})", style="dim"))

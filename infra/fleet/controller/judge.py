@@ -130,6 +130,8 @@ class Judge:
             situations.add(Situation.UNHEARD)
         if suspect.sweeps >= SWEEPS and self.now - suspect.since >= self.grace:
             situations.add(Situation.PROVED)
+        else:
+            situations.add(Situation.UNPROVED)
         state = node.state if node else ABSENT
         clocks = {"suspect": suspect.since}
         return self._ruled(runner.name, Subject.RUNNER, state, "", frozenset(situations), clocks)

@@ -155,6 +155,7 @@ class Memory(_Part):
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
     that were declared once. reported: findings that were told already, by `rule subject`, with since when they stand.
+    deaf: since when GitHub is unknown, None while it is known.
     """
 
     version: Literal[1] = VERSION
@@ -170,6 +171,7 @@ class Memory(_Part):
     zones: Mapping[str, datetime] = Field(default_factory=dict)
     pools: Mapping[str, datetime] = Field(default_factory=dict)
     reported: Mapping[str, datetime] = Field(default_factory=dict)
+    deaf: datetime | None = None
     fuse: Fuse | None = None
     events: tuple[Event, ...] = ()
 

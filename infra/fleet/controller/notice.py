@@ -22,12 +22,16 @@ from infra.fleet.controller.sorting import Fleet, is_ours
 LAG: Final = timedelta(minutes=10)
 """For how long a create that was asked for is believed while no list shows it."""
 
+BRIEF: Final = timedelta(minutes=5)
+"""For how long GitHub may be unknown without an outage: registrations outlast that."""
+
 _SKEW: Final = timedelta(minutes=1)
 
 
 def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> Memory:
     """The memory with this sweep's observations in it."""
     memory = _with_clock(memory, now)
+    memory = memory.model_copy(update={"deaf": None if observed.github.known else memory.deaf or now})
     nodes = _nodes(memory, desired, observed, now)
     memory = _with_ended(memory, desired, observed, now)
     vms = _vms(memory, desired, observed, fleet, now)
@@ -64,7 +68,7 @@ def runner_key(runner: RunnerSeen) -> str:
 
 
 def _nodes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[NodeKey, NodeMemory]:
-    seen = {node.key: _node(memory.nodes.get(node.key), node, desired, observed, now) for node in observed.nodes}
+    seen = {node.key: _node(memory, node, desired, observed, now) for node in observed.nodes}
     for key, known in memory.nodes.items():
         if key not in seen:
             answered = observed.zone_known(key.partition("/")[0])
@@ -72,12 +76,13 @@ def _nodes(memory: Memory, desired: Desired, observed: Observed, now: datetime) 
     return seen
 
 
-def _node(before: NodeMemory | None, node: NodeSeen, desired: Desired, observed: Observed, now: datetime) -> NodeMemory:
+def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, now: datetime) -> NodeMemory:
+    before = memory.nodes.get(node.key)
     same = before is not None and before.created == node.created
     known = before if same and before is not None else None
     steady = known is not None and (known.state, known.health) == (node.state, node.health)
     online = any(runner.online for runner in observed.runners_of(node.name))
-    unserved = _unserved(known, node, online, observed, now)
+    unserved = _unserved(known, node, online, memory.deaf, now)
     return NodeMemory(
         state=node.state,
         health=node.health,
@@ -94,12 +99,18 @@ def _node(before: NodeMemory | None, node: NodeSeen, desired: Desired, observed:
 
 
 def _unserved(
-    known: NodeMemory | None, node: NodeSeen, online: bool, observed: Observed, now: datetime
+    known: NodeMemory | None, node: NodeSeen, online: bool, deaf: datetime | None, now: datetime
 ) -> datetime | None:
-    """An outage of GitHub gives every VM its whole allowance again: registrations were lost in it."""
-    if node.state != "READY" or online or not observed.github.known:
+    """An outage of GitHub gives every VM its whole allowance again: registrations were lost in it.
+
+    A call that fails now and then is no outage: else a VM that never registers would be spared for ever.
+    """
+    if node.state != "READY" or online:
         return None
-    return known.unserved if known and known.unserved else now
+    before = known.unserved if known else None
+    if deaf is not None:
+        return before if now - deaf < BRIEF else None
+    return before or now
 
 
 def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, VmMemory]:

@@ -26,22 +26,29 @@ class NoPlace:
 
 @dataclass(slots=True, kw_only=True)
 class Placing:
-    """The places that one sweep gives away. probing: places after a failure that a VM tries already."""
+    """The places that one sweep gives away.
+
+    unknown: zones that did not answer: what stands there is not known, so nothing is made there. probing: places after
+    a failure that a VM tries already.
+    """
 
     memory: Memory
     room: Room
     now: datetime
+    unknown: frozenset[str] = frozenset()
     probing: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, memory: Memory, room: Room, slots: Sequence[Wanted], now: datetime) -> Placing:
+    def of(
+        cls, memory: Memory, room: Room, slots: Sequence[Wanted], now: datetime, *, unknown: frozenset[str]
+    ) -> Placing:
         accelerators = {slot.name: slot.accelerator.name for slot in slots}
         asked = {
             backoff.backoff_key(each.zone, accelerators[name], each.capacity)
             for name, each in memory.creating.items()
             if name in accelerators
         }
-        return cls(memory=memory, room=room, now=now, probing=asked & memory.backoff.keys())
+        return cls(memory=memory, room=room, now=now, unknown=unknown, probing=asked & memory.backoff.keys())
 
     def place(self, slot: Wanted, only_zone: str | None = None) -> Place | NoPlace:
         """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
@@ -55,6 +62,8 @@ class Placing:
                 return waits
             if only_zone is not None and place.zone != only_zone:
                 return NoPlace(why=f"its place is {place.zone} now, and it goes from {only_zone} first")
+            if place.zone in self.unknown:
+                return NoPlace(why=f"{place.zone} cannot be asked")
             if refusal := self.room.refusal(slot, place):
                 return NoPlace(why=refusal)
             self.room.take(slot, place)

@@ -11,6 +11,7 @@ from typing import Final
 
 from infra.fleet.controller import limits, rollout
 from infra.fleet.controller.actions import Create, Delete, Drain, Proposal, Recreate, RemoveRunner, Restart, Waiting
+from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Place, Wanted
 from infra.fleet.controller.judge import Judge, Judged
 from infra.fleet.controller.memory import Rollout
@@ -58,7 +59,8 @@ class Proposals:
     def _slots(self, judged: list[tuple[Wanted, Judged]]) -> None:
         judge = self.judge
         room = Room(judge.desired, judge.fleet, judge.memory)
-        placing = Placing.of(judge.memory, room, judge.desired.slots, judge.now)
+        unknown = frozenset(zone for zone in judge.desired.zones if not judge.observed.zone_known(zone))
+        placing = Placing.of(judge.memory, room, judge.desired.slots, judge.now, unknown=unknown)
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
             if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
                 self.unhealthy[slot.name] = each.reason
@@ -246,8 +248,12 @@ class Proposals:
 
     def _troubles(self) -> None:
         """Quota and refusals need people; sources that are unknown are said as long as they are."""
+        slots = self.judge.desired.slots
+        declared = {
+            backoff_key(place.zone, slot.accelerator.name, place.capacity) for slot in slots for place in slot.places
+        }
         for key, entry in self.judge.memory.backoff.items():
-            if entry.trouble in (Trouble.QUOTA, Trouble.REFUSED):
+            if key in declared and entry.trouble in (Trouble.QUOTA, Trouble.REFUSED):
                 self.findings.append((key, f"create-{entry.trouble.value}", entry.text))
         for name, source in self.judge.observed.sources.items():
             if not source.known:

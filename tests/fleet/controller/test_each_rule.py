@@ -176,6 +176,7 @@ CASES: dict[str, Case] = {
         at=(0, 600),
         about=GHOST.name,
     ),
+    "runner-new": Case(observed=seen(FLEET, runners=(*served(FLEET), GHOST)), at=(0, 8), about=GHOST.name),
     "runner-ghost": Case(
         observed=seen(FLEET, runners=(*served(FLEET), GHOST)), at=(0, 10), done="RemoveRunner", about=GHOST.name
     ),

@@ -13,7 +13,7 @@ from infra.fleet.controller import backoff, troubles
 from infra.fleet.controller.actions import Create, Delete, Drain, Recreate, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Settings
-from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.memory import EMPTY, Creating, Memory
 from infra.fleet.controller.notice import LAG
 from infra.fleet.controller.observed import (
     KNOWN,
@@ -400,16 +400,56 @@ def test_after_a_stockout_one_vm_tries_first() -> None:
     assert len(doing(again)) == 1
 
 
-def test_an_outage_of_github_gives_every_vm_its_whole_allowance_again() -> None:
+def unserved_through(deaf: tuple[int, ...], until: int) -> list[tuple[float, str]]:
+    """What is done to a VM that never registers, with its minute, while GitHub is unknown in some of them."""
     desired = fleet(3)
+    unserved = seen(desired, runners=served(desired, but=(desired.slots[0].name,)))
+    memory, done = EMPTY, []
+    for minute in range(0, until + 1, 2):
+        observed = replace(unserved, github=unknown("502")) if minute in deaf else unserved
+        decision = decide(desired, observed, memory, START + minutes(minute))
+        memory = remembered(decision, desired, START + minutes(minute))
+        done += [(minute, what) for what, _ in doing(decision)]
+    return done
+
+
+def test_an_outage_of_github_gives_every_vm_its_whole_allowance_again() -> None:
+    assert unserved_through(deaf=(10, 12, 14, 16), until=58) == [(38, "Restart"), (58, "Recreate")]
+
+
+def test_a_github_that_fails_now_and_then_does_not_spare_a_vm_that_never_registers() -> None:
+    every_third = tuple(range(4, 60, 6))
+    assert unserved_through(deaf=every_third, until=42) == [(20, "Restart"), (42, "Recreate")]
+
+
+def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
     name = desired.slots[0].name
-    unserved = seen(desired, runners=served(desired, but=(name,)))
-    memory = first(desired, unserved).memory
-    memory = decide(desired, replace(unserved, github=unknown("502")), memory, START + minutes(10)).memory
-    memory = decide(desired, unserved, memory, START + minutes(12)).memory
-    early = decide(desired, unserved, memory, START + minutes(31))
-    assert doing(early) == []
-    assert doing(decide(desired, unserved, early.memory, START + minutes(32))) == [("Restart", name)]
+    known = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
+    memory, now = first(desired, known).memory, START
+    for _ in range(backoff.EXHAUSTED):
+        memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
+        now += timedelta(hours=1)
+        memory = decide(desired, replace(known, zones={HOME: unknown("503"), AWAY: KNOWN}), memory, now).memory
+        asked = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=now)
+        memory = memory.model_copy(update={"creating": {name: asked}})
+    memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
+    blind = replace(known, zones={HOME: KNOWN, AWAY: unknown("503")})
+    decision = decide(desired, blind, memory, now)
+    assert doing(decision) == []
+    assert [each.reason for each in decision.waiting if each.subject == name] == [
+        f"it is declared and does not exist; {AWAY} cannot be asked"
+    ]
+    assert doing(decide(desired, known, memory, now)) == [("Create", name)]
+
+
+def test_a_refusal_is_told_while_somebody_declares_what_was_refused() -> None:
+    desired = fleet(2)
+    absent = seen(desired, nodes=nodes(desired, s0=""))
+    memory = refused(first(desired, absent).memory, desired, Trouble.REFUSED, START, desired.slots[0].name)
+    assert [each.rule for each in decide(desired, absent, memory, START + minutes(2)).findings] == ["create-refused"]
+    mended = fleet(slots=tuple(slot(index, home=place(capacity=CapacityKind.SPOT)) for index in range(2)))
+    assert decide(mended, seen(mended), memory, START + minutes(2)).findings == ()
 
 
 def test_an_order_that_was_not_written_is_written_at_the_next_sweep() -> None:
