@@ -80,7 +80,8 @@ class Actor:
                 order(self.records, action.vm, drain=action.on)
             case Assign():
                 image = image_for(action.target, action.zone)
-                order(self.records, action.vm, image=image, bundle=action.target.bundle)
+                drain = {"drain": action.drained} if action.first else {}
+                order(self.records, action.vm, image=image, bundle=action.target.bundle, **drain)
             case Report():
                 pass
         return Outcome(action=action, result=Result.DONE)

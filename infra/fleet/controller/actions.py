@@ -67,12 +67,17 @@ class RemoveRunner(_Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assign(_Action):
-    """Say what a VM runs from its next job on. first: it had no orders, and so runs that already."""
+    """Say what a VM runs from its next job on.
+
+    first: it had no orders that are known, and so runs that already. Then drained says whether it takes jobs too: old
+    orders of a VM of that name may say otherwise.
+    """
 
     vm: str
     zone: str
     target: Target
     first: bool = False
+    drained: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

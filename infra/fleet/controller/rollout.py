@@ -200,7 +200,17 @@ def _assigns(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[A
         node = judge.fleet.slots[slot.name]
         zone = node.zone if node else slot.home.zone
         why = _why(rollout, slot.name)
-        assigns.append(Assign(vm=slot.name, zone=zone, target=target, first=told is None, rule="rollout", reason=why))
+        assigns.append(
+            Assign(
+                vm=slot.name,
+                zone=zone,
+                target=target,
+                first=told is None,
+                drained=judge.memory.vms[slot.name].drained is not None or judge.wished_to_drain(slot),
+                rule="rollout",
+                reason=why,
+            )
+        )
     return tuple(assigns)
 
 

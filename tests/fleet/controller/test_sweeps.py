@@ -18,12 +18,15 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import DrainWish
+from infra.fleet.controller.orders import order
 from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
+from infra.fleet.wishes import with_drains
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
@@ -339,6 +342,17 @@ def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: L
     lab.records.update(names.memory_object("ci"), lambda _: {"version": 7})
     with pytest.raises(SweepError, match="delete gs://"):
         lab.sweep()
+
+
+def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
+    lab.records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
+    for vm in VMS[:2]:
+        order(lab.records, vm, drain=True, bundle="cd" * 32)
+    wish = DrainWish(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
+    lab.records.update(names.wishes_object("ci"), lambda body: with_drains(body, [wish]))
+    lab.sweep()
+    orders = [lab.record(names.orders_object(vm)) for vm in VMS[:2]]
+    assert [(each["drain"], each["bundle"]) for each in orders] == [(False, "ab" * 32), (True, "ab" * 32)]
 
 
 def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> None:
