@@ -133,7 +133,7 @@ def place_of(request: Request, environ: Mapping[str, str]) -> Place:
 
     Raises EngineError for the local cloud with a shared backend: its state would take the place of the real one's.
     """
-    url = environ.get("PULUMI_BACKEND_URL")
+    url = environ.get("PULUMI_BACKEND_URL") or None
     if request.cloud is CloudName.GOOGLE:
         return Place(backend=url, passphrase=passphrase(request.home, environ))
     if url is not None and not url.startswith("file://"):
