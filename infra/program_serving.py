@@ -65,7 +65,7 @@ def declare_serving(
         raise ValueError("an image comes with a region and an app, which the stack file's rules see to")
     pools = {grantee(pool_key(pool)): accounts[pool_key(pool)] for pool in config.pools}
     number = gcp.organizations.get_project_output(project_id=config.project).number
-    service = names.broker_service(config.stack)
+    service, job = names.broker_service(config.stack), names.controller_job(config.stack)
     url = pulumi.Output.concat("https://", service, "-", number, ".", settings.region, ".run.app")
     broker = Broker(
         "broker",
@@ -92,7 +92,7 @@ def declare_serving(
         ControllerArgs(
             project=config.project,
             region=settings.region,
-            name=names.controller_job(config.stack),
+            name=job,
             labels=labels(config),
             image=settings.image,
             arguments=("reconcile", config.stack, "--cloud", "google", "--yes", "--log", "json"),
@@ -112,11 +112,12 @@ def declare_serving(
             stack=config.stack,
             labels=labels(config),
             alerts=alerts(config),
-            writers={Writer.BROKER: broker.service, Writer.CONTROLLER: controller.job},
+            writers={Writer.BROKER: service, Writer.CONTROLLER: job},
             notify=settings.notify,
             runbooks=f"https://github.com/{config.github.repository}/blob/main/docs/runbooks/" if config.github else "",
             dated=(app.key_secret, accounts["controller"].member),
             ready=needed,
+            after=[broker, controller],
         ),
         ready,
     )

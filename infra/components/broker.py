@@ -48,10 +48,9 @@ class BrokerArgs:
 
 
 class Broker(pulumi.ComponentResource):
-    """A service that scales to nothing. url: where VMs reach it. service: its name."""
+    """A service that scales to nothing. url: where VMs reach it."""
 
     url: pulumi.Output[str]
-    service: pulumi.Output[str]
 
     def __init__(self, name: str, args: BrokerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:broker:Broker", name, None, opts)
@@ -80,8 +79,7 @@ class Broker(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.url = service.custom_audiences.apply(lambda audiences: (audiences or [""])[0])
-        self.service = service.name
-        self.register_outputs({"url": self.url, "service": self.service})
+        self.register_outputs({"url": self.url})
 
     def _template(self, args: BrokerArgs) -> gcp.cloudrunv2.ServiceTemplateArgs:
         return gcp.cloudrunv2.ServiceTemplateArgs(

@@ -38,18 +38,20 @@ class MonitoringArgs:
     """writers: names of the service and the job in Cloud Run. notify: e-mail addresses.
 
     runbooks: the URL of the folder of runbooks, empty where no repository is known. dated: the secret whose age is
-    told, and who tells it. ready: what the grant on it needs to be there.
+    told, and who tells it. ready: what the grant on it needs to be there. after: what is made before the policies,
+    which Cloud Monitoring refuses for as long as it does not know their metrics.
     """
 
     project: str
     stack: str
     labels: dict[str, str]
     alerts: Sequence[Alert]
-    writers: Mapping[Writer, pulumi.Input[str]]
+    writers: Mapping[Writer, str]
     notify: Sequence[str]
     runbooks: str
     dated: tuple[str, pulumi.Input[str]]
     ready: Sequence[pulumi.Resource]
+    after: Sequence[pulumi.Resource]
 
 
 class Monitoring(pulumi.ComponentResource):
@@ -114,7 +116,7 @@ class Monitoring(pulumi.ComponentResource):
                 auto_close=CLOSED_LATEST if alert.missing else CLOSED_AFTER
             ),
             user_labels=args.labels,
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(args.after)),
         )
         return policy.name
 
@@ -202,10 +204,7 @@ def _unheard(alert: Alert) -> str | None:
     return "EVALUATION_MISSING_DATA_ACTIVE" if alert.missing else "EVALUATION_MISSING_DATA_INACTIVE"
 
 
-def _lines(match: Match, writer: Writer, args: MonitoringArgs) -> pulumi.Output[str]:
+def _lines(match: Match, writer: Writer, args: MonitoringArgs) -> str:
     """The filter of lines of one service or job, and of no other stack's."""
-    return pulumi.Output.concat(
-        f'resource.type="{writer.resource}" AND resource.labels.{_NAMED_BY[writer]}="',
-        args.writers[writer],
-        f'" AND {match.text()}',
-    )
+    name = f'resource.labels.{_NAMED_BY[writer]}="{args.writers[writer]}"'
+    return f'resource.type="{writer.resource}" AND {name} AND {match.text()}'

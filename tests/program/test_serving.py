@@ -176,6 +176,15 @@ def test_a_mail_says_which_pool_it_is_about() -> None:
     assert "Tidepool ci: The controller does not sweep" in subjects
 
 
+def test_metrics_wait_for_nothing_and_policies_for_what_takes_long() -> None:
+    """Cloud Monitoring refuses a policy for as long as it does not know its metric."""
+    slow = {served().one("cloudrunv2/service:Service").urn, served().one("cloudrunv2/job:Job").urn}
+    for metric in served().of("logging/metric:Metric"):
+        assert not slow & set(metric.dependencies)
+    for policy in served().of("AlertPolicy"):
+        assert slow <= set(policy.dependencies)
+
+
 def test_silence_is_an_alert_of_sweeps_alone_and_ends_others() -> None:
     said = {}
     for policy in served().of("AlertPolicy"):
