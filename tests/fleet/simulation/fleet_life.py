@@ -68,7 +68,8 @@ def _pool(**fields: str) -> str:
 class Life:
     """world: what lives. skew: by how many seconds the controller's clock is ahead, until `skew_until`.
 
-    next_process, next_duet: what befalls the next sweep.
+    next_process, next_duet: what befalls the next sweep. back_after: seconds from the end of the last fault until the
+        fleet was as declared.
     """
 
     world: World
@@ -78,6 +79,7 @@ class Life:
     skew_until: float = 0.0
     sweeps: int = 0
     swept: Swept | None = None
+    back_after: float = 0.0
 
     def sweep(self, process: Process, skew: float) -> Swept | None:
         """One sweep of one controller; None where it could not, or died."""
@@ -213,6 +215,7 @@ def _live(life: Life, faults: Sequence[Fault]) -> None:
             continue
         missing = world.promises.missing()
         if not missing and world.now >= last:
+            life.back_after = world.now - last
             return
         if world.now > last + BOUND:
             raise BrokenPromiseError(f"{BOUND / 3600:.0f} h after the last fault: {'; '.join(missing)}")
