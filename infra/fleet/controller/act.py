@@ -103,6 +103,8 @@ class Actor:
         if str(node.get("createTime", "")) != seen.created or node.get("state") != seen.state:
             now = f"made {node.get('createTime')}, {node.get('state')}"
             return Outcome(action=action, result=Result.CHANGED, text=f"it is another than was seen: {now}")
+        if (node.get("labels") or {}) != seen.labels:
+            return Outcome(action=action, result=Result.CHANGED, text="its labels are others than were seen")
         if seen.state not in DEAD and run_labels.read(seen.labels) is None and self._has_a_job(seen.name):
             return Outcome(action=action, result=Result.CHANGED, text="a job began on it")
         try:

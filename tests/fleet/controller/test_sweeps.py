@@ -13,14 +13,14 @@ import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import Action
+from infra.fleet.controller.actions import Action, Create
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import DrainWish
 from infra.fleet.controller.orders import order
-from infra.fleet.controller.outcomes import Outcome
+from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
@@ -61,7 +61,7 @@ class Lab:
             self.add_node(vm)
             self.add_runner(vm)
 
-    def sweeper(self, github: RunnerApi | None = None, deadline: float = 20.0) -> Sweeper:
+    def sweeper(self, github: RunnerApi | None = None) -> Sweeper:
         api = github or self.api
         return Sweeper(
             stack=self.config.stack,
@@ -71,7 +71,6 @@ class Lab:
                 bucket=self.config.bucket.name,
                 endpoint=self.cloud.url,
                 github=api,
-                deadline=deadline,
             ),
             actor=lambda desired: Actor(
                 google=self.google, records=self.records, github=api, desired=desired, sleep=lambda _: None
@@ -210,13 +209,71 @@ def test_a_source_that_is_too_slow_is_unknown_and_holds_up_no_other(lab: Lab) ->
     over = threading.Event()
 
     def slow(_: str) -> str:
-        over.wait(10)
+        over.wait(60)
         return "of-the-controller"
 
-    swept = lab.sweep(github=RunnerApi(api=lab.github.api, token=slow), deadline=0.5)
+    times = iter([0.0, 0.0, 100.0])  # the look begins, its zone is waited for, GitHub is
+    sweeper = lab.sweeper(github=RunnerApi(api=lab.github.api, token=slow))
+    late = replace(sweeper, observer=replace(sweeper.observer, clock=lambda: next(times, 0.0)))
+    swept = late.sweep()
     over.set()
-    assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within 0.5 s"
+    assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within 20 s"
+    assert {name for name, source in swept.observed.sources.items() if not source.known} == {"github"}
     assert ("recreate", VMS[0], "done") in did(swept)
+
+
+@pytest.mark.parametrize("change", ["another of its name", "alive again", "somebody's now"])
+def test_what_is_to_be_deleted_and_is_another_by_then_is_left_alone(lab: Lab, change: str) -> None:
+    """Lists lag: what is seen when the sweep looks may be over when it acts."""
+    orphan = f"tpu-ci-{ZONE}-9"
+    lab.add_node(orphan)
+    lab.sweep()
+    sweeper = lab.sweeper()
+
+    def actor(desired: Desired) -> Actor:
+        if change == "alive again":
+            lab.cloud.control.preempt(lab.path(orphan))
+        else:
+            lab.cloud.control.remove_node(lab.path(orphan))
+            lab.cloud.control.advance(1)
+            lab.add_node(orphan, **({"owner": "ada"} if change == "somebody's now" else {}))
+        return sweeper.actor(desired)
+
+    lab.cloud.control.advance(660)
+    swept = replace(sweeper, actor=actor).sweep()
+    assert ("delete", orphan, "changed") in did(swept)
+    assert orphan in lab.nodes()
+
+
+def test_a_vm_whose_labels_changed_since_the_look_is_left_alone(lab: Lab) -> None:
+    """A run's VM got more time, or somebody made an orphan his own."""
+    lab.add_node("run-1", **{"tidepool-run": "77-1", "tidepool-expires": "1"})
+    sweeper = lab.sweeper()
+
+    def actor(desired: Desired) -> Actor:
+        nodes = lab.google.api(Api.TPU).projects().locations().nodes()
+        body = {"labels": {"tidepool-run": "77-1", "tidepool-expires": "99999999999"}}
+        execute(nodes.patch(name=lab.path("run-1"), updateMask="labels", body=body), "giving it more time")
+        return sweeper.actor(desired)
+
+    assert ("delete", "run-1", "changed") in did(replace(sweeper, actor=actor).sweep())
+    assert "run-1" in lab.nodes()
+
+
+def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> None:
+    """Its zone's list lacks it; at one of its slot's other places it stands."""
+    away = {**lab.record(names.manifest_object("ci"))["slots"][0], "zone": "us-central1-a", "capacity": "spot"}
+    slots = lab.record(names.manifest_object("ci"))["slots"]
+    slots[0]["fallbacks"] = [away]
+    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
+    desired = lab.sweeper()._desired()
+    elsewhere = f"projects/{lab.config.project}/locations/us-central1-a/nodes/{VMS[0]}"
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.cloud.control.add_node(elsewhere, {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"})
+    action = Create(slot=VMS[0], place=desired.slots[0].home, rule="slot-absent", reason="")
+    outcome = lab.sweeper().actor(desired).do(action)
+    assert (outcome.result, outcome.text) == (Result.CHANGED, "it stands in us-central1-a")
+    assert VMS[0] in lab.nodes()
 
 
 def test_a_stockout_of_the_operation_starts_a_wait_and_people_see_until_when(lab: Lab) -> None:
