@@ -91,6 +91,7 @@ class Meter:
 
     asked: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
     deciding: list[float] = field(default_factory=list)
 
     def wrapped(self, method: Any, url_at: int) -> Any:
@@ -138,22 +139,26 @@ def controller(url: str, vms: int) -> None:
         )
         for _ in range(SWEEPS):
             meter.asked.clear()
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.process_time()
             swept = sweeper.sweep()
             meter.seconds.append(time.perf_counter() - began)
+            meter.processor.append(time.process_time() - worked)
         memory = records.read(names.memory_object(STACK))
     assert swept is not None
     assert swept.settled, swept.to_json()
     assert memory is not None
     size = len(sweeping.memories.read(memory.body).model_dump_json())
-    asked, first, then = meter.asked, meter.deciding[0], median(meter.deciding[1:])
+    asked, zones = meter.asked, len(swept.desired.zones)
     lists = f"of them {asked['nodes']} lists of nodes and {asked['runners']} of runners"
     print(  # noqa: T201
-        f"{vms} VMs in {len(swept.desired.zones)} zones: {asked.total()} calls, {lists}; {meter.seconds[0]:.2f} s, "
-        f"{1000 * first:.0f} ms of it deciding, the first time in a process, {median(meter.seconds[1:]):.2f} s and "
-        f"{1000 * then:.1f} ms then; memory.json {size / 1000:.0f} kB; peak memory {peak()} MB, {before} MB before the "
-        "first sweep"
+        f"{vms} VMs in {zones} zones: {asked.total()} calls, {lists}; memory.json {size / 1000:.0f} kB; "
+        f"peak memory {peak()} MB, {before} MB before the first sweep"
     )
+    for when, kept in (("the first sweep of a process", slice(1)), ("later ones", slice(1, None))):
+        took, worked, decided = (median(each[kept]) for each in (meter.seconds, meter.processor, meter.deciding))
+        print(  # noqa: T201
+            f"  {when}: {took:.2f} s, {worked:.2f} s of processor time, {1000 * decided:.1f} ms of it deciding"
+        )
 
 
 def peak() -> int:
