@@ -61,4 +61,6 @@ def test_a_stack_is_asked_once_to_stop_as_by_a_person_and_has_time_to_write_its_
 ) -> None:
     _, log = applied(script, tmp_path)
     limits = [line.split()[1:5] for line in log if line.startswith("limit")]
-    assert limits == [["--foreground", "--signal=INT", "--kill-after=5m", "35m"]] * 3
+    assert [limit[:3] for limit in limits] == [["--foreground", "--signal=INT", "--kill-after=5m"]] * 3
+    wait = load_world(ROOT).stacks["ci"].runners.job_minutes
+    assert [limit[3] for limit in limits] == [f"{35 + wait}m", "35m", "35m"], "where VMs take jobs, jobs are waited for"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from infra.model.errors import ConfigError, Problem
+from infra.model.schema import StackConfig
 from workflows.builders import (
     Access,
     Concurrency,
@@ -44,10 +46,13 @@ AFTER_APPROVAL: Final = "apply-after-approval"
 """The two environments of docs/github.md: the second waits for a person."""
 
 MINUTES_A_STACK: Final = 35
+"""For an apply alone; before it, VMs that go are let end their jobs."""
 MINUTES_TO_STOP: Final = 5
 """How long an apply that was asked to stop may take to finish what is in flight and to write its state."""
 MINUTES_BEFORE: Final = 25
 """For setting up, and for the plan before it."""
+MOST_MINUTES: Final = 360
+"""Of a job on GitHub's own machines (https://docs.github.com/en/actions/reference/limits, read 2026-11)."""
 
 
 def file(around: Surroundings) -> File:
@@ -123,7 +128,7 @@ def apply(around: Surroundings) -> Job:
         condition=context("needs.plan.outputs.steps").differs("0") & needed.one_of((AT_ONCE, AFTER_APPROVAL)),
         why="An empty environment would be none at all, and none asks nobody.",
         runs_on=Hosted(),
-        timeout_minutes=MINUTES_BEFORE + (MINUTES_A_STACK + MINUTES_TO_STOP) * len(around.stacks),
+        timeout_minutes=_minutes(around),
         environment=needed,
         permissions=Permissions.of(READ_CONTENTS, IDENTITY),
         env=STATE,
@@ -156,12 +161,39 @@ def _planned(around: Surroundings, *further: str) -> str:
 
 def _applied(around: Surroundings) -> str:
     # In the foreground: Tidepool hands the signal on to the engine, which takes a second one for "at once".
-    limit = f"timeout --foreground --signal=INT --kill-after={MINUTES_TO_STOP}m {MINUTES_A_STACK}m"
+    limit = f"timeout --foreground --signal=INT --kill-after={MINUTES_TO_STOP}m"
     return script(
         "code=0",
-        *each_stack(around.stacks, f'{limit} ./tidepool up "$stack" {ENGINE} || code=1'),
+        *(
+            f"{limit} {minutes_of(around.world.stacks[stack])}m ./tidepool up {stack} {ENGINE} || code=1"
+            for stack in around.stacks
+        ),
         'exit "$code"',
     )
+
+
+def minutes_of(stack: StackConfig) -> int:
+    """How long one stack's `up` may take: where VMs take jobs, it waits for those of VMs that go."""
+    drain = stack.runners.job_minutes if any(pool.serves for pool in stack.pools) else 0
+    return MINUTES_A_STACK + drain
+
+
+def _minutes(around: Surroundings) -> int:
+    """How long the whole job may take. Raises ConfigError where GitHub would end it before."""
+    waits = [minutes_of(around.world.stacks[stack]) + MINUTES_TO_STOP for stack in around.stacks]
+    minutes = MINUTES_BEFORE + sum(waits)
+    if minutes > MOST_MINUTES:
+        raise ConfigError(
+            [
+                Problem(
+                    "tidepool:runners.job_minutes",
+                    f"with it an apply of {', '.join(around.stacks)} may take {minutes} minutes",
+                    f"GitHub ends a job of its own machines after {MOST_MINUTES} minutes, in the middle of an apply",
+                    "a smaller job_minutes",
+                )
+            ]
+        )
+    return minutes
 
 
 _FIND = script(
