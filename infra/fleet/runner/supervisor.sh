@@ -23,7 +23,10 @@ idle_ends=0
 args=() jit='' runner='' again='' ended=0 jobs=0 stopped=no
 
 serve() {
-  until read_orders; do pause registering; done
+  until read_orders; do
+    give_room
+    pause registering
+  done
   # Everything below is called in a condition, where errexit is off: every command there is chained or asked for.
   if ! obey; then return 0; fi
   if [[ $(own worker) != 0 ]]; then
@@ -206,6 +209,7 @@ finish() {
 
 trap finish TERM INT
 log "the supervisor begins, bundle $bundle"
+give_room
 say bundle "$bundle"
 say runner
 say job
