@@ -28,7 +28,7 @@ from infra.fleet.controller.github import RunnerApi
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
 from infra.fleet.google import Api, clients, execute
-from infra.fleet.records import Records
+from infra.fleet.records import Records, encode
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
@@ -147,7 +147,7 @@ def controller(url: str, vms: int) -> None:
     assert swept is not None
     assert swept.settled, swept.to_json()
     assert memory is not None
-    size = len(sweeping.memories.read(memory.body).model_dump_json())
+    size = len(encode(memory.body))
     asked, zones = meter.asked, len(swept.desired.zones)
     lists = f"of them {asked['nodes']} lists of nodes and {asked['runners']} of runners"
     print(  # noqa: T201
