@@ -201,10 +201,10 @@ def test_a_pool_without_a_runner_is_told_until_its_runner_is_back(fleet: Fleet) 
     fleet.ok("cloud", "fail", "mute", "--name", V4)
     fleet.ok("cloud", "node", "remove", V4)
     allowed = ALERTS["no-runner-online"].lasting
-    assert allowed <= fleet.sweep_until(lambda: fleet.open("no-runner-online") == {"tpu-v4"}, every=4, most=60)
+    assert allowed <= fleet.sweep_until(lambda: fleet.open("no-runner-online") == {"tpu-v4"}, every=8, most=64)
     fleet.ok("cloud", "fail", "--mend-all")
     fleet.follow("no-runner-online")
-    fleet.sweep_until(lambda: not fleet.open("no-runner-online"), every=4, most=45)
+    fleet.sweep_until(lambda: not fleet.open("no-runner-online"), every=8, most=64)
     assert fleet.checkout.json("status", "ci")["stacks"][0]["healthy"]
 
 
