@@ -76,6 +76,28 @@ def test_a_registration_is_in_no_file_no_log_and_no_list_of_processes(vm: Sandbo
     assert not list((vm.path / "tmp").iterdir())
 
 
+def test_a_long_registration_passes_through_no_file_either(vm: Sandbox) -> None:
+    jq = (vm.path / "bin/jq").readlink()
+    (vm.path / "bin/jq").unlink()
+    (vm.path / "bin/jq").write_text(f'#!/bin/bash\nreadlink /proc/self/fd/0 >>"$SANDBOX/inputs"\nexec {jq} "$@"\n')
+    (vm.path / "bin/jq").chmod(0o755)
+    long = JIT * 3000
+    vm.broker = [(200, 0, {"runner": f"{VM}-000000", "jit": long, "expires": "2026-11-21T16:00:00Z"})]
+    vm.supervise()
+    assert (vm.path / "jits").read_text() == f"{long}\n"
+    assert not [line for line in (vm.path / "inputs").read_text().splitlines() if "(deleted)" in line]
+
+
+@HEAVY
+@pytest.mark.parametrize("broker", ["http://broker.example", "http://127.0.0.1.example:80", "ftp://x", "--insecure"])
+def test_no_token_is_sent_to_a_broker_that_others_may_read(vm: Sandbox, broker: str) -> None:
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}}, broker=broker)
+    vm.grants(1)
+    vm.supervise()
+    assert vm.report["reason"] == f"refused broker {broker}: not https"
+    assert not vm.asked
+
+
 def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> None:
     (vm.root / "var/lib/tidepool/warmed/marin").mkdir(parents=True)
     vm.grants(1)
@@ -84,7 +106,7 @@ def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> Non
     assert values(arguments, "--device") == ["ROOT/dev/vfio:/dev/vfio"]
     assert values(arguments, "--mount") == ["type=bind,src=ROOT/var/lib/tidepool/job/cache,dst=/opt/uv/cache"]
     assert values(arguments, "--user") == ["1000:1000"]
-    assert values(arguments, "--cap-add") == ["SYS_RESOURCE"]
+    assert (values(arguments, "--cap-drop"), values(arguments, "--cap-add")) == (["ALL"], ["SYS_RESOURCE"])
     assert values(arguments, "--security-opt") == ["no-new-privileges"]
     assert values(arguments, "--shm-size") == ["100g"]
     assert values(arguments, "--stop-timeout") == ["5"]

@@ -7,8 +7,13 @@ ask_broker() {
   local broker token body answer status headers
   jit='' runner='' again=''
   broker=${order_broker:-$pointer_broker}
-  if [[ ! $broker =~ ^https?://[^[:space:]]+$ ]]; then
+  if [[ -z $broker ]]; then
     blame "runner/current.json names no broker"
+    return 1
+  fi
+  # Who is on the way would read the token.
+  if [[ ! $broker =~ ^(https://[^[:space:]]+|http://127\.0\.0\.1:[0-9]+)/?$ ]]; then
+    blame "refused broker $broker: not https"
     return 1
   fi
   token=$(metadata service-accounts/default/identity -G --data-urlencode "audience=$broker" --data-urlencode format=full) ||
@@ -22,11 +27,12 @@ ask_broker() {
   again=$(tr -d '\r' <"$headers" | sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]\{1,6\}\)$/\1/p')
   rm -f "$headers"
   status=${answer##*$'\n'} answer=${answer%$'\n'*}
-  if [[ $status == 200 ]] && answer=$(jq -er '.jit, .runner' <<<"$answer"); then
-    { read -r jit && read -r runner; } <<<"$answer"
+  # By pipes: bash keeps a long here-string in a file.
+  if [[ $status == 200 ]] && answer=$(printf '%s' "$answer" | jq -er '.jit, .runner'); then
+    { read -r jit && read -r runner; } < <(printf '%s\n' "$answer")
     return 0
   fi
   jit='' runner=''
-  blame "the broker gives no registration: $status $(jq -r '"\(.reason): \(.message)"' <<<"$answer" 2>/dev/null || :)"
+  blame "the broker gives no registration: $status $(printf '%s' "$answer" | jq -r '"\(.reason): \(.message)"' 2>/dev/null || :)"
   return 1
 }
