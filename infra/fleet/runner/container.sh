@@ -29,8 +29,8 @@ wipe() {
 # prepare IMAGE: fills args for `docker run`.
 prepare() {
   args=(--rm --interactive --init --name "$container" --pull never --log-driver none --stop-timeout=5
-    --user "$runner_user:$runner_user" --security-opt no-new-privileges --cap-add=SYS_RESOURCE
-    --shm-size=100g --ulimit memlock=68719476736:68719476736
+    --user "$runner_user:$runner_user" --security-opt no-new-privileges --cap-drop=ALL
+    --cap-add=SYS_RESOURCE --shm-size=100g --ulimit memlock=68719476736:68719476736
     --env "JAX_PLATFORMS=tpu,cpu" --env PJRT_DEVICE=TPU --env TPU_CI=true --env TPU_STDERR_LOG_LEVEL=3
     --env TPU_MIN_LOG_LEVEL=3 --env WANDB_MODE=offline --env "UV_CACHE_DIR=${uv_cache#"$root"}")
   add_devices && add_slice && add_cache && add_runner "$1"
