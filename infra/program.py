@@ -34,6 +34,11 @@ from infra.program_serving import CLOCK, declare_serving, is_served, unnotified,
 from infra.program_shared import grantee, labels, pool_key
 
 ROOT = Path(__file__).resolve().parent.parent
+FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
+"""Days after their last write for which records of VMs are kept, by prefix.
+
+A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
+"""
 STUB = Path(__file__).resolve().parent / "fleet" / "runner" / "stub.sh"
 
 
@@ -175,6 +180,7 @@ def _bucket(
                 if member is not None
             ),
         ],
+        forgotten=FORGOTTEN,
         listers={key: identities.member(key) for key in ("controller", "broker")},
     )
 

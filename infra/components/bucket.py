@@ -5,7 +5,7 @@ Owns the bucket and who may read or write which part of it. Leaves its objects t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,8 @@ WRITER: Final = "roles/storage.objectUser"
 """Reads too, and deletes, which replacing an object is to Cloud Storage."""
 LISTER: Final = "roles/storage.legacyBucketReader"
 """Sees the bucket and the names in it. Without it an object that is not there looks like one that is closed."""
+KEPT_DAYS: Final = 30
+"""For which versions are kept of what is forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +37,17 @@ class PrefixAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetBucketArgs:
-    """bucket: its globally unique name. location: a region or multi-region. listers: who sees all names, by key."""
+    """bucket: its globally unique name. location: a region or multi-region. listers: who sees all names, by key.
+
+    forgotten: by prefix, the days after its last write after which an object goes.
+    """
 
     project: str
     bucket: str
     location: str
     labels: dict[str, str]
     access: Sequence[PrefixAccess]
+    forgotten: Mapping[str, int] = field(default_factory=dict)
     listers: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
 
 
@@ -61,7 +67,7 @@ class FleetBucket(pulumi.ComponentResource):
             uniform_bucket_level_access=True,
             public_access_prevention="enforced",
             versioning=gcp.storage.BucketVersioningArgs(enabled=True),
-            lifecycle_rules=[_forget_old_versions()],
+            lifecycle_rules=[_forget_old_versions(), *_forget(args.forgotten)],
             force_destroy=False,
             opts=pulumi.ResourceOptions(parent=self, protect=True, retain_on_delete=True),
         )
@@ -92,6 +98,24 @@ def _forget_old_versions() -> gcp.storage.BucketLifecycleRuleArgs:
         action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
         condition=gcp.storage.BucketLifecycleRuleConditionArgs(num_newer_versions=50, with_state="ARCHIVED"),
     )
+
+
+def _forget(forgotten: Mapping[str, int]) -> Iterator[gcp.storage.BucketLifecycleRuleArgs]:
+    """An object's age begins anew with every write. Of one that went, its versions go as well."""
+    for prefix, days in forgotten.items():
+        yield gcp.storage.BucketLifecycleRuleArgs(
+            action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
+            condition=gcp.storage.BucketLifecycleRuleConditionArgs(
+                age=days, matches_prefixes=[prefix], with_state="LIVE"
+            ),
+        )
+    if forgotten:
+        yield gcp.storage.BucketLifecycleRuleArgs(
+            action=gcp.storage.BucketLifecycleRuleActionArgs(type="Delete"),
+            condition=gcp.storage.BucketLifecycleRuleConditionArgs(
+                days_since_noncurrent_time=KEPT_DAYS, matches_prefixes=sorted(forgotten), with_state="ARCHIVED"
+            ),
+        )
 
 
 def _below(bucket: str, prefix: str) -> gcp.storage.BucketIAMMemberConditionArgs:

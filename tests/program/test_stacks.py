@@ -212,6 +212,31 @@ def test_buckets_are_private_and_the_fleets_is_versioned(stack: str) -> None:
     assert fleet["versioning"] == {"enabled": True}
 
 
+def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() -> None:
+    program = committed("ci")
+    (fleet,) = (b.inputs for b in program.of("Bucket") if b.name == program.outputs["manifest"]["bucket"])
+    days = {
+        prefix: rule["condition"]["age"]
+        for rule in fleet["lifecycleRules"]
+        for prefix in rule["condition"].get("matchesPrefixes", ())
+        if rule["condition"]["withState"] == "LIVE"
+    }
+    assert days == {"reports/": 30, "broker/": 400}
+    written_once_a_making = (names.instance_object("ci", "1"), names.report_object("tpu-ci", "vm"))
+    assert all(name.startswith(tuple(days)) for name in written_once_a_making)
+    lived_by = (
+        *(names.manifest_object("ci"), names.pointer_object(), names.bundle_object("0"), names.orders_object("vm")),
+        *(names.memory_object("ci"), names.lease_object("ci"), names.wishes_object("ci"), names.images_record_object()),
+    )
+    assert not any(name.startswith(tuple(days)) for name in lived_by)
+    old = [r["condition"] for r in fleet["lifecycleRules"] if r["condition"]["withState"] == "ARCHIVED"]
+    assert [(each.get("numNewerVersions"), each.get("daysSinceNoncurrentTime")) for each in old] == [
+        (50, None),
+        (None, 30),
+    ]
+    assert sorted(old[1]["matchesPrefixes"]) == sorted(days), "a record that went leaves no versions for ever"
+
+
 @every_stack
 def test_nothing_lets_traffic_in(stack: str) -> None:
     assert not [r for r in committed(stack).custom if "irewall" in r.type]
