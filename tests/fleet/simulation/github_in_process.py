@@ -107,7 +107,7 @@ class GitHubInProcess:
         found.job_seconds = 300 + 6000 * self._world.draw("job", found.id) ** 3
         return {"job": {"id": found.id, "name": f"job {found.id}"}, "seconds": found.job_seconds}
 
-    def end_job(self, jit: str, conclusion: str) -> None:
+    def end_job(self, jit: str, _conclusion: str) -> None:
         self._of(jit)
         del self.registrations[int(jit)]
 
