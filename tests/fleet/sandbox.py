@@ -31,10 +31,10 @@ from infra.fleet.bundle import RUNNER, runner_bundle
 TOKEN = "ya29.token-of-the-sandbox"
 REAL_TOOLS = (
     *("bash", "basename", "cat", "cmp", "cp", "date", "dirname", "env", "grep", "gzip", "install", "jq", "ln", "ls"),
-    *("mkdir", "mktemp", "mv", "python3", "readlink", "rm", "sed", "sha256sum", "sort", "tail", "tar", "timeout"),
-    *("touch", "tr"),
+    *("mkdir", "mktemp", "mv", "python3", "readlink", "rm", "sed", "sha256sum", "sort", "ssh-keygen", "tail", "tar"),
+    *("timeout", "touch", "tr"),
 )
-NEEDED = ("bash", "curl", "jq")
+NEEDED = ("bash", "curl", "jq", "ssh-keygen")
 """What the machine must have for a sandbox; the rest of REAL_TOOLS is on every Linux."""
 
 VM = "tpu-ci-us-west4-a-0"
@@ -233,13 +233,16 @@ class Sandbox:
         (self.path / "bin" / tool).unlink(missing_ok=True)
         (self.path / "bin" / tool).symlink_to(found)
 
-    def supervise(self, *, sleeps: int = 1, inside: tuple[str, ...] = ()) -> Boot:
-        """The supervisor of a VM that has booted, until it has waited so many times. inside: what starts it."""
+    def supervise(self, *, sleeps: int = 1, inside: tuple[str, ...] = (), seconds: int = 60) -> Boot:
+        """The supervisor of a VM that has booted, until it has waited so many times.
+
+        inside: what starts it. seconds: how long it may take at most.
+        """
         state = self.root / "var/lib/tidepool"
         bundle = state / self.bundle
         if not bundle.exists():
             shutil.copytree(self.runner, bundle)
-        return self._run(bundle / "supervisor.sh", sleeps, inside)
+        return self._run(bundle / "supervisor.sh", sleeps, inside, seconds)
 
     @property
     def bundle(self) -> str:
@@ -255,7 +258,7 @@ class Sandbox:
         said = [report["phase"] for report in self.reports]
         return [phase for number, phase in enumerate(said) if number == 0 or phase != said[number - 1]]
 
-    def _run(self, script: Path, sleeps: int, inside: tuple[str, ...] = ()) -> Boot:
+    def _run(self, script: Path, sleeps: int, inside: tuple[str, ...] = (), seconds: int = 60) -> Boot:
         calls = self.path / "calls"
         calls.write_text("")
         self.flag("sleeps", str(sleeps))
@@ -276,7 +279,7 @@ class Sandbox:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="ascii",
-            timeout=60,
+            timeout=seconds,
             check=False,
         )
         said = calls.read_text().splitlines()
@@ -396,7 +399,8 @@ class _Handler(BaseHTTPRequestHandler):
             query = parse_qs(parts.query)
             assert query["uploadType"] == ["media"]
             vm.objects[query["name"][0]] = body
-            vm.reports.append(json.loads(body))
+            if ".slice" not in query["name"][0]:
+                vm.reports.append(json.loads(body))
             self._send(200, b"{}")
 
     def _metadata(self, path: str) -> None:

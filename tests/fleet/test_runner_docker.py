@@ -105,7 +105,9 @@ def test_a_real_daemon_takes_the_options_and_its_container_holds(vm: Sandbox, tm
     spelled[spelled.index("--ulimit") + 1] = "memlock=65536:65536"
     spelled[next(number for number, each in enumerate(spelled) if each.startswith(IMAGE.partition("@")[0]))] = "job:1"
     image(tmp_path / "image")
-    (tmp_path / "var/lib/tidepool").mkdir(parents=True)
+    own = tmp_path / "var/lib/tidepool/own"
+    own.mkdir(parents=True)
+    (own / "endpoints").write_text("unknown:unknown:10.0.0.2")
     done = subprocess.run(
         ["unshare", "--net", "--mount", "bash", "-c", DAEMONS, "daemons", *spelled, "-c", entry],
         cwd=tmp_path,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from infra.fleet.bundle import runner_bundle
-from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, REPORT, TOKEN, VM, Boot, Sandbox, sandbox
+from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, TOKEN, VM, Boot, Sandbox, sandbox
 
 GOLDEN = Path(__file__).parent / "golden"
 HEAVY = pytest.mark.heavy
@@ -481,28 +481,6 @@ def test_the_chips_of_v4_have_a_driver_of_their_own(vm: Sandbox) -> None:
     vm.grants(1)
     (arguments,) = containers(vm.supervise())
     assert values(arguments, "--device") == ["ROOT/dev/accel0:/dev/accel0", "ROOT/dev/accel1:/dev/accel1"]
-
-
-def test_worker_0_of_a_slice_registers_and_knows_the_other_hosts(vm: Sandbox) -> None:
-    vm.metadata["attributes/worker-network-endpoints"] = "unknown:unknown:10.0.0.2,unknown:unknown:10.0.0.3"
-    vm.grants(1)
-    (arguments,) = containers(vm.supervise())
-    assert values(arguments, "--network") == ["host"]
-    assert values(arguments, "--add-host") == ["worker-0:10.0.0.2", "worker-1:10.0.0.3"]
-    assert "TPU_WORKER_HOSTNAMES=10.0.0.2,10.0.0.3" in values(arguments, "--env")
-    assert "JAX_COORDINATOR_ADDRESS=10.0.0.2" in values(arguments, "--env")
-
-
-def test_the_other_hosts_of_a_slice_prepare_and_register_nothing(vm: Sandbox) -> None:
-    vm.metadata["attributes/agent-worker-number"] = "1"
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert not vm.asked
-    assert not containers(cycle)
-    assert [call for call in cycle.calls if call.startswith("fuser")]
-    assert REPORT not in vm.objects
-    told = json.loads(vm.objects[REPORT.replace(".json", ".worker-1.json")])
-    assert (told["phase"], told["reason"]) == ("idle", "host 1 of its slice registers no runner")
 
 
 @HEAVY

@@ -17,9 +17,8 @@ from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
 
 STEP = RUNNER / "steps" / "block-metadata.sh"
 
-# A VM (this namespace), behind it a container on tidepool0 and one on the image's docker0, before it the metadata
-# server, another VM and the internet.
-NETWORK = r"""
+# What both VMs below begin with: listeners, namespaces beside this one, and the question who reaches what.
+BEGIN = r"""
 set -euo pipefail
 listen='import signal, socket, sys; kept = [socket.create_server((host, int(port)), family=10 if ":" in host else 2)
         for port, host in (each.split("@") for each in sys.argv[1:])]; print("up", flush=True); signal.pause()'
@@ -32,6 +31,18 @@ beside() { # NAME INTERFACE PEER: another namespace, joined by a pair of interfa
   nsenter -t "$process" -n ip link set "$3" up
   printf -v "$1" '%s' "$process"
 }
+reach() { # NAME ADDRESS/PORT COMMAND...
+  local how=reaches
+  "${@:3}" timeout 2 bash -c "exec 5<>/dev/tcp/$2" 2>/dev/null || how="is refused"
+  echo "$1 $how $2"
+}
+"""
+
+# A VM (this namespace), behind it a container on tidepool0 and one on the image's docker0, before it the metadata
+# server, another VM and the internet.
+NETWORK = (
+    BEGIN
+    + r"""
 ip link set lo up
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
@@ -65,11 +76,6 @@ listeners+=" $!"
 exec 5< <(exec nsenter -t "$agent" -n python3 -c "$listen" 8080@172.17.0.2)
 listeners+=" $!"
 read -r _ <&3 && read -r _ <&4 && read -r _ <&5
-reach() { # NAME ADDRESS/PORT COMMAND...
-  local how=reaches
-  "${@:3}" timeout 2 bash -c "exec 5<>/dev/tcp/$2" 2>/dev/null || how="is refused"
-  echo "$1 $how $2"
-}
 everybody() {
   local address
   for address in 169.254.169.254/80 169.254.169.254/53 203.0.113.1/443 10.0.0.1/22 fd20:ce::254/80; do
@@ -96,6 +102,60 @@ bash "$1"
 echo walled
 everybody
 """
+)
+
+# A host of a slice (this namespace) with a container on its own network, the image's docker0 behind it, and before it
+# the metadata server, the slice's other host and a stranger of the same subnet.
+SLICE = (
+    BEGIN
+    + r"""
+ip link set lo up
+beside agent docker0 eth0
+beside peer ens4 eth0
+beside stranger ens5 eth0
+trap 'kill $agent $peer $stranger $listeners' EXIT
+ip addr add 172.17.0.1/24 dev docker0
+ip link add net0 type bridge
+for port in ens4 ens5; do ip link set "$port" master net0; done
+ip link set net0 up
+ip addr add 10.0.0.2/24 dev net0
+nsenter -t "$agent" -n ip addr add 172.17.0.2/24 dev eth0
+nsenter -t "$peer" -n ip addr add 10.0.0.3/24 dev eth0
+nsenter -t "$stranger" -n ip addr add 10.0.0.4/24 dev eth0
+nsenter -t "$stranger" -n ip addr add 169.254.169.254/32 dev eth0
+nsenter -t "$stranger" -n ip addr add 203.0.113.1/32 dev eth0
+ip route add default via 10.0.0.4
+exec 3< <(exec nsenter -t "$stranger" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@203.0.113.1 \
+  2222@10.0.0.4)
+listeners=$!
+exec 4< <(exec python3 -c "$listen" 22@0.0.0.0 2222@0.0.0.0)
+listeners+=" $!"
+exec 5< <(exec nsenter -t "$agent" -n python3 -c "$listen" 8080@172.17.0.2)
+listeners+=" $!"
+exec 6< <(exec nsenter -t "$peer" -n python3 -c "$listen" 2222@10.0.0.3)
+listeners+=" $!"
+read -r _ <&3 && read -r _ <&4 && read -r _ <&5 && read -r _ <&6
+everybody() {
+  local address
+  for address in 169.254.169.254/80 169.254.169.254/53 203.0.113.1/443 10.0.0.3/2222 10.0.0.4/2222 172.17.0.2/8080 \
+    127.0.0.1/22 127.0.0.1/2222 10.0.0.2/22 10.0.0.2/2222; do
+    reach job "$address" setpriv --reuid 1000 --clear-groups
+    reach supervisor "$address"
+  done
+  reach peer 10.0.0.2/2222 nsenter -t "$peer" -n
+  reach stranger 10.0.0.2/2222 nsenter -t "$stranger" -n
+}
+everybody
+bash "$1"
+rules() { iptables -S; }
+whole=$(rules)
+iptables -F TIDEPOOL-TO-SLICE
+bash "$1"
+[[ $(rules) == "$whole" ]]
+echo walled
+everybody
+"""
+)
 
 TRIAL = (
     "iptables -A OUTPUT -m owner --uid-owner 1 -j REJECT && ip6tables -A OUTPUT -m owner --uid-owner 1 -j REJECT && "
@@ -176,19 +236,9 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
         tool(name)
     if not possible("unshare", "-n", "bash", "-c", TRIAL):
         pytest.skip("this machine makes no network namespaces with iptables")
-    (tmp_path / "var/lib/tidepool").mkdir(parents=True)
     (tmp_path / "proc/net").mkdir(parents=True)
     (tmp_path / "proc/net/if_inet6").touch()
-    done = subprocess.run(
-        ["unshare", "-n", "bash", "-c", NETWORK, "walls", str(STEP)],
-        env={**os.environ, "TIDEPOOL_ROOT": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    before, after = (part.splitlines() for part in done.stdout.split("walled\n"))
+    before, after = walled(NETWORK, tmp_path, "10.0.0.2")
     assert not [line for line in before if "refused" in line], "without the wall everything is open"
     assert [line for line in after if "refused" in line] == [
         "container is refused 169.254.169.254/80",
@@ -201,6 +251,44 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
         "container is refused 172.17.0.2/8080",
     ]
     assert len(after) == len(before)
+
+
+def test_jobs_on_a_slice_of_several_hosts_reach_those_and_no_other_vm(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    for name in ("ip", "iptables", "nsenter", "setpriv", "unshare"):
+        tool(name)
+    if not possible("unshare", "-n", "bash", "-c", TRIAL):
+        pytest.skip("this machine makes no network namespaces with iptables")
+    before, after = walled(SLICE, tmp_path, "10.0.0.2", "10.0.0.3")
+    assert not [line for line in before if "refused" in line], "without the wall everything is open"
+    assert [line for line in after if "refused" in line] == [
+        "job is refused 169.254.169.254/80",
+        "job is refused 10.0.0.4/2222",
+        "job is refused 172.17.0.2/8080",
+        "job is refused 127.0.0.1/22",
+        "job is refused 10.0.0.2/22",
+        "stranger is refused 10.0.0.2/2222",
+    ]
+    assert len(after) == len(before)
+
+
+def walled(network: str, root: Path, *hosts: str) -> tuple[list[str], list[str]]:
+    """Who reaches what before and after the step on a VM whose slice has these hosts."""
+    own = root / "var/lib/tidepool/own"
+    own.mkdir(parents=True)
+    (own / "endpoints").write_text(",".join(f"unknown:unknown:{host}" for host in hosts))
+    done = subprocess.run(
+        ["unshare", "-n", "bash", "-c", network, "walls", str(STEP)],
+        env={**os.environ, "TIDEPOOL_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = (part.splitlines() for part in done.stdout.split("walled\n"))
+    return before, after
 
 
 def test_a_job_gets_nothing_of_the_vm_and_nothing_of_the_job_before(vm: Sandbox) -> None:

@@ -26,14 +26,14 @@ wipe() {
   }
 }
 
-# prepare IMAGE: fills args for `docker run`.
+# prepare: fills args for `docker run`.
 prepare() {
   args=(--rm --interactive --init --name "$container" --pull never --log-driver none --stop-timeout=5
     --user "$runner_user:$runner_user" --security-opt no-new-privileges --cap-drop=ALL
     --cap-add=SYS_RESOURCE --shm-size=100g --ulimit memlock=68719476736:68719476736
     --env "JAX_PLATFORMS=tpu,cpu" --env PJRT_DEVICE=TPU --env TPU_CI=true --env TPU_STDERR_LOG_LEVEL=3
     --env TPU_MIN_LOG_LEVEL=3 --env WANDB_MODE=offline --env "UV_CACHE_DIR=${uv_cache#"$root"}")
-  add_devices && add_slice && add_cache && add_runner "$1"
+  add_devices && add_slice && add_cache
 }
 
 add_devices() {
@@ -45,18 +45,24 @@ add_devices() {
   while read -r device; do args+=(--device "$device:${device#"$root"}"); done < <(tpu_devices)
 }
 
-# What libtpu would ask the metadata server for, which it cannot reach. A slice of several hosts needs their network.
+# What libtpu would ask the metadata server for, which it cannot reach. A slice of several hosts needs their network, and
+# jax a port for its coordinator, its own choice (https://github.com/jax-ml/jax, jax/_src/clusters/cloud_tpu_cluster.py,
+# read 2026-11).
 add_slice() {
-  local addresses number name value
+  local addresses address hosts='' number=0 name value
   addresses=$(workers) || return 1
-  args+=(--env TPU_SKIP_MDS_QUERY=true --env TPU_WORKER_ID=0)
+  args+=(--env TPU_SKIP_MDS_QUERY=true --env "TPU_WORKER_ID=$(own worker)")
   if [[ $addresses != *$'\n'* ]]; then
     args+=(--env TPU_WORKER_HOSTNAMES=localhost --env JAX_COORDINATOR_ADDRESS=127.0.0.1)
   else
-    args+=(--network host --env "TPU_WORKER_HOSTNAMES=${addresses//$'\n'/,}"
-      --env "JAX_COORDINATOR_ADDRESS=${addresses%%$'\n'*}")
-    number=0
-    while read -r value; do args+=(--add-host "worker-$((number++)):$value"); done <<<"$addresses"
+    while read -r address; do
+      args+=(--add-host "worker-$number:$address")
+      hosts+=,worker-$((number++))
+    done <<<"$addresses"
+    args+=(--network host --env "TPU_WORKER_HOSTNAMES=${addresses//$'\n'/,}" --env "TIDEPOOL_HOSTS=${hosts#,}"
+      --env "JAX_COORDINATOR_ADDRESS=${addresses%%$'\n'*}:8476"
+      --mount "type=bind,readonly,src=$slice,dst=$in_container"
+      --mount "type=bind,readonly,src=$here/tidepool-hosts.sh,dst=/usr/local/bin/tidepool-hosts")
   fi
   while IFS=: read -r name value || [[ -n $name ]]; do
     value=${value//[\' ]/}
@@ -95,21 +101,22 @@ add_runner() {
 
 # By standard input, into the environment that the runner reads and then forgets
 # (https://github.com/actions/runner, src/Runner.Listener/CommandSettings.cs, read 2026-11).
-entry='read -r ACTIONS_RUNNER_INPUT_JITCONFIG && export ACTIONS_RUNNER_INPUT_JITCONFIG &&
+runner_entry='read -r ACTIONS_RUNNER_INPUT_JITCONFIG && export ACTIONS_RUNNER_INPUT_JITCONFIG &&
 exec /opt/actions-runner/run.sh </dev/null'
 
-# run_container IMAGE: until it ends. What it prints is followed here, and orders are looked at meanwhile.
+# run_container IMAGE ENTRY HEAR: until it ends. HEAR is called with each line that it prints, and orders are looked at
+# meanwhile.
 run_container() {
   local line got process look=$((SECONDS + look_every))
   # A builtin's arguments are in no list of processes.
-  exec 4< <(printf '%s\n' "$jit" | docker run "${args[@]}" --entrypoint /bin/bash "$1" -c "$entry" 2>&1)
+  exec 4< <(printf '%s\n' "$jit" | docker run "${args[@]}" --entrypoint /bin/bash "$1" -c "$2" 2>&1)
   process=$!
   jit=''
   while :; do
     got=0
     # In pieces, so that a job which prints without end fills no memory.
     IFS= read -r -t "$look_every" -n 1000 line <&4 || got=$?
-    if [[ -n $line ]]; then heard "$line"; fi
+    if [[ -n $line ]]; then "$3" "$line"; fi
     if ((got > 0 && got <= 128)); then break; fi
     if ((SECONDS >= look)); then
       look=$((SECONDS + look_every))
@@ -121,8 +128,8 @@ run_container() {
   wait "$process" || ended=$?
 }
 
-# heard LINE: of the runner's own. A job can print what looks like one: it lies about itself alone.
-heard() {
+# hear_runner LINE: of GitHub's runner. A job can print what looks like one: it lies about itself alone.
+hear_runner() {
   local line=${1//[^ -~]/?}
   log "runner: ${line:0:200}"
   case $line in
@@ -137,6 +144,12 @@ heard() {
       event job-ended job "$(said job)" result "${line##*completed with result: }"
       ;;
   esac
+}
+
+# hear_ssh LINE: of the server that lets worker 0's job in; it prints nothing but why it cannot begin.
+hear_ssh() {
+  last_heard=${1//[^ -~]/?}
+  log "ssh: ${last_heard:0:200}"
 }
 
 stop_container() {

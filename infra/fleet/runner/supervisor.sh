@@ -6,13 +6,14 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
-for part in lib.sh bucket.sh report.sh orders.sh image.sh tpu.sh fitness.sh broker.sh container.sh versions.env; do
+for part in lib.sh bucket.sh report.sh orders.sh image.sh tpu.sh fitness.sh slice.sh broker.sh container.sh versions.env; do
   # shellcheck source=/dev/null
   source "$here/$part"
 done
 
 bundle=$(basename "$here")
 look_every=15    # seconds between two looks at the orders
+gather_every=5   # seconds between two looks of the hosts of a slice at each other
 longest_wait=300 # seconds of the longest pause of its own; a longer one only where the broker asks for it
 most_idle_ends=5 # runners in a row that end at once without a job
 at_once=60       # seconds; GitHub removes a runner that is idle for longer
@@ -20,7 +21,7 @@ at_once=60       # seconds; GitHub removes a runner that is idle for longer
 dirty=yes # whether something ran on the TPU since it was cleaned
 delay=5   # the next pause of its own
 idle_ends=0
-args=() jit='' runner='' again='' ended=0 jobs=0 stopped=no
+args=() jit='' runner='' again='' ended=0 jobs=0 stopped=no last_heard=''
 
 serve() {
   until read_orders; do
@@ -40,8 +41,11 @@ serve() {
   fi
   if ! cleaned || ! fit "$(wanted_image)"; then
     unfit
-  elif ! imaged; then
+  elif ! imaged "$(wanted_image)"; then
     pause pulling
+  elif ! gathered "$(said image)"; then
+    # A slice is as fit as each of its hosts. Others are waited for, and this one looks at itself again.
+    if [[ -n $host_unfit ]]; then unfit; fi
   elif ! registered; then
     pause registering
   else
@@ -92,16 +96,46 @@ fetch_bundle() {
   mkdir -p "$state/$1" && tar -xzf "$state/bundle.new" -C "$state/$1"
 }
 
-# attend: a host that registers nothing: clean, with the image, until it is told otherwise.
+# attend: a host that registers nothing: clean, with the image, in each round that worker 0 opens until that ends. Other
+# orders than a restart are obeyed between two rounds.
 attend() {
-  if ! cleaned || ! fit "$(wanted_image)"; then
-    unfit
-  elif ! imaged; then
-    pause pulling
-  else
-    phase idle "host $(own worker) of its slice registers no runner"
-    rest "$look_every"
+  local image
+  if ! read_round; then
+    pause registering
+    return 0
   fi
+  image=${round_image:-$(wanted_image)}
+  if ! cleaned || ! fit "$image"; then
+    unable unfit
+  elif ! imaged "$image"; then
+    unable pulling
+  elif [[ -z $round ]]; then
+    phase idle "host $(own worker) of its slice waits for worker 0"
+    rest "$gather_every"
+  else
+    join
+  fi
+}
+
+join() {
+  dirty=yes stopped=no joined=$round last_heard=''
+  if ! ready_to_join; then
+    pause registering
+    return 0
+  fi
+  phase idle "host $(own worker) of its slice is there for worker 0's job"
+  run_container "$round_image" "$ssh_entry" hear_ssh
+  rm -rf "$slice"
+  delay=5
+  if [[ $stopped == yes ]]; then return 0; fi
+  blame "the container for worker 0's job ended, status $ended${last_heard:+: $last_heard}"
+  unable unfit
+}
+
+# unable PHASE: because of what is blamed, which worker 0 is told.
+unable() {
+  tell_worker_0 "$1" "$(cat "$state/blame" 2>/dev/null || :)" || log "worker 0 could not be told"
+  if [[ $1 == unfit ]]; then unfit; else pause "$1"; fi
 }
 
 cleaned() {
@@ -111,20 +145,19 @@ cleaned() {
   wipe && clean_tpu && dirty=no
 }
 
+# imaged IMAGE: the one to run is there.
 imaged() {
-  local image
-  image=$(wanted_image)
-  if [[ -z $image ]]; then
+  if [[ -z $1 ]]; then
     blame "no image is promoted to $(own pool) in $(own region)"
     return 1
   fi
-  if [[ $image != "$(said image)" ]]; then toward pulling; fi
-  pull_image "$image" && say image "$image"
+  if [[ $1 != "$(said image)" ]]; then toward pulling; fi
+  pull_image "$1" && say image "$1"
 }
 
 registered() {
   toward registering
-  if prepare "$(said image)" && ask_broker; then return 0; fi
+  if prepare && add_runner "$(said image)" && ask_broker; then return 0; fi
   wipe || :
   return 1
 }
@@ -135,7 +168,8 @@ run() {
   say runner "$runner"
   event registered runner "$runner"
   report || :
-  run_container "$(said image)"
+  run_container "$(said image)" "$runner_entry" hear_runner
+  close_round
   event runner-ended runner "$runner" status "$ended"
   say runner
   say job
@@ -158,12 +192,22 @@ run() {
 # has seen no runner online for long.
 meanwhile() {
   report_within "$report_every"
+  if [[ -n $joined ]] && read_round && [[ $round != "$joined" ]]; then
+    log "the round is over: the container is stopped"
+    stop_container
+    return 0
+  fi
   read_own_orders || return 0
   if wanted_restart; then
     log "restart ordered: the container is stopped"
     stop_container
+  elif [[ -n $joined ]]; then
+    return 0
   elif [[ $(said phase) == idle ]] && is_wanted_elsewhere; then
     log "the orders are others now: the runner, which has no job, is stopped"
+    stop_container
+  elif [[ $(said phase) == idle ]] && ! all_answer; then
+    log "a host of the slice does not answer: the runner, which has no job, is stopped"
     stop_container
   fi
 }
@@ -213,6 +257,8 @@ give_room
 say bundle "$bundle"
 say runner
 say job
+close_round
+if [[ $(own worker) != 0 ]]; then look_every=$gather_every; fi
 while :; do
   rm -f "$state/blame"
   serve

@@ -36,6 +36,30 @@ $(printf -- '-A TIDEPOOL-JOBS -i tidepool0 -d %s -j REJECT\n' "${private[@]}")
 COMMIT
 RULES
 
+# On a slice of several hosts a container is on the VM's own network. There its user reaches the slice's hosts and nothing
+# else that is private, nor what the system listens with on this one; and nobody but them reaches it, jobs on other slices
+# of the pool included.
+addresses=$(workers)
+if [[ $addresses == *$'\n'* ]]; then
+  mapfile -t hosts <<<"$addresses"
+  iptables-restore -w --noflush <<RULES
+*filter
+:TIDEPOOL-FROM-SLICE - [0:0]
+$(printf -- '-A TIDEPOOL-FROM-SLICE -s %s/32 -j RETURN\n' "${hosts[@]}")
+-A TIDEPOOL-FROM-SLICE -j REJECT
+:TIDEPOOL-TO-SLICE - [0:0]
+-A TIDEPOOL-TO-SLICE -p udp --dport 53 -j RETURN
+-A TIDEPOOL-TO-SLICE -p tcp --dport 53 -j RETURN
+-A TIDEPOOL-TO-SLICE -o lo -p tcp --dport 1:1023 -j REJECT
+-A TIDEPOOL-TO-SLICE -o lo -j RETURN
+$(printf -- '-A TIDEPOOL-TO-SLICE -d %s/32 -j RETURN\n' "${hosts[@]}")
+$(printf -- '-A TIDEPOOL-TO-SLICE -d %s -j REJECT\n' "${private[@]}")
+COMMIT
+RULES
+  first iptables INPUT ! -i lo -p tcp --dport 1024:65535 -m conntrack --ctstate NEW -j TIDEPOOL-FROM-SLICE
+  first iptables OUTPUT -m owner --uid-owner "$runner_user" -j TIDEPOOL-TO-SLICE
+fi
+
 first iptables OUTPUT -m owner --uid-owner "$runner_user" -j TIDEPOOL-METADATA
 first iptables INPUT -i tidepool0 -j REJECT
 first iptables POSTROUTING -t nat -s "$containers" ! -o tidepool0 -j MASQUERADE

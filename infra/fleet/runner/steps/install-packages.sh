@@ -4,9 +4,10 @@ set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
+declare -A packages=(['fuser']=psmisc ['ssh-keygen']=openssh-client)
 missing=()
-for tool in jq curl git iptables fuser; do
-  command -v "$tool" >/dev/null || missing+=("${tool/#fuser/psmisc}")
+for tool in jq curl git iptables fuser ssh-keygen; do
+  command -v "$tool" >/dev/null || missing+=("${packages[$tool]-$tool}")
 done
 
 if ((${#missing[@]})); then
@@ -15,5 +16,5 @@ if ((${#missing[@]})); then
   retry 5 apt-get -o DPkg::Lock::Timeout=60 update -q
   retry 5 apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends "${missing[@]}"
 else
-  log "jq, curl, git, iptables and fuser are there"
+  log "jq, curl, git, iptables, fuser and ssh-keygen are there"
 fi
