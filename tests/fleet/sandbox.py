@@ -105,7 +105,7 @@ _FAKES = {
     "sleep": _RECORD
     + '[[ ! -e $SANDBOX/meanwhile ]] || source "$SANDBOX/meanwhile"\n'
     + '(($(grep -c ^sleep "$SANDBOX/calls") < $(<"$SANDBOX/sleeps"))) || kill "$PPID"\n',
-    "systemctl": _RECORD + "[[ ! -e $SANDBOX/no-systemd || $1 == stop ]]\n",
+    "systemctl": _RECORD + '[[ ! -e $SANDBOX/no-systemd || "$*" != $(<"$SANDBOX/no-systemd") ]]\n',
     "udevadm": _RECORD + "[[ ! -e $SANDBOX/no-udev ]]\n",
     "umount": _RECORD + '[[ ! -e $SANDBOX/no-umount ]] && rm -f "$SANDBOX/mounted"\n',
     "unshare": _RECORD + 'while [[ $1 == --* ]]; do shift; done\nexec "$@"\n',

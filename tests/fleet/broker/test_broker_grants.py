@@ -5,7 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import Any
 
+import pytest
+
+from infra.fleet.broker.github_calls import GitHubCalls
 from infra.model import names
 from infra.model.runner_names import vm_of
 from tests.fleet.broker.broker_world import (
@@ -36,7 +40,7 @@ def test_a_ready_vm_gets_a_runner_with_its_pools_labels(world: World) -> None:
 
 
 def test_a_private_repository_without_an_organisation_has_runners_of_its_own(world: World) -> None:
-    """It has no runner groups; the token reaches that repository alone, and administers nothing else."""
+    """It has no runner groups."""
     assert world.ask().status == 200
     [runner] = world.runners(f"repos/{REPO}")
     assert runner["runner_group_id"] == 1
@@ -51,6 +55,30 @@ def test_an_organisations_runner_joins_the_group_of_its_trust(world: World) -> N
     [runner] = world.runners("orgs/lab")
     assert runner["runner_group_id"] == groups["tpu-fork"]
     assert world.runners(f"repos/{REPO}") == []
+
+
+def test_githubs_token_may_make_runners_where_this_one_is_to_be_and_nothing_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    real = GitHubCalls.ask
+
+    def spied(calls: GitHubCalls, verb: str, path: str, **given: Any) -> Any:
+        if path.endswith("/access_tokens"):
+            asked.append(given["body"])
+        return real(calls, verb, path, **given)
+
+    monkeypatch.setattr(GitHubCalls, "ask", spied)
+    assert world.ask().status == 200
+    world.hub.add_organization("lab", groups=["tpu-member"])
+    world.start(groups={"member": "tpu-member"})
+    world.wait(60)
+    assert world.ask().status == 200
+    of_repository = {"repositories": ["monorepo"], "permissions": {"administration": "write"}}
+    of_organization = {"permissions": {"organization_self_hosted_runners": "write"}}
+    assert asked[0] == of_repository
+    # The second broker first looks for the runner before, which is the repository's.
+    assert asked[1:] == [of_repository, of_organization]
 
 
 def test_slots_of_a_pool_that_serves_several_repositories_take_turns(world: World) -> None:
