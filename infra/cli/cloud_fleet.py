@@ -75,13 +75,13 @@ def runner() -> None:
 
 
 @runner.command(name="add")
-@click.argument("place", metavar="OWNER/NAME")
+@click.argument("place", metavar="OWNER[/NAME]")
 @click.argument("name")
 @click.option("--online", is_flag=True, help="As if its program were connected.")
 @click.option("--label", "labels", multiple=True, help="A label of it; again for more.")
 @options.json_option
 def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], as_json: bool) -> None:
-    """A registration of a repository, with no VM behind it.
+    """A registration of a repository, or of an organisation, with no VM behind it.
 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """

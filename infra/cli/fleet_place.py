@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from infra.cli.local_github import keep_served, repositories_served
 from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.settings import BUCKET, GITHUB_API, PROJECT, is_safe
 from infra.fleet.controller.by_broker import BrokerApi
@@ -61,14 +62,13 @@ def told_place(stack: str, environ: Mapping[str, str]) -> Place | None:
 
 
 def declared_place(config: StackConfig, endpoint: str | None) -> Place:
-    """The place of a stack file. The local GitHub knows the repositories that the stack serves."""
+    """The place of a stack file. The local GitHub knows the repositories that the stack serves, and its groups."""
     project, bucket = config.project, config.bucket.name
     if endpoint is None:
         github = _github(config.stack, project, bucket, os.environ)
         return Place(project=project, bucket=bucket, endpoint=None, github=github)
     control = GitHubControl(endpoint)
-    for repository in sorted({repository for pool in config.pools for repository in pool.serves}):
-        control.keep_repository(repository)
+    keep_served(control, repositories_served(config), (config.runners.groups or {}).values())
     control.add_token(_LOCAL_TOKEN, "tidepool-controller")
     return Place(project=project, bucket=bucket, endpoint=endpoint, github=_local_github(config, control, os.environ))
 

@@ -6,6 +6,7 @@ Owns both for every command. What a broker decides is `infra.fleet.broker`.
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 import time
@@ -16,12 +17,13 @@ from typing import Any
 import uvicorn
 
 from infra.cli.failures import Failure, Refusal
-from infra.cli.local_github import local_app
+from infra.cli.local_github import keep_served, local_app, repositories_served
 from infra.cli.session import declared
 from infra.fleet.broker import settings
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
 from infra.local.cloud.control import CloudClock, Control
+from infra.local.cloud.github.control import GitHubControl
 from infra.model.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
@@ -29,12 +31,14 @@ _PAUSE = 0.002
 
 
 def local_settings(stack: str, url: str, audience: str) -> dict[str, str]:
-    """Settings for the local cloud, where GitHub knows the repositories that the stack serves and an app for them."""
+    """Settings for the local cloud, where GitHub knows the repositories that the stack serves, its runner groups, and
+    an app for them."""
     config = declared(stack).config
-    serves = sorted({repository for pool in config.pools for repository in pool.serves})
+    serves, groups = repositories_served(config), config.runners.groups or {}
     if not serves:
         raise Refusal(f"no pool of {stack} serves a repository, so there is nothing to register runners with")
-    app = local_app(url, config.project, slug=f"tidepool-{stack}", repositories=serves)
+    keep_served(GitHubControl(url), serves, groups.values())
+    app = local_app(url, config.project, slug=f"tidepool-{stack}", account=serves[0].partition("/")[0])
     return {
         settings.AUDIENCE: audience,
         settings.PROJECT: config.project,
@@ -42,6 +46,7 @@ def local_settings(stack: str, url: str, audience: str) -> dict[str, str]:
         settings.APP: str(app.id),
         settings.INSTALLATION: str(app.installation),
         settings.KEY_SECRET: app.key_secret,
+        settings.GROUPS: json.dumps({trust.value: group for trust, group in groups.items()}),
         settings.GITHUB_API: app.api,
         settings.GOOGLE_ENDPOINT: url,
     }

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from infra.cli.local_github import local_app
+from infra.cli.local_github import keep_served, local_app
 from infra.fleet.broker.decide import APART
 from infra.fleet.broker.serve import serve, service
 from infra.fleet.broker.settings import Settings
@@ -49,7 +49,8 @@ def main(count: int) -> None:
 
 
 def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> Settings:
-    app = local_app(url, PROJECT, slug="bench", repositories=[REPO])
+    keep_served(hub, [REPO], ())
+    app = local_app(url, PROJECT, slug="bench", account=REPO.partition("/")[0])
     with clients(PROJECT, url) as google:
         body = {"name": BUCKET, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project=PROJECT, body=body), "making a bucket")

@@ -1,0 +1,64 @@
+"""A stack whose runners are an organisation's, in groups: everything of it can be practised on the local cloud."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.local.cloud.github.control import GitHubControl
+from tests.cli.conftest import Checkout
+
+LAB = """\
+config:
+  gcp:project: deep-lab-tpus
+  gcp:addPulumiAttributionLabel: "false"
+  tidepool:owner: deep-lab
+  tidepool:bucket:
+    name: deep-lab-tpus-tidepool
+    location: us-central1
+  tidepool:runners:
+    groups:
+      member: tpu-members
+  tidepool:pools:
+    - name: lab
+      accelerator: v5litepod-4
+      zones:
+        us-west4-a: 2
+      capacity: spot
+      trust: member
+      serves: [deep-lab/models, deep-lab/serving]
+"""
+VM = "lab-us-west4-a-0"
+
+
+@pytest.fixture(scope="module")
+def lab(clouded: Checkout) -> Checkout:
+    """The stack of a lab with an organisation, up."""
+    clouded.path("lab").write_text(LAB)
+    clouded.ok("up", "lab")
+    return clouded
+
+
+def test_the_status_of_a_fleet_in_runner_groups_is_known(lab: Checkout) -> None:
+    (status,) = lab.json("status", "lab")["stacks"]
+    assert (status["healthy"], status["problems"]) == (True, [])
+    assert all(source["known"] for source in status["sources"].values())
+    assert [(pool["online"], pool["queue"]["waiting"]) for pool in status["pools"]] == [(2, 0)]
+
+
+def test_guests_register_with_the_organisation_so_that_any_takes_jobs_of_any_repository(lab: Checkout) -> None:
+    groups = GitHubControl(lab.json("cloud", "status")["url"]).add_organization("deep-lab")
+    assert sorted(groups) == ["Default", "tpu-members"]
+    jobs = [lab.json("cloud", "job", "queue", "deep-lab/serving", "lab", "--for", "5m") for _ in range(2)]
+    assert {job["vm"] for job in jobs} == {VM, "lab-us-west4-a-1"}
+    lab.ok("cloud", "clock", "--advance", "10m")
+
+
+def test_it_heals_as_any_fleet_does(lab: Checkout) -> None:
+    ghost = "lab-us-west4-a-7-0a1b2c"
+    lab.ok("cloud", "preempt", VM)
+    lab.ok("cloud", "runner", "add", "deep-lab", ghost)
+    (before,) = lab.json("status", "lab")["stacks"]
+    assert [runner["subject"] for runner in before["orphans"]["runners"]] == [ghost]
+    lab.ok("reconcile", "lab", "--until-settled")
+    (after,) = lab.json("status", "lab")["stacks"]
+    assert (after["healthy"], after["pools"][0]["online"], after["orphans"]) == (True, 2, {"vms": [], "runners": []})
