@@ -10,7 +10,7 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.drained import begin, still, wait_for_jobs
-from infra.cli.failures import FAILED, Failure
+from infra.cli.failures import FAILED, Failure, Interruption
 from infra.cli.fleet_looks import Fleet, open_fleet, stack_of
 from infra.cli.leased import leased
 from infra.cli.render.console import machines, people, say
@@ -18,10 +18,13 @@ from infra.engines.protocol import CloudName
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
-from infra.fleet.controller.observed import DrainWish
+from infra.fleet.controller.observed import DrainWish, Wishes
+from infra.fleet.draining import VmStanding
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
+from infra.fleet.wishes import read_wishes
+from infra.model import names
 from infra.preview.words import vms as in_words
 
 
@@ -71,7 +74,7 @@ def command(
             console,
             f"no more jobs for {in_words(sorted(vms))}; running ones are waited for {limit} minutes at most",
         )
-        left = wait_for_jobs(fleet, vms, limit)
+        left = _waited_for(fleet, vms, limit, subject)
     except GoogleError as error:
         raise Failure(str(error)) from None
     if left:
@@ -94,8 +97,20 @@ def command(
     ctx.exit(code)
 
 
+def _waited_for(fleet: Fleet, vms: Mapping[str, str], limit: int, subject: str) -> tuple[VmStanding, ...]:
+    try:
+        return wait_for_jobs(fleet, vms, limit)
+    except KeyboardInterrupt:
+        raise Interruption(f"Interrupted. The drain stands; `./tidepool drain {subject} --end` ends it.") from None
+
+
 def _ended(fleet: Fleet, scene: Scene, subject: str, vms: Mapping[str, str], *, as_json: bool) -> None:
-    wishes = scene.observed.wishes.drains if scene.observed else ()
+    """Also a drain that is over by itself: where no controller sweeps, its VMs are not let work yet."""
+    with clients(fleet.place.project, fleet.place.endpoint) as google:
+        record = Records(google=google, bucket=fleet.place.bucket).read(names.wishes_object(fleet.stack))
+    wished = read_wishes(record.body) if record else Wishes()
+    stand = wished.at(scene.at).drains
+    wishes = tuple(each for each in wished.drains if each in stand or each.subject == subject)
     if not any(wish.subject == subject for wish in wishes):
         drained = ", ".join(wish.subject for wish in wishes)
         raise Failure(f"nobody drains {subject}; drained is {drained or 'nothing'}")

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.text import Text
 
-from infra.cli.failures import Failure
+from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
 from infra.cli.leased import leased
 from infra.fleet import draining
@@ -31,6 +31,8 @@ from infra.preview.words import vms as in_words
 EVERY: Final = 15.0
 """Seconds between two looks, as often as a supervisor reads its orders."""
 BY_UP: Final = "./tidepool up"
+SPARE: Final = timedelta(minutes=30)
+"""How long a drain of `up` stands beyond its minutes: longer than it waits for the lease, which then keeps it."""
 
 
 def leaving(plan: Plan, order: Phases | None) -> tuple[str, ...]:
@@ -83,8 +85,10 @@ def drained_before(fleet: Fleet, vms: Collection[str]) -> Generator[None]:
     minutes = desired.settings.job
     fleet.session.say(f"draining {in_words(sorted(pool_of))} before the apply, {minutes} minutes at most")
     began = fleet.place.clock()
-    wishes = tuple(DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes) for vm in sorted(pool_of))
     mine = _not_drained(scene, pool_of)
+    # One that is killed ends nothing. Its VMs work again by themselves.
+    until = began + timedelta(minutes=minutes) + SPARE
+    wishes = [DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes, until=until) for vm in mine]
     try:
         _drain(fleet, pool_of, wishes, mine, minutes)
         yield
@@ -96,13 +100,15 @@ def _drain(
     fleet: Fleet, pool_of: Mapping[str, str], wishes: Sequence[DrainWish], mine: Collection[str], minutes: int
 ) -> None:
     try:
-        begin(fleet, [wish for wish in wishes if wish.subject in mine], mine)
+        begin(fleet, wishes, mine)
         left = wait_for_jobs(fleet, pool_of, minutes)
     except GoogleError as error:
         raise Failure(
             f"nothing was changed: the VMs that go cannot be drained: {error}; "
             "--no-drain goes on without, and cuts off what they run"
         ) from None
+    except KeyboardInterrupt:
+        raise Interruption("Interrupted in a drain: nothing was changed, and the VMs take jobs again.") from None
     if left:
         raise Failure(
             f"nothing was changed: after {minutes} minutes there is still {still(left)}; "

@@ -85,10 +85,10 @@ def command(
             session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
         ctx.exit(FAILED)
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
-    if declared(stack) != wanted:
-        raise Failure(f"the file of {stack} was edited while its plan was shown; nothing was changed, run up again")
+    _insist_on_file(wanted, "its plan was shown")
     doomed = () if no_drain else leaving(plan, order)
     with _drained(session, wanted, doomed), leased(wanted.config, session, Kind.UP):
+        _insist_on_file(wanted, "its VMs were drained" if doomed else "another acted on its fleet")
         run, seconds = applied(session, wanted, plan, order)
         for line in outcome(run, seconds):
             session.say(line)
@@ -99,6 +99,12 @@ def command(
         document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)
         machines(document | {"outcomes": [each.to_json() for each in outcomes(run)]} | after.to_json())
     ctx.exit(code)
+
+
+def _insist_on_file(wanted: Declared, meanwhile: str) -> None:
+    stack = wanted.config.stack
+    if declared(stack) != wanted:
+        raise Failure(f"the file of {stack} was edited while {meanwhile}; nothing was changed, run up again")
 
 
 def _drained(session: Session, wanted: Declared, doomed: tuple[str, ...]) -> AbstractContextManager[None]:

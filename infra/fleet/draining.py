@@ -135,7 +135,7 @@ def wait(
         passed = clock() - began
         left = tuple(each for each in look(passed >= SETTLE) if each.standing is not Standing.QUIET)
         if not left or passed >= limit:
-            return tuple(each for each in left if each.standing is not Standing.SETTLING)
+            return left
         if left != told:
             tell(left)
         told = left

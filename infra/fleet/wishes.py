@@ -29,6 +29,7 @@ def read_wishes(body: Body) -> Wishes:
                     by=str(wish.get("by", "somebody")),
                     since=_moment(wish["since"]),
                     minutes=int(wish["minutes"]),
+                    until=_moment(wish["until"]) if wish.get("until") else None,
                 )
                 for wish in body.get("drains", ())
             ),
@@ -44,6 +45,7 @@ def with_drains(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any
     wanted = tuple(wishes)
     new = [
         {"subject": each.subject, "by": each.by, "since": each.since.isoformat(), "minutes": each.minutes}
+        | ({"until": each.until.isoformat()} if each.until else {})
         for each in wanted
     ]
     kept = without_drains(body, {each.subject for each in wanted})

@@ -95,6 +95,11 @@ def test_a_job_that_outlasts_the_limit_is_left_and_told() -> None:
     assert _Watch(Standing.BUSY).wait(0) == (left,)
 
 
+def test_a_supervisor_that_had_no_time_to_answer_is_left_too() -> None:
+    (left,) = _Watch(Standing.SETTLING).wait(0)
+    assert left.standing is Standing.SETTLING, "it may take a job in this moment"
+
+
 def test_supervisors_have_three_minutes_to_read_their_orders() -> None:
     watch = _Watch(Standing.SETTLING)
     watch.wait(5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +22,14 @@ def test_a_drain_takes_the_place_of_an_earlier_one_of_the_same_subject() -> None
     first = wishes.with_drains(None, [drain("tpu-ci"), drain("tpu-v4")])
     again = wishes.with_drains(first, [drain("tpu-ci", by="bob")])
     assert {(each.subject, each.by) for each in read_wishes(again).drains} == {("tpu-ci", "bob"), ("tpu-v4", "ada")}
+
+
+def test_a_drain_of_a_command_that_was_killed_is_over_by_itself() -> None:
+    own = DrainWish(subject="vm-0", by="up", since=NOW, minutes=60, until=NOW + timedelta(minutes=90))
+    told = read_wishes(wishes.with_drains(None, [own, drain("tpu-ci")]))
+    assert own in told.drains
+    assert [each.subject for each in told.at(NOW + timedelta(minutes=89)).drains] == ["vm-0", "tpu-ci"]
+    assert [each.subject for each in told.at(NOW + timedelta(minutes=90)).drains] == ["tpu-ci"]
 
 
 def test_ending_one_drain_leaves_the_others_and_the_rollouts() -> None:

@@ -16,6 +16,7 @@ from infra.fleet.broker.decide import Claims, Fleet, Node, Slot
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
+from infra.fleet.wishes import read_wishes
 from infra.model import names
 
 KEPT: Final = timedelta(seconds=10)
@@ -55,10 +56,10 @@ class FleetReader:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         if manifest is None:
             raise Refused(Reason.NO_MANIFEST, "there is none")
-        return fleet_of(manifest.body, wishes.body if wishes else {}, self.groups)
+        return fleet_of(manifest.body, wishes.body if wishes else {}, self.groups, self.clock())
 
 
-def fleet_of(manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Mapping[str, str]) -> Fleet:
+def fleet_of(manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Mapping[str, str], now: datetime) -> Fleet:
     """The fleet of a manifest's document. Raises Refused where it is not one that is known."""
     if manifest.get("version") != _MANIFEST_VERSION:
         raise Refused(Reason.NO_MANIFEST, f"version {manifest.get('version')!r} is not known")
@@ -66,7 +67,7 @@ def fleet_of(manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Map
         return Fleet(
             stack=manifest["stack"],
             slots={slot["name"]: _slot(slot, groups) for slot in manifest["slots"]},
-            drained=frozenset(drain["subject"] for drain in wishes.get("drains", ())),
+            drained=frozenset(each.subject for each in read_wishes(wishes).at(now).drains),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Refused(Reason.NO_MANIFEST, f"{type(error).__name__}: {error}") from None

@@ -6,6 +6,7 @@ Owns the order: notice, judge, propose, limit, remember. A pure function: it cal
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from infra.fleet.controller import limits
@@ -23,6 +24,7 @@ from infra.fleet.controller.sorting import sort
 
 def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) -> Decision:
     """What to do now. now: with a time zone. The memory of the answer is to be written before anything is done."""
+    observed = replace(observed, wishes=observed.wishes.at(now))
     fleet = sort(desired, observed)
     memory = noticed(memory, desired, observed, fleet, now)
     judge = Judge(desired=desired, observed=observed, fleet=fleet, memory=memory, now=now)

@@ -6,7 +6,7 @@ A source that did not answer in time, or answered in part, is unknown. Nothing i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -152,12 +152,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainWish:
-    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones."""
+    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
+
+    until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
+    """
 
     subject: str
     by: str
     since: datetime
     minutes: int
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,10 @@ class Wishes:
     drains: tuple[DrainWish, ...] = ()
     paused: frozenset[str] = frozenset()
     undone: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+
+    def at(self, now: datetime) -> Wishes:
+        """Those that stand at a time."""
+        return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,8 @@ def look(stack: str, observer: Observer, clock: Callable[[], datetime], *, with_
         memory = _memory(records, stack, problems)
         sweep = _record(records, names.sweep_object(stack), problems)
         lease = _record(records, names.lease_object(stack), problems)
-    observed = replace(observer.observe(desired, memory), engine=engine_at_work(lease, wall_clock()))
+    seen = observer.observe(desired, memory)
+    observed = replace(seen, engine=engine_at_work(lease, wall_clock()), wishes=seen.wishes.at(clock()))
     repositories = {repository for slot in desired.slots for repository in slot.serves}
     return Scene(
         stack=stack,

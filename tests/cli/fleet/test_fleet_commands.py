@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 import pytest
 from rich.console import Console
@@ -147,6 +148,52 @@ def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on
     (found,) = standing.json("status", "ci")["stacks"]
     assert found["drains"] == []
     assert V4 in {guest["vm"] for guest in standing.json("cloud", "guests")["guests"]}
+
+
+def _interrupts(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_drain_of_ups_changes_nothing_and_one_by_command_stands(
+    standing: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command in ("drained", "drain"):
+        monkeypatch.setattr(f"infra.cli.{command}.wait_for_jobs", _interrupts)
+    said = standing.run("up", "ci")
+    assert (said.exit_code, "nothing was changed, and the VMs take jobs again" in said.output) == (130, True)
+    said = standing.run("drain", "tpu-v4", "--by", "ada")
+    assert (said.exit_code, "`./tidepool drain tpu-v4 --end` ends it" in said.output) == (130, True)
+    (found,) = standing.json("status", "ci")["stacks"]
+    assert [(each["subject"], each["by"]) for each in found["drains"]] == [("tpu-v4", "ada")]
+    standing.ok("drain", "tpu-v4", "--end")
+
+
+def test_a_stack_file_that_is_edited_during_a_drain_is_not_applied_unseen(
+    standing: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edits(*_: object) -> tuple[()]:
+        standing.edit("ci", "us-central1-a: 1", "us-central1-a: 0")
+        return ()
+
+    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", edits)
+    said = standing.run("up", "ci")
+    standing.edit("ci", "us-central1-a: 0", "us-central1-a: 1")
+    assert said.exit_code == 1
+    assert "the file of ci was edited while its VMs were drained; nothing was changed" in " ".join(said.output.split())
+
+
+def test_the_drain_of_an_up_that_was_killed_is_over_by_itself_or_by_command(
+    standing: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("infra.cli.drained._end", lambda *_: None)
+    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", _interrupts)
+    standing.run("up", "ci")
+    (found,) = standing.json("status", "ci")["stacks"]
+    assert [(each["subject"], each["by"]) for each in found["drains"]] == [(V4, "./tidepool up")]
+    standing.ok("cloud", "clock", "--advance", "151m")
+    (found,) = standing.json("status", "ci")["stacks"]
+    assert found["drains"] == []
+    assert standing.json("drain", V4, "--end")["vms"] == [V4]
 
 
 def test_up_waits_for_the_job_of_a_vm_that_goes(standing: Checkout) -> None:

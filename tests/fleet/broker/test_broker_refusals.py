@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.registration import A_MINUTE
+from infra.fleet.controller.observed import DrainWish
+from infra.fleet.wishes import with_drains
 from infra.model import names
 from tests.fleet.broker.broker_world import (
     BUCKET,
@@ -141,7 +145,8 @@ def test_a_bound_slot_does_not_go_back_to_tokens_without_an_instance(world: Worl
 
 @pytest.mark.parametrize("subject", [VM, "tpu-ci"])
 def test_what_is_drained_gets_no_more_jobs(world: World, subject: str) -> None:
-    world.write(names.wishes_object(STACK), {"version": 1, "drains": [{"subject": subject}]})
+    wish = DrainWish(subject=subject, by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=60)
+    world.write(names.wishes_object(STACK), with_drains(None, [wish]))
     reply = world.ask()
     refused(world, reply, Reason.DRAINING)
     assert reply.headers["retry-after"] == "60"
