@@ -109,3 +109,40 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
             records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
+
+
+class Pages:
+    """The TPU API's lists, page by page."""
+
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self.answers = answers
+
+    def api(self, _: Api) -> Pages:
+        return self
+
+    projects = locations = nodes = lambda self: self
+
+    def list(self, **_: Any) -> Pages:
+        return self
+
+    def list_next(self, before: Pages, _: dict[str, Any]) -> Pages | None:
+        return Pages(*before.answers[1:]) if before.answers[1:] else None
+
+    def execute(self, num_retries: int) -> dict[str, Any]:
+        assert num_retries
+        return self.answers[0]
+
+
+def listed(*answers: dict[str, Any]) -> list[Any]:
+    google: Any = Pages(*answers)
+    observer = Observer(project="a-lab", bucket=BUCKET, endpoint=None, github=None)
+    return list(observer._nodes(google, f"projects/a-lab/locations/{HOME}"))
+
+
+def test_a_zone_is_read_to_its_last_page() -> None:
+    assert listed({"nodes": ["a", "b"]}, {}, {"nodes": ["c"]}) == ["a", "b", "c"]
+
+
+def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
+    with pytest.raises(Exception, match="us-west4-a-x did not answer"):
+        listed({"nodes": ["a"]}, {"unreachable": ["us-west4-a-x"]})

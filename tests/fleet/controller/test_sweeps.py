@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
-from infra.fleet.controller.act import Actor
+from infra.fleet.controller.act import DELETE_SECONDS, Actor
 from infra.fleet.controller.actions import Action, Create
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
@@ -446,3 +446,48 @@ def test_a_truncated_manifest_stops_the_sweep(lab: Lab) -> None:
     with pytest.raises(GoogleError, match="it is not JSON"):
         lab.sweep()
     assert lab.nodes()[VMS[0]] == "PREEMPTED"
+
+
+def test_a_vm_that_is_there_already_was_made(lab: Lab) -> None:
+    """A create whose answer was lost is asked for again."""
+    sweeper = lab.sweeper()
+    desired = sweeper._desired()
+    outcome = sweeper.actor(desired).do(Create(slot=VMS[0], place=desired.slots[0].home, rule="slot-absent", reason=""))
+    assert (outcome.result, outcome.text) == (Result.DONE, "it exists already")
+
+
+def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    waited: list[float] = []
+
+    class Slow(Actor):
+        """At a TPU API whose deletes are never over."""
+
+        def _node(self, zone: str, name: str) -> Mapping[str, Any] | None:
+            seen.setdefault(name, super()._node(zone, name) or {})
+            return seen[name]
+
+    def actor(desired: Desired) -> Actor:
+        given: dict[str, Any] = {"google": lab.google, "records": lab.records, "github": lab.api, "desired": desired}
+        return Slow(**given, began=0.0, clock=lambda: sum(waited), sleep=waited.append)
+
+    seen: dict[str, Mapping[str, Any]] = {}
+    swept = replace(lab.sweeper(), actor=actor).sweep()
+    assert did(swept) == [("recreate", VMS[0], "deferred")]
+    assert sum(waited) == DELETE_SECONDS
+    assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
+    lab.cloud.control.advance(600)
+    assert did(lab.sweep()) == [("create", VMS[0], "done")]
+
+
+def test_a_sweep_whose_memory_somebody_else_wrote_stops_and_writes_nothing(lab: Lab) -> None:
+    lab.sweep()
+    sweeper = lab.sweeper()
+
+    def actor(desired: Desired) -> Actor:
+        lab.records.update(names.memory_object("ci"), lambda body: {**(body or {}), "sweeps": 77})
+        return sweeper.actor(desired)
+
+    with pytest.raises(SweepError, match="another sweep wrote the memory"):
+        replace(sweeper, actor=actor).sweep()
+    assert lab.record(names.memory_object("ci"))["sweeps"] == 77
