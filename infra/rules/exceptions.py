@@ -34,11 +34,22 @@ def accepted(findings: Iterable[Finding], config: StackConfig, today: datetime) 
 
 
 def covers(exception: RuleException, finding: Finding) -> bool:
-    """Whether it speaks of this finding; a `*` at the end of its subject stands for any rest."""
+    """Whether it speaks of this finding; a `*` at the end of its subject stands for any rest.
+
+    A resource may be named with its type, as findings name it, or without: `tpu-ci-us-west4-a-0`.
+    """
     if exception.rule != finding.rule:
         return False
     stem, star, rest = exception.subject.partition("*")
-    return finding.subject.startswith(stem) if star and not rest else finding.subject == exception.subject
+    if star and not rest:
+        return finding.subject.startswith(stem)
+    return exception.subject in (finding.subject, _untyped(finding.subject))
+
+
+def _untyped(subject: str) -> str:
+    """`tpu-ci-us-west4-a-0` of `tpu-ci-us-west4-a-0 (tpu.V2Vm)`."""
+    name, opens, _ = subject.rpartition(" (")
+    return name if opens and subject.endswith(")") else subject
 
 
 def expired(config: StackConfig, today: datetime) -> Iterator[Finding]:
@@ -66,7 +77,10 @@ def unused(
         if each.rule not in ran or calendar.expired(each.expires, today):
             continue
         if not any(covers(each, finding) for finding in findings):
-            yield _finding(UNUSED, index, f"nothing breaks {each.rule} for {each.subject}", "remove it")
+            subjects = sorted({finding.subject for finding in findings if finding.rule == each.rule})
+            near = get_close_matches(each.subject, subjects, n=1)
+            fix = f"{near[0]}, or remove it" if near else "remove it"
+            yield _finding(UNUSED, index, f"nothing breaks {each.rule} for {each.subject}", fix)
 
 
 def _whole(config: StackConfig) -> Iterator[tuple[int, RuleException]]:

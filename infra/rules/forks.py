@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.model import names
-from infra.model.schema import Trust
+from infra.model.schema import StackConfig, Trust
 from infra.rules.finding import Level
 from infra.rules.grants import is_grant, members, module_of
 from infra.rules.machines import POOL_LABEL, VM_TYPE, account, has_external_ip
@@ -20,6 +20,8 @@ from infra.rules.view import ResourceView
 TRUST_LABEL: Final = "tidepool-trust"
 _READING_ROLES: Final = frozenset(("roles/artifactregistry.reader", "roles/storage.objectViewer"))
 _REPORTING_ROLE: Final = "roles/storage.objectUser"
+_CALLING_ROLE: Final = "roles/run.invoker"
+_SERVICE_GRANT: Final = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 _SECRET_MODULES: Final = frozenset(("secretmanager", "kms"))
 
 
@@ -57,7 +59,9 @@ def _grant(view: ResourceView, around: Surroundings) -> Iterator[Broken]:
         role = view.text("role")
         if module_of(view) in _SECRET_MODULES:
             yield Broken(view.subject, f"fork pool {pool} may read a secret", "remove the reader")
-        elif role is not None and role not in _READING_ROLES and not _own_reports(view, role, pool):
+        elif role is None or role in _READING_ROLES or _own_reports(view, role, pool):
+            continue
+        elif not _declared_broker(view, role, around.config):
             fix = f"one of {', '.join(sorted(_READING_ROLES))}"
             yield Broken(view.subject, f"fork pool {pool} is granted {role}, which does more than read", fix)
 
@@ -70,12 +74,20 @@ def _own_reports(view: ResourceView, role: str, pool: str) -> bool:
     return role == _REPORTING_ROLE and re.fullmatch(below, view.text("condition", "expression") or "") is not None
 
 
+def _declared_broker(view: ResourceView, role: str, config: StackConfig) -> bool:
+    """Whether it lets the pool's VMs call the stack's own broker, which asks each call who it is and gives one job."""
+    broker = (config.project, config.controller.region, names.broker_service(config.stack))
+    called = (view.text("project"), view.text("location"), view.text("name"))
+    is_declared = config.controller.image is not None
+    return is_declared and view.type == _SERVICE_GRANT and role == _CALLING_ROLE and called == broker
+
+
 RULES: Final = (
     ResourceRule(
         id="forks-isolated",
         level=Level.STOP,
         reason="Any pull request runs there: whatever the VM can reach or write, a stranger can.",
-        fix="no external IP, an account of its own, no secret, and roles that only read, but for its own reports",
+        fix="an account of its own, no external IP, no secret; roles that read, but for its reports and the broker",
         check=_isolated,
     ),
 )

@@ -49,6 +49,7 @@ LABELLED: Final = {
 _COMPUTE_NAME: Final = (names.is_resource_name, names.RESOURCE_NAME_RULE)
 _SHAPES: Final[dict[str, tuple[str, Callable[[str], bool], str]]] = {
     "gcp:tpu/v2Vm:V2Vm": ("name", *_COMPUTE_NAME),
+    "gcp:compute/firewall:Firewall": ("name", *_COMPUTE_NAME),
     "gcp:compute/instance:Instance": ("name", *_COMPUTE_NAME),
     "gcp:compute/network:Network": ("name", *_COMPUTE_NAME),
     "gcp:compute/router:Router": ("name", *_COMPUTE_NAME),

@@ -25,6 +25,7 @@ REPOSITORY = "gcp:artifactregistry/repository:Repository"
 SECRET_TYPE = "gcp:secretmanager/secret:Secret"
 JOB = "gcp:cloudrunv2/job:Job"
 REPOSITORY_GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+SERVICE_GRANT = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 
 POOLS = pool(name="tpu-ci", zones="{us-west4-a: 2}") + pool(name="forks", trust="fork")
@@ -70,6 +71,23 @@ def reporting(pool: str, role: str = "roles/storage.objectUser") -> ResourceView
     condition = f'resource.name.startsWith("projects/_/buckets/my-lab-ci/objects/reports/{pool}/")'
     kind, member = "gcp:storage/bucketIAMMember:BucketIAMMember", f"serviceAccount:{FORK}"
     return grant(kind, role, member, bucket="my-lab-ci", condition={"title": "t", "expression": condition})
+
+
+SERVED = {
+    "runners": "app: {id: 1, installation: 2, key_secret: app-key}\n",
+    "secrets": "- {name: app-key, readers: [broker]}\n",
+    "registries": "regions: [us-central1]\nrepositories: [{name: marin}]\n",
+    "controller": f"region: us-central1\nimage: us-central1-docker.pkg.dev/my-lab/marin/controller@sha256:{'0' * 64}\n",
+}
+"""Sections of a stack that declares its broker."""
+
+
+def calling(
+    member: str = FORK, *, role: str = "roles/run.invoker", kind: str = SERVICE_GRANT, **on: str
+) -> ResourceView:
+    """A grant by which an account calls the stack's broker; `on` names another service."""
+    broker = {"project": "my-lab", "location": "us-central1", "name": "tidepool-ci-broker"}
+    return grant(kind, role, f"serviceAccount:{member}", **broker | on)
 
 
 def findings(*resources: ResourceView, after: StackConfig | None = None) -> tuple[Finding, ...]:

@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from infra.model.manifest import manifest
 from infra.model.phases import Fleet, Phases, fleet, limits, phases
-from infra.model.schema import StackConfig
+from infra.model.schema import RuleException, StackConfig
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, judge, stops
+from infra.rules.exceptions import covers
 from infra.rules.finding import Finding, Level
 from infra.rules.standing import standing
 from infra.rules.view import ResourceView
@@ -186,7 +189,23 @@ def test_an_exception_may_end_in_a_star() -> None:
     assert judged(exception(subject="tpu-ci-*"), DEFAULT) == ()
 
 
-@pytest.mark.parametrize("subject", ["tpu-other-*", "tpu-ci", "*-0"])
+@pytest.mark.parametrize("subject", [DEFAULT.subject, DEFAULT.name])
+def test_an_exception_may_name_a_resource_with_its_type_or_without(subject: str) -> None:
+    assert judged(exception(subject=subject), DEFAULT) == ()
+
+
+@given(
+    name=st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True),
+    other=st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True),
+)
+def test_an_exception_without_a_type_covers_all_of_that_name_and_no_other(name: str, other: str) -> None:
+    accepted = RuleException(rule="protected", subject=name, reason="why", expires="2026-12-31")
+    for kind in ("tpu.V2Vm", "storage.Bucket"):
+        finding = Finding("protected", Level.STOP, f"{other} ({kind})", "reason", "fix")
+        assert covers(accepted, finding) == (name == other)
+
+
+@pytest.mark.parametrize("subject", ["tpu-other-*", "tpu-ci", "*-0", f"{DEFAULT.name} (storage.Bucket)"])
 def test_an_exception_covers_its_subject_alone(subject: str) -> None:
     assert "no-default-account" in rules(judged(exception(subject=subject), DEFAULT))
 
@@ -210,6 +229,12 @@ def test_an_exception_to_no_rule_is_warned_of_with_the_rule_that_was_meant() -> 
 def test_an_exception_that_meets_nothing_is_warned_of() -> None:
     (found,) = judged(exception(), vm())
     assert (found.rule, found.level) == ("exception-unused", Level.WARN)
+
+
+def test_an_exception_that_meets_nothing_hears_which_subject_was_meant() -> None:
+    found = judged(exception(subject="tpu-ci-us-west4-a-O"), DEFAULT)
+    (unused,) = (each for each in found if each.rule == "exception-unused")
+    assert unused.fix == f"{DEFAULT.subject}, or remove it"
 
 
 def test_an_exception_is_not_called_unused_where_its_rule_did_not_run() -> None:

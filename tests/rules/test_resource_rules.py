@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from infra.local.provider.tables import TYPES
 from infra.rules.book import RESOURCE_RULES
@@ -21,6 +23,10 @@ from tests.rules.right_edits import (
     REPOSITORY_GRANT,
     SECRET_GRANT,
     SECRET_TYPE,
+    SERVED,
+    SERVICE_GRANT,
+    calling,
+    config,
     findings,
     fork_vm,
     grant,
@@ -30,6 +36,7 @@ from tests.rules.right_edits import (
     vm,
 )
 
+_SERVED = config(**SERVED)
 SERVICE = {"labels": LABELS, "template": {"serviceAccount": MEMBER}}
 DIGEST = "us-docker.pkg.dev/my-lab/marin/runner@sha256:" + "a" * 64
 TOKEN = "ghp_" + "a1B2" * 9
@@ -91,6 +98,7 @@ BREAKERS: dict[str, list[ResourceView]] = {
         grant(REPOSITORY_GRANT, "roles/artifactregistry.writer", f"serviceAccount:{FORK}"),
         reporting("tpu-ci"),
         reporting("forks", role="roles/storage.objectAdmin"),
+        calling(),
         grant("gcp:serviceaccount/iAMMember:IAMMember", "roles/iam.serviceAccountUser", f"serviceAccount:{FORK}"),
     ],
     "grant-on-one-resource": [
@@ -234,6 +242,28 @@ RIGHT = {
 @pytest.mark.parametrize("view", RIGHT.values(), ids=RIGHT)
 def test_what_is_right_is_not_found(view: ResourceView) -> None:
     assert findings(view) == ()
+
+
+def test_a_fork_pool_calls_the_broker_that_its_stack_declares() -> None:
+    assert findings(calling(), after=_SERVED) == ()
+
+
+@given(
+    kind=st.sampled_from(
+        [SERVICE_GRANT, "gcp:cloudrunv2/jobIamMember:JobIamMember", "gcp:cloudrun/iamMember:IamMember"]
+    ),
+    role=st.sampled_from(["roles/run.invoker", "roles/run.developer", "roles/run.admin"]),
+    project=st.sampled_from(["my-lab", "my-lab-2"]),
+    location=st.sampled_from(["us-central1", "us-west4"]),
+    name=st.sampled_from(["tidepool-ci-broker", "tidepool-nightly-broker", "tidepool-ci-controller", "another"]),
+)
+def test_a_fork_pool_does_nothing_but_call_and_calls_nothing_but_the_broker(
+    kind: str, role: str, project: str, location: str, name: str
+) -> None:
+    asked = (kind, role, project, location, name)
+    found = findings(calling(kind=kind, role=role, project=project, location=location, name=name), after=_SERVED)
+    allowed = asked == (SERVICE_GRANT, "roles/run.invoker", "my-lab", "us-central1", "tidepool-ci-broker")
+    assert rules(found) == ([] if allowed else ["forks-isolated"])
 
 
 @pytest.mark.parametrize(
