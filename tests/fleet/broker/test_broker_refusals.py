@@ -24,6 +24,7 @@ from tests.fleet.broker.broker_world import (
     refused,
     slot,
 )
+from tests.fleet.touched import touched
 
 # Tokens
 
@@ -141,6 +142,12 @@ def test_a_bound_slot_does_not_go_back_to_tokens_without_an_instance(world: Worl
     assert world.ask().status == 200
     world.wait(60)
     assert world.ask(token=world.token(full=False)).reason == "other-instance"
+
+
+def test_the_broker_touches_its_own_parts_of_the_bucket_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with touched(monkeypatch) as (read, written):
+        assert world.ask().status == 200
+    assert (written, read <= {"manifests", "control", "broker"}) == ({"broker"}, True)
 
 
 @pytest.mark.parametrize("subject", [VM, "tpu-ci"])

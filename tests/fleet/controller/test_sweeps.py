@@ -32,6 +32,7 @@ from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
+from tests.fleet.touched import touched
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:
@@ -399,6 +400,15 @@ def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: L
     lab.records.update(names.memory_object("ci"), lambda _: {"version": 7})
     with pytest.raises(SweepError, match="delete gs://"):
         lab.sweep()
+
+
+def test_a_sweep_touches_its_own_parts_of_the_bucket_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
+    with touched(monkeypatch) as (read, written):
+        lab.sweep()
+    assert written <= {"control", "runner/orders"}
+    assert "runner/orders" in written
+    assert read <= {"manifests", "runner", "runner/orders", "reports", "control"}
 
 
 def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
