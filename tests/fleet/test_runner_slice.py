@@ -258,9 +258,14 @@ UNABLE: dict[str, tuple[Callable[[Sandbox], Any], str, str]] = {
     "disk": (lambda vm: vm.flag("free", "100"), "unfit", "the disk is full: 100 MB are free and a job needs 20480"),
     "busy": (lambda vm: vm.flag("no-docker"), "unfit", "docker does not answer"),
     "tag": (
-        lambda vm: says(vm, ROUND, round=KEY, image="a-docker.pkg.dev/b:latest"),
+        lambda vm: says(vm, ROUND, round=KEY, image=f"{IMAGE.partition('@')[0]}@latest"),
         "pulling",
-        "refused image a-docker.pkg.dev/b:latest: not a digest in Artifact Registry",
+        f"refused image {IMAGE.partition('@')[0]}@latest: not a digest in Artifact Registry",
+    ),
+    "foreign": (
+        lambda vm: says(vm, ROUND, round=KEY, image=f"us-docker.pkg.dev/evil/x/y@sha256:{'b' * 64}"),
+        "pulling",
+        f"refused image us-docker.pkg.dev/evil/x/y@sha256:{'b' * 64}: not from the repository of this VM's own",
     ),
     "no ssh": (
         lambda vm: vm.flag("container", "echo 'exec: /usr/sbin/sshd: No such file'; exit 127\n"),

@@ -143,6 +143,15 @@ read_round() {
   if [[ ! $round =~ $public_key ]]; then round='' round_image=''; fi
 }
 
+# is_ours IMAGE: from the repository of this host's own. Any VM of the pool could have written what the round says.
+is_ours() {
+  local wanted
+  wanted=$(wanted_image)
+  if [[ ${1%@*} == "${wanted%@*}" ]]; then return 0; fi
+  blame "refused image $1: not from the repository of this VM's own"
+  return 1
+}
+
 # tell_worker_0 PHASE [REASON] [HOST-KEY]: of the round that is open.
 tell_worker_0() {
   tell_slice "$(slice_object "$(own worker)")" --arg round "$round" --arg phase "$1" --arg reason "${2-}" --arg host_key "${3-}"

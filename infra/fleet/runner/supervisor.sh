@@ -107,7 +107,7 @@ attend() {
   image=${round_image:-$(wanted_image)}
   if ! cleaned || ! fit "$image"; then
     unable unfit
-  elif ! imaged "$image"; then
+  elif ! is_ours "$image" || ! imaged "$image"; then
     unable pulling
   elif [[ -z $round ]]; then
     phase idle "host $(own worker) of its slice waits for worker 0"
