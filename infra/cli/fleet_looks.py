@@ -5,9 +5,10 @@ Owns finding the stack of a pool or a VM by its name. Looking itself is `infra.f
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from rich.console import Console
 
@@ -21,6 +22,8 @@ from infra.fleet.status.look import Scene, look
 from infra.model.fleet import slots
 from infra.model.schema import StackConfig
 from infra.model.stack import stack_names
+
+_ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +82,10 @@ def stack_of(subject: str, stack: str | None) -> str:
 
 
 def _is_in(subject: str, config: StackConfig) -> bool:
-    """Also a VM that is declared no more, or not yet: its story may be asked for."""
-    return any(subject == pool.name or _is_vm_of(subject, pool.name, pool.zones) for pool in config.pools)
+    """Also a VM that is declared no more, as in a zone that is gone: its story may be asked for."""
+    return any(subject == pool.name or _is_vm_of(subject, pool.name) for pool in config.pools)
 
 
-def _is_vm_of(vm: str, pool: str, zones: Iterable[str]) -> bool:
+def _is_vm_of(vm: str, pool: str) -> bool:
     place, _, index = vm.rpartition("-")
-    return index.isdecimal() and place in {f"{pool}-{zone}" for zone in zones}
+    return index.isdecimal() and bool(_ZONE.fullmatch(place.removeprefix(f"{pool}-")))
