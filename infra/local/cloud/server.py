@@ -12,11 +12,13 @@ from typing import Any
 from infra.local.cloud import identity, services
 from infra.local.cloud.builds import surface as build_surface
 from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import ApiError
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.github import hub, seed
 from infra.local.cloud.identity import Identity
+from infra.local.cloud.requestlog import LOGGER
 from infra.local.cloud.surface import Surface
-from infra.local.cloud.wire import Reply, Request
+from infra.local.cloud.wire import Reply, Request, refused
 
 CONTROL = "/_tidepool/"
 
@@ -44,6 +46,15 @@ class Application:
         await _send(reply, send)
 
     def _reply(self, request: Request) -> Reply:
+        """A defect of the control surfaces is told as the gateway and the hub tell theirs."""
+        try:
+            return self._answered(request)
+        except Exception as defect:  # noqa: BLE001 - a client reads JSON, whatever fails
+            LOGGER.exception("%s %s failed", request.verb, request.path)
+            said = f"The local cloud failed here, which is a defect of it: {type(defect).__name__}: {defect}"
+            return refused(ApiError(501, said), "_tidepool")
+
+    def _answered(self, request: Request) -> Reply:
         if request.path.startswith(hub.BASE):
             return self._hub.reply(request)
         if request.path.startswith(seed.CONTROL):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.local.cloud.control import ControlError
+from infra.local.cloud.services import tpu_fate
 from infra.local.cloud.testing import TestCloud
 from tests.local.cloud.cloud_clients import A_WHILE, NODE, ZONE, Direct, ask
 
@@ -138,8 +139,21 @@ def test_nodes_can_appear_differ_and_vanish_behind_everybodys_back(cloud: TestCl
         cloud.control.edit_node("stranger", {"acceleratorType": "v5litepod-8"})
     with pytest.raises(ControlError, match="no node state"):
         cloud.control.edit_node("stranger", {"state": "SLEEPING"})
+    with pytest.raises(ControlError, match=r"nodes/stranger' already exists"):
+        cloud.control.add_node(f"{ZONE}/nodes/stranger", SPOT)
     cloud.control.remove_node("stranger")
     assert ask(cloud.url, "GET", f"/v2/{ZONE}/nodes/stranger")[0] == 404
+
+
+def test_a_defect_of_the_control_surface_is_told_in_words(cloud: TestCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise LookupError("of nothing")
+
+    monkeypatch.setattr(tpu_fate, "maintain", fails)
+    make(cloud, "vm-0", SPOT)
+    with pytest.raises(ControlError, match="a defect of it: LookupError: of nothing"):
+        cloud.control.maintain("vm-0")
+    assert states(cloud) == {"vm-0": "READY"}
 
 
 def test_a_preemption_rule_says_at_what_rate(cloud: TestCloud) -> None:

@@ -10,9 +10,9 @@ import re
 
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import JsonObject, invalid
+from infra.local.cloud.errors import JsonObject, already_exists, invalid
 from infra.local.cloud.services import tpu_fate, tpu_shapes
-from infra.local.cloud.services.tpu_node import AT_REST, Node, forget, save
+from infra.local.cloud.services.tpu_node import AT_REST, KIND, Node, forget, save
 
 _FULL_NAME = re.compile(r"projects/([^/]+)/locations/([^/]+)/nodes/([^/]+)")
 # google.cloud.tpu.v2.Node.State, 2026-10-01.
@@ -29,6 +29,8 @@ def add(cloud: Cloud, name: str, sent: JsonObject) -> Node:
     match = _FULL_NAME.fullmatch(name)
     if match is None:
         raise invalid(f"{name!r} is no full name: projects/P/locations/ZONE/nodes/ID.", field="name")
+    if cloud.store.find(KIND, name):
+        raise already_exists(name)
     project, zone, _ = match.groups()
     tpu_shapes.known_zone(zone)
     tpu_shapes.check_runtime(sent)
