@@ -222,11 +222,16 @@ def _ghost(life: Life, fault: Fault) -> None:
 
 
 def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
-    image = f"registry@sha256:{life.world.number():x}"
+    """A new image, or a new bundle: of a bad one, guests or their runners end at once."""
+    world, number = life.world, life.world.number()
+    new = f"{number:064x}" if fault.roll < 0.3 else f"registry@sha256:{number:x}"
     if bad:
-        life.world.bad_images[image] = fault.roll < 0.5
-    life.world.tell(f"a {'bad' if bad else 'good'} image is promoted")
-    life.world.promote(image)
+        world.bad[new] = fault.roll < 0.6
+    world.tell(f"a {'bad' if bad else 'good'} {'bundle' if fault.roll < 0.3 else 'image'} is promoted")
+    if fault.roll < 0.3:
+        world.promote(bundle=new)
+    else:
+        world.promote(image=new)
 
 
 def _crash(life: Life, fault: Fault) -> None:
@@ -281,8 +286,8 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "drained": _drained,
     "run": _run,
     "ghost": _ghost,
-    "bad-image": lambda life, fault: _promotes(life, fault, bad=True),
-    "good-image": lambda life, fault: _promotes(life, fault, bad=False),
+    "bad-version": lambda life, fault: _promotes(life, fault, bad=True),
+    "good-version": lambda life, fault: _promotes(life, fault, bad=False),
     "crash": _crash,
     "two-controllers": _twin,
     "skew": _skew,

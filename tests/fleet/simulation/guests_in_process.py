@@ -49,7 +49,7 @@ def live(world: World, node: Node) -> None:
         now=world.now,
         compression=1.0,
         jobs_wait=world.github.queued > 0,
-        faults=bool(world.struck or world.bad_images),
+        faults=bool(world.struck or world.bad),
     )
     guest.live()
 

@@ -39,7 +39,7 @@ class World:
 
     down: until when what does not answer. struck: what befalls the next guest of a slot. clocks: by how many seconds
         those of VMs are ahead. clocks_agree: whether those of controllers do.
-    bad_images: whether a guest calls itself unfit with it; else its runner ends at once.
+    bad: images and bundles, whether a guest calls itself unfit with it; else its runner ends at once.
     outages: seconds from each loss of a serving VM until its slot served again.
     """
 
@@ -52,10 +52,11 @@ class World:
         self.struck: dict[tuple[str, str], int] = defaultdict(int)
         self.clocks: dict[str, float] = {}
         self.clocks_agree = True
-        self.bad_images: dict[str, bool] = {}
+        self.bad: dict[str, bool] = {}
         self.outages: list[float] = []
         self.story: list[str] = []
         self._seed = seed
+        self._image, self._bundle = GOOD, "ab" * 32
         self._numbers = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._parsed: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -75,7 +76,7 @@ class World:
         self.broker = Broker(**shared)
         self.keeper = Keeper(account="controller", **shared)
         self.declare(manifest)
-        self.promote(GOOD)
+        self.promote()
 
     def declare(self, manifest: Mapping[str, Any]) -> None:
         """Publish a manifest, as `up` does."""
@@ -158,10 +159,13 @@ class World:
             self._parsed[name] = (found[0], json.loads(found[1]))
         return self._parsed[name][1]
 
-    def promote(self, image: str) -> None:
+    def promote(self, *, image: str = "", bundle: str = "") -> None:
+        """Point at another image or bundle; what is not given stays."""
+        self._image, self._bundle = image or self._image, bundle or self._bundle
         regions = {region_of(zone) for zone in self.desired.zones}
-        images = {pool: dict.fromkeys(sorted(regions), image) for pool in self.desired.pools}
-        self.write(names.pointer_object(), json.dumps({"version": 1, "bundle": "ab" * 32, "images": images}).encode())
+        images = {pool: dict.fromkeys(sorted(regions), self._image) for pool in self.desired.pools}
+        pointer = {"version": 1, "bundle": self._bundle, "images": images}
+        self.write(names.pointer_object(), json.dumps(pointer).encode())
 
     # Guests
 
@@ -173,7 +177,7 @@ class World:
 
     def strike(self, vm: str, kind: str, running: str) -> bool:
         if kind == "broken":
-            return self.bad_images.get(running, False)
+            return self.bad.get(running, False)
         if self.struck.get((vm, kind), 0) <= 0:
             return False
         self.struck[vm, kind] -= 1

@@ -81,7 +81,7 @@ def at(hours: float, kind: str, slot: int, *, minutes: float = 0, roll: float = 
     return Fault(hours * 3600, kind, slot, minutes, roll)
 
 
-FAR: Final = at(4, "good-image", 0)
+FAR: Final = at(4, "good-version", 0)
 """A fault so late that everything before it has its time."""
 AWAY: Final = next(roll / 1000 for roll in range(700, 1000) if roll % 3 == 1)
 """Of three zones in their order the one of the fallback."""
