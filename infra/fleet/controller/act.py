@@ -27,7 +27,7 @@ from infra.fleet.controller.actions import (
 from infra.fleet.controller.desired import Desired, Place
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.observed import NodeSeen, RunnerSeen, Trouble
-from infra.fleet.controller.orders import order
+from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rollout import image_for
 from infra.fleet.controller.rules import DEAD
@@ -75,7 +75,7 @@ class Actor:
             case RemoveRunner():
                 return self._remove_runner(action)
             case Restart():
-                order(self.records, action.vm, restart=action.number)
+                restart(self.records, action.vm, action.number)
             case Drain():
                 order(self.records, action.vm, drain=action.on)
             case Assign():

@@ -24,3 +24,18 @@ EMPTY: Final[Body] = {
 def order(records: Records, vm: str, **changes: Any) -> None:
     """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
     records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
+
+
+def restart(records: Records, vm: str, number: int) -> None:
+    """Order a restart by a number that the VM has not obeyed yet.
+
+    One that is behind what was ordered last is of a memory that was lost; the same once more is the same order. Raises
+    GoogleError where the bucket refuses or does not answer.
+    """
+
+    def ordered(current: Body | None) -> Body:
+        orders = {**EMPTY, **(current or {})}
+        last = int(orders["restart"])
+        return {**orders, "restart": number if number >= last else last + 1}
+
+    records.update(names.orders_object(vm), ordered)

@@ -19,7 +19,7 @@ from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import DrainWish
-from infra.fleet.controller.orders import order
+from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
@@ -409,6 +409,14 @@ def test_a_sweep_touches_its_own_parts_of_the_bucket_alone(lab: Lab, monkeypatch
     assert written <= {"control", "runner/orders"}
     assert "runner/orders" in written
     assert read <= {"manifests", "runner", "runner/orders", "reports", "control"}
+
+
+def test_a_restart_is_a_new_order_though_the_memory_of_earlier_ones_was_lost(lab: Lab) -> None:
+    numbers = []
+    for number in (1, 2, 2, 1, 2):
+        restart(lab.records, VMS[0], number)
+        numbers.append(lab.record(names.orders_object(VMS[0]))["restart"])
+    assert numbers == [1, 2, 2, 3, 4]
 
 
 def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
