@@ -18,7 +18,7 @@ from infra.components.federation import FederatedAccount, Federation, Federation
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registry_grants import Access
-from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
+from infra.components.runner_pool import BetweenHosts, RunnerPool, RunnerPoolArgs, RunnerVm
 from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
 from infra.components.services import Services, ServicesArgs
 from infra.model import federation, fleet, manifest, names
@@ -243,7 +243,14 @@ def _federation(config: StackConfig, github: GitHub, plan: BuildPlan | None) -> 
 def _pool(config: StackConfig, pool: Pool, network: Network, identities: Identities) -> RunnerPoolArgs:
     stub = STUB.read_text(encoding="utf-8")
     account = identities.accounts[pool_key(pool)]
+    between = BetweenHosts(
+        project=config.project,
+        name=names.slice_firewall(config.stack, pool.name),
+        network=network.network_path,
+        email=account.email,
+    )
     return RunnerPoolArgs(
+        between=between if pool.accelerator.multi_host else None,
         vms=tuple(
             RunnerVm(
                 spec=node_spec(config, slot, startup_script=stub),
@@ -251,7 +258,7 @@ def _pool(config: StackConfig, pool: Pool, network: Network, identities: Identit
                 after=(account, *network.ways_out[slot.region]),
             )
             for slot in fleet.pool_slots(config, pool)
-        )
+        ),
     )
 
 

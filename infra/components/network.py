@@ -1,7 +1,7 @@
 """The network that TPU VMs live in: one VPC, a subnet for each region in use, NAT where a VM has no address of its own.
 
-Owns connectivity. Makes no firewall rule at all: a VPC refuses what comes in unless a rule lets it, and nothing here
-has a reason to; runners call out. Addresses and names are the model's.
+Owns connectivity. Makes no firewall rule: a VPC refuses what comes in unless a rule lets it, and runners call out. The
+one between hosts of a slice is their pool's. Addresses and names are the model's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A pool of TPU VMs: one `V2Vm` a slot, each with its fixed name.
+"""A pool of TPU VMs: one `V2Vm` a slot, each with its fixed name; and where slices have several hosts, the way between.
 
 Owns how a node's values become a Pulumi resource. Leaves every value to `infra.model.node`, which the manifest and the
 controller read as well, so that a VM made again over REST is the one that Pulumi knows.
@@ -37,10 +37,25 @@ class RunnerVm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BetweenHosts:
+    """The rule by which VMs of one account reach each other, and nobody else reaches them.
+
+    Above the ports of a VM's own services. It goes by the account, which a VM keeps for its life, and so holds for VMs
+    that a workflow makes for a run as well. network: its full path. email: the pool's account.
+    """
+
+    project: str
+    name: str
+    network: pulumi.Input[str]
+    email: pulumi.Input[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerPoolArgs:
-    """The VMs of one pool, each name once."""
+    """The VMs of one pool, each name once. between: None where every slice is one host."""
 
     vms: tuple[RunnerVm, ...]
+    between: BetweenHosts | None = None
 
 
 class RunnerPool(pulumi.ComponentResource):
@@ -50,12 +65,13 @@ class RunnerPool(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: RunnerPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:runner_pool:RunnerPool", name, None, opts)
+        way = [_firewall(args.between, pulumi.ResourceOptions(parent=self))] if args.between else []
         for vm in args.vms:
             _node(
                 vm.spec,
                 pulumi.ResourceOptions(
                     parent=self,
-                    depends_on=list(vm.after),
+                    depends_on=[*vm.after, *way],
                     # The name is fixed, and a reservation or quota has no room for a second one beside it.
                     delete_before_replace=True,
                     custom_timeouts=pulumi.CustomTimeouts(create=ONE_HOST_CREATE if vm.hosts == 1 else SLICE_CREATE),
@@ -63,6 +79,21 @@ class RunnerPool(pulumi.ComponentResource):
             )
         self.names = sorted(vm.spec.name for vm in args.vms)
         self.register_outputs({"names": self.names})
+
+
+def _firewall(between: BetweenHosts, opts: pulumi.ResourceOptions) -> gcp.compute.Firewall:
+    return gcp.compute.Firewall(
+        between.name,
+        project=between.project,
+        name=between.name,
+        description="Hosts of one slice reach each other",
+        network=between.network,
+        direction="INGRESS",
+        allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=["1024-65535"])],
+        source_service_accounts=[between.email],
+        target_service_accounts=[between.email],
+        opts=opts,
+    )
 
 
 def _node(spec: NodeSpec, opts: pulumi.ResourceOptions) -> gcp.tpu.V2Vm:

@@ -44,6 +44,7 @@ DEPLOYER_ROLES: Final[Mapping[str, str]] = {
     "roles/cloudbuild.connectionAdmin": "connects Cloud Build to the source repositories",
     "roles/cloudscheduler.admin": "makes the times at which images are built",
     "roles/compute.networkAdmin": "makes the network, its subnets, routers and NAT",
+    "roles/compute.securityAdmin": "makes the firewall rules between hosts of a slice",
     "roles/iam.serviceAccountAdmin": "makes one account per pool and those of controller, broker and image builds",
     "roles/iam.workloadIdentityPoolAdmin": "makes the pool and provider by which workflows of GitHub are let in",
     "roles/iam.serviceAccountUser": "attaches a pool's account to its VMs",

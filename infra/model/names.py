@@ -76,6 +76,11 @@ def subnetwork_name(stack: str, region: str) -> str:
     return f"tidepool-{stack}-{region}"
 
 
+def slice_firewall(stack: str, pool: str) -> str:
+    """The rule by which the hosts of a pool's slices reach each other."""
+    return _shortened(f"tidepool-{stack}-{pool}-hosts", MAX_RESOURCE_NAME)
+
+
 def network_path(project: str, stack: str) -> str:
     """The full path, the only form in which a TPU node's network survives a read without a replacement."""
     return f"projects/{project}/global/networks/{network_name(stack)}"

@@ -238,8 +238,19 @@ def test_records_of_vms_that_are_gone_go_and_those_that_a_fleet_lives_by_stay() 
 
 
 @every_stack
-def test_nothing_lets_traffic_in(stack: str) -> None:
-    assert not [r for r in committed(stack).custom if "irewall" in r.type]
+def test_nothing_lets_traffic_in_but_from_the_hosts_of_ones_own_pool(stack: str) -> None:
+    config = load_stack(ROOT, stack)
+    several = {
+        names.account_email(names.pool_account_id(stack, pool.name), config.project)
+        for pool in config.pools
+        if pool.accelerator.multi_host
+    }
+    rules = [r.inputs for r in committed(stack).custom if "irewall" in r.type]
+    assert {rule["sourceServiceAccounts"][0] for rule in rules} == several
+    for rule in rules:
+        assert rule["sourceServiceAccounts"] == rule["targetServiceAccounts"]
+        assert not {"sourceRanges", "sourceTags", "targetTags"} & rule.keys()
+        assert [(each["protocol"], each["ports"]) for each in rule["allows"]] == [("tcp", ["1024-65535"])]
     assert all(not n.inputs["autoCreateSubnetworks"] for n in committed(stack).of("Network") if n.custom)
     assert all(s.inputs["privateIpGoogleAccess"] for s in committed(stack).of("Subnetwork"))
 

@@ -20,6 +20,7 @@ IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:cloudbuildv2/connection:Connection": "projects/{project}/locations/{location}/connections/{name}",
     "gcp:cloudbuildv2/repository:Repository": "{parentConnection}/repositories/{name}",
     "gcp:cloudscheduler/job:Job": "projects/{project}/locations/{region}/jobs/{name}",
+    "gcp:compute/firewall:Firewall": "projects/{project}/global/firewalls/{name}",
     "gcp:compute/network:Network": "projects/{project}/global/networks/{name}",
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "projects/{project}/regions/{region}/routers/{router}/{name}",

@@ -59,6 +59,7 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:compute/subnetwork:Subnetwork": ("name", "project", "region", "network", "description"),
     "gcp:compute/router:Router": ("name", "project", "region", "network", "encryptedInterconnectRouter"),
     "gcp:compute/routerNat:RouterNat": ("name", "project", "region", "router", "type"),
+    "gcp:compute/firewall:Firewall": ("name", "project", "network", "direction"),
     "gcp:kms/keyRing:KeyRing": ("name", "location", "project"),
     "gcp:kms/cryptoKey:CryptoKey": (
         "name",
@@ -169,6 +170,7 @@ IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
         "logConfig.filter",
         "subnetworks[].name",
     ),
+    "gcp:compute/firewall:Firewall": ("allows[].ports", "sourceServiceAccounts", "disabled", "description"),
     "gcp:kms/cryptoKey:CryptoKey": ("labels", "rotationPeriod", "skipInitialVersionCreation"),
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("displayName", "description", "disabled"),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (

@@ -172,6 +172,20 @@ LIVES = [
         shows={"tcpEstablishedIdleTimeoutSec": 1200, "router": "ci"},
     ),
     Life(
+        "gcp:compute/firewall:Firewall",
+        f"projects/{PROJECT}/global/firewalls/hosts",
+        {
+            "name": "hosts",
+            "network": NETWORK,
+            "allows": [{"protocol": "tcp", "ports": ["1024-65535"]}],
+            "sourceServiceAccounts": ["pool@a-lab.iam.gserviceaccount.com"],
+            "targetServiceAccounts": ["pool@a-lab.iam.gserviceaccount.com"],
+        },
+        change={"allows": [{"protocol": "tcp", "ports": ["2222"]}], "description": "fewer"},
+        needs=(THE_NETWORK,),
+        shows={"direction": "INGRESS", "priority": 1000},
+    ),
+    Life(
         "gcp:artifactregistry/repository:Repository",
         f"projects/{PROJECT}/locations/us-west4/repositories/marin",
         {

@@ -1,4 +1,4 @@
-"""Compute Engine: networks, subnetworks, routers and their NATs.
+"""Compute Engine: networks, subnetworks, routers and their NATs, and firewall rules.
 
 Facts: the published schema of the official provider (pulumi-gcp 10.2) and Compute Engine's discovery document beta,
 which is the version that the official provider calls (2026-11).
@@ -237,4 +237,44 @@ ROUTER_NAT = ResourceType(
     calls=RouterNat(base=_BASE, router=Path("projects/{project}/regions/{region}/routers/{router}")),
 )
 
-TYPES = (NETWORK, SUBNETWORK, ROUTER, ROUTER_NAT)
+_TRAFFIC = {"protocol": text(wire="IPProtocol", required=True), "ports": texts()}
+
+_FIREWALL = {
+    "name": _NAME,
+    **COMMON,
+    "network": text(required=True, replaces=True, same=same_link),
+    "description": text(),
+    "direction": text(server=True, replaces=True, choices=("INGRESS", "EGRESS")),
+    "priority": whole(default=1000, keeps_empty=True),
+    "disabled": flag(),
+    "allows": blocks(_TRAFFIC, wire="allowed", unordered=True, excludes=("denies",)),
+    "denies": blocks(_TRAFFIC, wire="denied", unordered=True, excludes=("allows",)),
+    "sourceRanges": texts(server=True, unordered=True),
+    "destinationRanges": texts(server=True, unordered=True),
+    "sourceTags": texts(unordered=True),
+    "sourceServiceAccounts": texts(unordered=True),
+    "targetTags": texts(unordered=True),
+    "targetServiceAccounts": texts(unordered=True),
+    "creationTimestamp": text(computed=True),
+    "selfLink": text(computed=True),
+}
+
+FIREWALL = ResourceType(
+    "gcp:compute/firewall:Firewall",
+    noun="Firewall",
+    identity=Path("projects/{project}/global/firewalls/{name}"),
+    fields=_FIREWALL,
+    naming=_NAMING,
+    calls=Rest(
+        base=_BASE,
+        collection=Path("projects/{project}/global/firewalls"),
+        item=Path("projects/{project}/global/firewalls/{name}"),
+        fields=_FIREWALL,
+        create_wait=Wait.COMPUTE,
+        update_wait=Wait.COMPUTE,
+        delete_wait=Wait.COMPUTE,
+        masked=False,
+    ),
+)
+
+TYPES = (NETWORK, SUBNETWORK, ROUTER, ROUTER_NAT, FIREWALL)
