@@ -196,6 +196,7 @@ def read(document: Mapping[str, Any] | None) -> Memory:
 
 def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
     """The memory without what is over; slots: names that are declared. Its size follows that of the fleet."""
+    pools = {pool: at for pool, at in memory.pools.items() if now - at < _FORGET}
     return memory.model_copy(
         update={
             "nodes": _newest({key: node for key, node in memory.nodes.items() if node.missing < 2}, "seen"),
@@ -212,7 +213,8 @@ def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
                 {key: each for key, each in memory.backoff.items() if now - each.until < _BACKOFF_FORGET}, "until"
             ),
             "zones": {zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
-            "pools": {pool: at for pool, at in memory.pools.items() if now - at < _FORGET},
+            "pools": pools,
+            "rollouts": {pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
             "reported": dict(sorted(memory.reported.items(), key=lambda item: item[1])[-MAX_ENTRIES:]),
             "events": memory.events[-MAX_EVENTS:],
         }

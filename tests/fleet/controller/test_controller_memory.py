@@ -68,12 +68,15 @@ def test_first_orders_of_a_large_fleet_push_no_story_out() -> None:
 
 def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
     desired, smaller = fleet(2), fleet(0)
-    memory = decide(desired, seen(desired), EMPTY, START).memory
+    targets = {"tpu-ci": Target(images={"us-west4": "r@sha256:a"})}
+    memory = decide(desired, seen(desired, targets=targets), EMPTY, START).memory
     empty = seen(desired, nodes=(), runners=())
     memory = decide(smaller, empty, memory, START + timedelta(days=6)).memory
     assert HOME in memory.zones
+    assert "tpu-ci" in memory.rollouts
     memory = decide(smaller, empty, memory, START + timedelta(days=8)).memory
     assert HOME not in memory.zones
+    assert memory.rollouts == {}
 
 
 def test_a_zone_that_is_no_longer_declared_is_watched_while_a_vm_of_ours_is_in_it() -> None:
