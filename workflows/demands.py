@@ -41,11 +41,15 @@ _HEADER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """A workflow file of a repository. data: as `workflows.read` gives it, or a builder's plain data."""
+    """A workflow file of a repository. data: as `workflows.read` gives it, or a builder's plain data.
+
+    source: the specification that it is generated from, empty where there is none.
+    """
 
     repository: str
     file: str
     data: Mapping[str, Any]
+    source: str = ""
 
 
 def demands(files: Iterable[Asking], specs: Iterable[Spec], world: World, start_up: str) -> Demands:
@@ -100,6 +104,7 @@ def asked(file: Asking, world: World) -> Iterator[Demand]:
                 image=_image(spec, images) if vm or not _hosted(runner.labels) else None,
                 cache_folder=_folder(file.data, spec) if not _hosted(runner.labels) else None,
                 vm=vm,
+                source=file.source,
             )
             if vm is not None or not demand.hosted:
                 yield demand
@@ -120,6 +125,7 @@ def _kept(spec: Spec) -> Iterator[Demand]:
                 job="any",
                 labels=(label,),
                 starts=tuple(starts),
+                source=spec.file,
             )
             if not demand.hosted:
                 yield demand

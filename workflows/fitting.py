@@ -11,7 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from infra.model.demand import Demands, load_demands
-from infra.model.fit import Misfit, misfits
+from infra.model.fit import misfits
+from infra.model.misfit import Misfit
 from infra.model.stack import read_sibling, stack_names
 
 

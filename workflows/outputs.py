@@ -62,7 +62,7 @@ def outputs(root: Path, world: World) -> Outputs:
             continue
         repository = spec.declared.repository
         specs.append(spec)
-        asking += _asking(repository, files)
+        asking += _asking(repository, files, spec.file)
         texts |= {f"{folder}/{each.path}": each.text for each in files}
         texts |= {f"{folder}/{path}": text for path, text in labels.files(repository, world).items()}
     own = world.images.recipes
@@ -89,5 +89,5 @@ def _written_by_hand(root: Path, repository: str, generated: Mapping[str, str]) 
             yield Asking(repository=repository, file=file.source, data=file.data)
 
 
-def _asking(repository: str, files: tuple[Generated, ...]) -> list[Asking]:
-    return [Asking(repository=repository, file=each.path, data=each.workflow.plain()) for each in files]
+def _asking(repository: str, files: tuple[Generated, ...], source: str = "") -> list[Asking]:
+    return [Asking(repository=repository, file=each.path, data=each.workflow.plain(), source=source) for each in files]

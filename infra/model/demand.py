@@ -56,7 +56,7 @@ class Demand(_Model):
     labels, group: of the runner that each leg waits for. max_parallel: legs at once, None for all. timeout_minutes: the
     job's limit, None where it has none. inner_minutes: the longest limit within it. image: what the job says it runs
     in, with registry where it names one. cache_folder: where it looks for uv's cache. vm: the pool as which a VM for
-    the run is made.
+    the run is made. source: the specification that says it, empty where the file is written by hand.
     """
 
     file: StrictStr
@@ -72,6 +72,17 @@ class Demand(_Model):
     image: StrictStr | None = None
     cache_folder: StrictStr | None = None
     vm: StrictStr | None = None
+    source: StrictStr = ""
+
+    @property
+    def owner(self) -> str:
+        """Whose repository it is, in lower case."""
+        return self.repository.partition("/")[0].lower()
+
+    @property
+    def without(self) -> str:
+        """What to write where nobody wants the job."""
+        return f"no such job in {self.source}, then {WRITE}" if self.source else f"no such job in {self.file}"
 
     @property
     def subject(self) -> str:

@@ -1,24 +1,25 @@
 """Whether the fleet can give what workflows ask of it, and whether anybody asks for what it has.
 
-Owns every misfit and its words, which are the same wherever they are told: by `explain`, by `./tidepool workflows
---check`, and by the rules. Does not own what is asked (demand), what is offered (offers), nor how long a wait is
-(waits).
+Owns what a job asks and does not get, in words that are the same wherever they are told: by `explain`, by `./tidepool
+workflows --check`, and by the rules. Does not own what is asked (demand), what is offered (offers), how long a wait is
+(waits), nor what nobody claims (unclaimed).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Final
 
 from infra.model.demand import Code, Demand, Demands, ImageUse
 from infra.model.fields import is_github_own_label
 from infra.model.hosted import HOSTED
-from infra.model.offers import RUNNERS_OWN, Offer, Offers
+from infra.model.misfit import Kind, Misfit
+from infra.model.offers import RUNNERS_OWN, Offer, Offers, owners
 from infra.model.partial import has
 from infra.model.schema import StackConfig, Trust
+from infra.model.unclaimed import idle, strangers
 from infra.model.waits import Wait, minutes, waits
 
 LONGEST_HOSTED: Final = 360
@@ -36,38 +37,17 @@ PATIENCE: Final = 60
 """Minutes that the last leg of a pull request may wait without a word here."""
 
 
-class Kind(StrEnum):
-    """What a misfit is about; the id of the rule that tells it."""
-
-    RUNNER = "job-finds-runner"
-    IMAGE = "job-finds-image"
-    LIMIT = "job-ends-in-time"
-    WAIT = "job-waits"
-    USER = "pool-has-user"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Misfit:
-    """What does not fit. subject: the job, or the pool. stacks: in whose files it can be mended, sorted."""
-
-    kind: Kind
-    subject: str
-    reason: str
-    fix: str
-    stops: bool = True
-    stacks: tuple[str, ...] = field(default=())
-
-    def __str__(self) -> str:
-        return f"{self.subject}: {self.reason} [{self.kind}]\n  write: {self.fix}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """promoted: the image of each pool, where the record of images was read."""
+    """demands: those of owners whom the stacks name; strangers: of all others.
+
+    promoted: the image of each pool, where the record of images was read.
+    """
 
     stacks: Mapping[str, StackConfig]
     offers: Offers
     demands: Demands
+    strangers: tuple[Demand, ...]
     promoted: Mapping[str, str]
 
     def image(self, name: str) -> ImageUse | None:
@@ -88,10 +68,13 @@ def misfits(
     stacks: all that there are, for a job may run on the pool of any. promoted: pool to the image that the record of
     images gives it; where it is not known, what images/images.yaml lets it run counts.
     """
+    named = owners(stacks)
+    ours = tuple(each for each in demands.demands if each.owner in named)
     case = _Case(
         stacks={each.stack: each for each in stacks if has(each, "stack")},
         offers=Offers.of(stacks),
-        demands=demands,
+        demands=demands.model_copy(update={"demands": ours}),
+        strangers=tuple(each for each in demands.demands if each.owner not in named),
         promoted=promoted or {},
     )
     return tuple(sorted({misfit for find in _FINDERS for misfit in find(case)}))
@@ -108,7 +91,13 @@ def _runners(case: _Case) -> Iterator[Misfit]:
         elif not taking:
             pools = ", ".join(each.pool for each in matching)
             reason = f"runs on {_said(demand)}, and pool {pools} does not serve {demand.repository}"
-            yield _of_job(Kind.RUNNER, demand, reason, f"serves: [{demand.repository}] in pool {pools}", matching)
+            yield _of_job(
+                Kind.RUNNER,
+                demand,
+                reason,
+                f"serves: [{demand.repository}] in pool {pools}, or {demand.without}",
+                matching,
+            )
         else:
             yield from _untrusted(demand, taking)
             if not any(each.vms for each in taking):
@@ -133,6 +122,7 @@ def _unmet(case: _Case, demand: Demand) -> Misfit:
         near = _near(missing[0], {label for each in serving for label in each.labels} - RUNNERS_OWN | HOSTED)
         fix = f"a pool with the label {said} that serves {demand.repository}"
         fix = f"{near}, or {fix}" if near else fix
+    fix = f"{fix}, or {demand.without}"
     stacks = {each.stack for each in serving} or set(case.stacks)
     return Misfit(Kind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(stacks)))
 
@@ -160,6 +150,7 @@ def _vms(case: _Case) -> Iterator[Misfit]:
             near = _near(demand.vm, {each.pool for each in case.offers.pools})
             reason = f"makes a VM as pool {demand.vm} says, and no stack has a pool of that name"
             fix = f"{near}, or a pool {demand.vm}" if near else f"a pool {demand.vm}"
+            fix = f"{fix}, or {demand.without}"
             yield Misfit(Kind.RUNNER, demand.subject, reason, fix, stacks=tuple(sorted(case.stacks)))
 
 
@@ -267,22 +258,10 @@ def _waits(case: _Case) -> Iterator[Misfit]:
         yield Misfit(Kind.WAIT, wait.demand.subject, reason, fix, stops=fails, stacks=wait.stacks)
 
 
-def _users(case: _Case) -> Iterator[Misfit]:
-    used = {pool.pool for _, pool in _placed(case)}
-    for pool in case.offers.pools:
-        if pool.pool in used:
-            continue
-        if pool.runs_jobs:
-            reason = f"no job of any workflow asks for it ({_vms_said(pool.vms)} of stack {pool.stack})"
-            fix = f"a suite of workflows/spec with where: [{pool.pool}], or no such pool"
-        else:
-            reason = f"it serves no repository, and no workflow makes a VM as it says (stack {pool.stack})"
-            fix = f"serves: [OWNER/NAME], a run of workflows/spec with vm: {pool.pool}, or no such pool"
-        yield Misfit(Kind.USER, pool.subject, reason, fix, stops=False, stacks=(pool.stack,))
-
-
-def _vms_said(count: int) -> str:
-    return "1 VM" if count == 1 else f"{count} VMs"
+def _unclaimed(case: _Case) -> Iterator[Misfit]:
+    yield from idle(case.offers.pools, {pool.pool for _, pool in _placed(case)}, case.demands.demands)
+    if case.offers.whole:
+        yield from strangers(case.strangers, case.stacks)
 
 
 def _of_job(kind: Kind, demand: Demand, reason: str, fix: str, pools: Sequence[Offer]) -> Misfit:
@@ -299,4 +278,11 @@ _TRUSTED: Final[tuple[tuple[Code, tuple[Trust, ...], str], ...]] = (
     (Code.BRANCH, (Trust.FORK, Trust.MEMBER), "the code of a branch"),
 )
 """What may run where: whose code, on pools of which trust; the code of main runs on all."""
-_FINDERS: Final[tuple[Callable[[_Case], Iterator[Misfit]], ...]] = (_runners, _vms, _images, _limits, _waits, _users)
+_FINDERS: Final[tuple[Callable[[_Case], Iterator[Misfit]], ...]] = (
+    _runners,
+    _vms,
+    _images,
+    _limits,
+    _waits,
+    _unclaimed,
+)

@@ -1,7 +1,7 @@
 """The runners that stacks offer to jobs, and which of them a job's labels mean.
 
-Owns how labels meet, as GitHub compares them: a runner takes a job whose labels it has all, whatever their case. Stacks
-with mistakes are taken as far as they are right.
+Owns how labels meet, as GitHub compares them: a runner takes a job whose labels it has all, whatever their case; and
+whose repositories the stacks are there for. Stacks with mistakes are taken as far as they are right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from infra.model.catalogue import CapacityKind, region_of
 from infra.model.demand import Demand
 from infra.model.partial import has
-from infra.model.schema import Pool, StackConfig, Trust
+from infra.model.schema import GitHub, Pool, StackConfig, Trust
 
 RUNNERS_OWN: Final = frozenset(("self-hosted", "linux", "x64"))
 """What every runner on a TPU VM has besides its pool's labels."""
@@ -82,6 +82,30 @@ class Offers:
     def labels(self) -> frozenset[str]:
         """Every label that some pool has."""
         return frozenset(label for each in self.pools for label in each.labels)
+
+
+def owners(stacks: Sequence[StackConfig]) -> frozenset[str]:
+    """Whose repositories these stacks name, as served by a pool or let in from GitHub; in lower case."""
+    served = (
+        each
+        for stack in stacks
+        if has(stack, "pools")
+        for pool in stack.pools
+        if has(pool, "serves")
+        for each in pool.serves
+    )
+    hubs = (stack.github for stack in stacks if has(stack, "github") and stack.github is not None)
+    let_in = (each for hub in hubs for each in _let_in(hub))
+    return frozenset(each.partition("/")[0].lower() for each in (*served, *let_in) if each)
+
+
+def _let_in(hub: GitHub) -> Iterator[str]:
+    """This project's own repository, and those whose workflows make VMs for their runs."""
+    if has(hub, "repository"):
+        yield hub.repository
+    yield from (
+        each.repository for each in (hub.run_makers if has(hub, "run_makers") else ()) if has(each, "repository")
+    )
 
 
 def _offers(stacks: Sequence[StackConfig]) -> Iterator[Offer]:

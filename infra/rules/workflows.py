@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from infra.model.fit import Kind, misfits
+from infra.model.fit import misfits
+from infra.model.misfit import Kind
 from infra.model.partial import has
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule

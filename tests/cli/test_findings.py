@@ -12,7 +12,8 @@ from rich.console import Console
 
 from infra.cli.judgement import describe_findings, judged
 from infra.cli.session import Declared
-from infra.model.fit import Kind, misfits
+from infra.model.fit import misfits
+from infra.model.misfit import Kind
 from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout

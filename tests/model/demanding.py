@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from infra.model.demand import CacheFolders, Code, Demand, Demands, ImageUse, Start
-from infra.model.fit import Misfit, misfits
+from infra.model.fit import misfits
+from infra.model.misfit import Misfit
 from infra.model.schema import StackConfig
 from tests.model.given import parse, pool, stack_text
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.model.demand import CacheFolders, Demand, ImageUse, Start
-from infra.model.fit import Kind, Misfit, misfits
+from infra.model.demand import WRITE, CacheFolders, Demand, ImageUse, Start
+from infra.model.fit import misfits
+from infra.model.misfit import Kind, Misfit
 from infra.model.schema import StackConfig
 from tests.model.demanding import BRANCH, FORK, LAB, PUSH, asking, demand, fleet, found, member, said
 from tests.model.given import pool, sibling
@@ -60,7 +61,60 @@ def test_labels_that_no_pool_has_together_are_told() -> None:
 def test_a_pool_takes_jobs_of_the_repositories_that_it_serves_alone() -> None:
     misfit = one(found(demand(), demand(repository="lab/other")))
     assert misfit.reason == "runs on [self-hosted, tpu-ci], and pool tpu-ci does not serve lab/other"
-    assert misfit.fix == "serves: [lab/other] in pool tpu-ci"
+    assert misfit.fix == "serves: [lab/other] in pool tpu-ci, or no such job in .github/workflows/tests.yaml"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [demand("lost"), demand(repository="lab/other"), demand("ubuntu-24.04", vm="lost")],
+    ids=lambda each: each.job,
+)
+def test_a_job_that_finds_nothing_is_told_with_the_file_to_drop_it_from(wrong: Demand) -> None:
+    misfit = one(found(demand(), wrong.model_copy(update={"source": "workflows/spec/lab.yaml"})))
+    assert misfit.fix.endswith("or no such job in workflows/spec/lab.yaml, then ./tidepool workflows --write")
+
+
+# Workflows of others
+
+
+@given(
+    jobs=st.lists(
+        st.builds(
+            demand,
+            st.sampled_from(["tpu-ci", "lost", "ubuntu-24.04"]),
+            repository=st.sampled_from(["other/one", "Other/two", "another/one"]),
+            vm=st.sampled_from([None, "lost"]),
+            timeout_minutes=st.sampled_from([None, 9, 99999]),
+            starts=st.sampled_from([(PUSH,), (FORK,)]),
+        ),
+        min_size=1,
+    )
+)
+def test_workflows_of_owners_that_no_stack_names_stop_nothing_and_are_warned_of_once_a_repository(
+    jobs: list[Demand],
+) -> None:
+    told = found(demand(), *(each.model_copy(update={"source": "workflows/spec/other.yaml"}) for each in jobs))
+    assert [each.subject for each in told] == sorted({each.repository for each in jobs})
+    for each in told:
+        assert (each.kind, each.stops) == (Kind.RUNNER, False)
+        assert f"where it is another lab's, remove workflows/spec/other.yaml, then {WRITE}" in each.fix
+
+
+def test_an_owner_is_named_by_the_repositories_that_google_lets_in_too() -> None:
+    job = demand("lost", repository="other/engine")
+    assert not one(found(demand(), job)).stops
+    let_in = """\
+    repository: lab/tidepool
+    environments: [apply]
+    run_makers: [{repository: other/tests, workflows: [nightly.yaml]}]
+    """
+    assert one(found(demand(), job, stacks=(fleet(github=let_in),))).stops
+
+
+def test_a_pool_for_a_repository_without_a_specification_is_not_said_to_be_idle() -> None:
+    misfit = one(found(stacks=(fleet(),)))
+    assert misfit.reason.startswith(f"no specification is of {LAB}, so nobody knows whether a job asks for it")
+    assert not misfit.stops
 
 
 def test_a_pool_without_a_vm_takes_no_job() -> None:

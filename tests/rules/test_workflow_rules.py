@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli as command_line
 from infra.model.demand import Demands, load_demands
-from infra.model.fit import Kind, misfits
+from infra.model.fit import misfits
 from infra.model.images.load import load_images
+from infra.model.misfit import Kind
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 from infra.rules.book import EDIT_RULES, judge
