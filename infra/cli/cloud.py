@@ -20,6 +20,14 @@ from infra.local.cloud import daemon
 from infra.local.cloud.faults import Kind, Rule
 
 STACK_LABEL = "tidepool-stack"
+_MISSING = 404
+_STRIKES: Mapping[str, str] = {
+    "mute": "when its VM is made again",
+    "slow-boot": "when its VM is made again",
+    "unfit": "before its next registration: when its job ends, or its VM is restarted or made again",
+    "broken": "when it is to run that image, or boots with that bundle",
+}
+"""Of faults that befall guests: when. One that is idle goes on until then."""
 
 
 @click.group(name="cloud", short_help="Drive the local Google Cloud.")
@@ -134,7 +142,10 @@ def fail(
                 given["until"] = control.clock()["seconds"] + lasting
             control.fail(kind, **given)  # ty: ignore[invalid-argument-type] - click has checked it
         faults = control.faults()
-    answer(as_json, {"faults": faults}, *(_fault_lines(faults) or ["nothing goes wrong on purpose"]))
+    lines = _fault_lines(faults) or ["nothing goes wrong on purpose"]
+    if kind is not None and kind in _STRIKES:
+        lines += [f"{kind} strikes a guest {_STRIKES[kind]}"]
+    answer(as_json, {"faults": faults}, *lines)
 
 
 @command.command()
@@ -156,14 +167,14 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
 
 @command.command()
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many.")
-@click.option("--failed", is_flag=True, help="Only those that were refused.")
+@click.option("--failed", is_flag=True, help="Only those that were refused; a record that is not there yet is none.")
 @options.json_option
 def log(*, limit: int, failed: bool, as_json: bool) -> None:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
     with running() as control:
         entries = control.log(limit=100_000 if failed else limit)
     if failed:
-        entries = [entry for entry in entries if entry["status"] >= 400][-limit:]
+        entries = [entry for entry in entries if entry["status"] >= 400 and not _found_nothing(entry)][-limit:]
     lines = (
         f"{entry['status']} {entry['verb']:<6} {entry['path']} {entry['milliseconds']:.1f} ms {entry['error']}".rstrip()
         for entry in entries
@@ -237,6 +248,11 @@ def _status_lines(found: Mapping[str, Any]) -> list[str]:
         f"limits    {found['limits']}",
         f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
     ]
+
+
+def _found_nothing(entry: Mapping[str, Any]) -> bool:
+    """Whether a record was looked for that nobody has written, as every sweep does for wishes."""
+    return entry["method"] == "storage.objects.get" and entry["status"] == _MISSING
 
 
 def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.cloud_told import answer, running, stack_project
+from infra.cli.cloud_told import answer, columns, running, stack_project
 from infra.cli.duration import Duration
 from infra.cli.failures import Refusal
 from infra.cli.local_guests import LocalGuests
+from infra.cli.render.times import span
 from infra.cli.workspace import workspace
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
-from infra.local.guests.guests import Guests, Look
+from infra.local.guests.disk import Disk
+from infra.local.guests.guests import Guests
+from infra.local.guests.surroundings import Vm
+from infra.model import runner_names
 from infra.model.catalogue import AcceleratorType, UnknownNameError
 
 
-@click.group(short_help="Add and remove TPU VMs behind everybody's back.")
+@click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
 def node() -> None:
     """TPU VMs that nobody asked the API for, and that vanish without its doing."""
 
@@ -57,6 +62,16 @@ def add_node(
     with running() as control:
         made = control.add_node(f"projects/{project or stack_project()}/locations/{zone}/nodes/{vm}", body)
     answer(as_json, made, f"{vm} is {made['state']} in {zone}, {'of ' + managed if managed else 'not managed'}")
+
+
+@node.command(name="list")
+@options.json_option
+def list_nodes(*, as_json: bool) -> None:
+    """Every TPU VM that stands, whoever made it."""
+    with running() as control:
+        nodes = sorted(control.nodes(), key=lambda each: each["name"].rpartition("/")[2])
+    lines = columns(("VM", "zone", "accelerator", "state", "of"), [_row(each) for each in nodes])
+    answer(as_json, {"nodes": nodes}, *(lines or ["no TPU VM stands"]))
 
 
 @node.command(name="remove")
@@ -101,7 +116,7 @@ def lose_runner(*, vm: str, as_json: bool) -> None:
     answer(as_json, {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know")
 
 
-@click.group(short_help="Queue jobs for the VMs' runners, and end them.")
+@click.group(short_help="List jobs, queue some for the VMs' runners, and end them.")
 def job() -> None:
     """Jobs of workflows: a runner takes the oldest that waits for labels which it has."""
 
@@ -121,6 +136,26 @@ def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None
         taken = [vm.id for vm, disk in guests.settle().vms.values() if disk.number == queued["id"]]
     where = f"runs on {taken[0]}" if taken else f"waits for a runner with {', '.join(labels)}"
     answer(as_json, {**queued, "vm": next(iter(taken), None)}, f"job {queued['id']} {where}")
+
+
+@job.command(name="list")
+@click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
+@options.json_option
+def list_jobs(*, ended_too: bool, as_json: bool) -> None:
+    """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
+    with guests_of_this_cloud() as guests:
+        now = datetime.fromtimestamp(guests.settle().now, tz=UTC)
+    with running() as control:
+        every = GitHubControl(control.url).jobs()
+    jobs: list[dict[str, Any]] = [
+        {**each, "vm": _vm_of(each)} for each in every if ended_too or each["status"] != "completed"
+    ]
+    rows = [
+        (str(each["id"]), each["repository"], each["name"], ", ".join(each["labels"]), _stands(each, now))
+        for each in jobs
+    ]
+    lines = columns(("job", "repository", "name", "labels", "now"), rows)
+    answer(as_json, {"jobs": jobs}, *(lines or ["no job waits or runs"]))
 
 
 @job.command(name="end")
@@ -144,7 +179,10 @@ def guests(*, as_json: bool) -> None:
     """
     with guests_of_this_cloud() as each:
         look = each.settle()
-    answer(as_json, {"guests": [_told(entry) for entry in look.vms.values()]}, *(_lines(look) or ["no VM has a guest"]))
+    found = sorted(look.vms.values(), key=lambda entry: entry[0].id)
+    rows = [(vm.id, vm.state if disk.down else disk.phase, _doing(disk)) for vm, disk in found]
+    lines = columns(("VM", "is", "why, or what it runs"), rows)
+    answer(as_json, {"guests": [_told(*entry) for entry in found]}, *(lines or ["no VM has a guest"]))
 
 
 @contextmanager
@@ -170,17 +208,38 @@ def _runtime(accelerator: str) -> str:
         raise Refusal(str(error)) from None
 
 
-def _told(entry: tuple[Any, Any]) -> Mapping[str, Any]:
-    vm, disk = entry
+def _told(vm: Vm, disk: Disk) -> Mapping[str, Any]:
     said = ("phase", "reason", "image", "bundle", "runner", "job", "obeyed")
     more = {key: getattr(disk, key) or None for key in said}
     return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
 
 
-def _lines(look: Look) -> list[str]:
-    wide = max((len(vm.id) for vm, _ in look.vms.values()), default=0)
-    return [
-        f"{vm.id:<{wide}}  {vm.state if disk.down else disk.phase:<11}  "
-        f"{(disk.job and f'job {disk.number}, {disk.job}') or disk.reason or disk.runner}".rstrip()
-        for vm, disk in look.vms.values()
-    ]
+def _doing(disk: Disk) -> str:
+    return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
+
+
+def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
+    _, _, _, zone, _, name = node["name"].split("/")
+    return name, zone, node["acceleratorType"], node["state"], _owner(node)
+
+
+def _owner(node: Mapping[str, Any]) -> str:
+    """STACK/POOL of a VM of ours; what people write behind --managed."""
+    labels = node.get("labels", {})
+    if labels.get("tidepool-managed") != "true":
+        return "not managed"
+    return f"{labels.get('tidepool-stack', '?')}/{labels.get('tidepool-pool', '?')}"
+
+
+def _vm_of(job: Mapping[str, Any]) -> str | None:
+    """The VM that runs a job, or ran it; None before a runner took it."""
+    runner = job["runner_name"]
+    return runner and (runner_names.vm_of(runner) or runner)
+
+
+def _stands(job: Mapping[str, Any], now: datetime) -> str:
+    if job["status"] == "completed":
+        return f"{job['conclusion']} on {job['vm']}"
+    if job["status"] == "queued":
+        return f"waits for {span(now - datetime.fromisoformat(job['created_at']))}"
+    return f"runs on {job['vm']} for {span(now - datetime.fromisoformat(job['started_at']))}"

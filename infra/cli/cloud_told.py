@@ -5,7 +5,7 @@ Owns too which project such a command means where it is not said.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,6 +47,14 @@ def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
         return
     for line in lines:
         click.echo(line)
+
+
+def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines, with a header; nothing where it has no rows."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows)]
 
 
 def stack_project() -> str:

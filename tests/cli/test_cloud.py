@@ -31,6 +31,14 @@ def test_faults_come_and_go(clouded: Checkout) -> None:
     assert clouded.ok("cloud", "fail", "--mend-all").stdout == "nothing goes wrong on purpose\n"
 
 
+def test_a_fault_of_guests_says_when_it_strikes(clouded: Checkout) -> None:
+    said = clouded.ok("cloud", "fail", "unfit", "--name", "tpu-ci-us-west4-a-0", "--count", "1").stdout
+    assert said.endswith(
+        "unfit strikes a guest before its next registration: when its job ends, or its VM is restarted or made again\n"
+    )
+    assert clouded.ok("cloud", "fail", "--mend-all").stdout == "nothing goes wrong on purpose\n"
+
+
 def test_the_clock_moves_forward_only(clouded: Checkout) -> None:
     before = clouded.json("cloud", "clock")
     after = clouded.json("cloud", "clock", "--advance", "24h")
@@ -66,9 +74,11 @@ def test_an_unknown_vm_is_told(clouded: Checkout) -> None:
 
 def test_the_log_shows_requests_and_refusals(clouded: Checkout) -> None:
     assert clouded.run("manifest", "show", "ci").exit_code == 1
-    (refused, *_) = clouded.json("cloud", "log", "--failed")["entries"]
-    assert refused["status"] == 404
-    assert "404 GET    /storage/v1/b/" in clouded.ok("cloud", "log").stdout
+    found = clouded.json("cloud", "log")["entries"]
+    assert {"storage.objects.get", "storage.buckets.get"} <= {each["method"] for each in found if each["status"] == 404}
+    failed = clouded.json("cloud", "log", "--failed")["entries"]
+    assert {each["method"] for each in failed} == {"storage.buckets.get"}, "a record that is not there is no failure"
+    assert "404 GET    /storage/v1/b/" in clouded.ok("cloud", "log", "--failed").stdout
 
 
 def test_state_outlives_a_stop(clouded: Checkout) -> None:
@@ -122,8 +132,17 @@ def test_nodes_and_runners_behind_everybodys_back_are_checked(clouded: Checkout)
     made = clouded.json("cloud", "node", "add", "stray", *place, "--managed", "ci/tpu-ci", "--capacity", "spot")
     assert made["labels"] == {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "tpu-ci"}
     assert made["schedulingConfig"] == {"spot": True}
+    assert clouded.run("cloud", "node", "add", "stray", *place).stderr.endswith("nodes/stray' already exists\n")
     assert clouded.ok("cloud", "guests").stdout == "no VM has a guest\n", "nobody started it with a fleet's metadata"
+    clouded.ok("cloud", "node", "add", "a-stranger", *place)
+    assert clouded.ok("cloud", "node", "list").stdout.splitlines() == [
+        "VM          zone        accelerator  state  of",
+        "a-stranger  us-west4-a  v5litepod-4  READY  not managed",
+        "stray       us-west4-a  v5litepod-4  READY  ci/tpu-ci",
+    ]
+    clouded.ok("cloud", "node", "remove", "a-stranger")
     assert clouded.ok("cloud", "node", "remove", "stray").stdout == "stray is gone\n"
+    assert clouded.json("cloud", "node", "list") == {"nodes": []}
     for wrong in (("--managed", "ci"), ("--accelerator", "v5litepod-3")):
         assert clouded.run("cloud", "node", "add", "stray", *place, *wrong).exit_code == 2
     for absent in (("node", "remove", "stray"), ("runner", "lose", "stray"), ("job", "end", "7")):

@@ -124,6 +124,14 @@ def test_a_job_is_taken_ended_and_followed_by_another_registration(fleet: Checko
     assert (first["phase"], first["job_id"]) == ("busy", queued["id"])
     waiting = fleet.json("cloud", "job", "queue", REPOSITORY, "tpu-v4")
     assert waiting["vm"] is None
+    listed = fleet.json("cloud", "job", "list")["jobs"]
+    assert [(each["id"], each["status"], each["vm"]) for each in listed] == [
+        (queued["id"], "in_progress", vm),
+        (waiting["id"], "queued", None),
+    ]
+    header, runs, waits = fleet.ok("cloud", "job", "list").stdout.splitlines()
+    assert header.split() == ["job", "repository", "name", "labels", "now"]
+    assert (f"runs on {vm} for " in runs, "waits for " in waits) == (True, True)
     fleet.ok("cloud", "clock", "--advance", "11m")
     second = guests(fleet)[vm]
     assert (second["job_id"], second["runner"] != first["runner"]) == (waiting["id"], True)
@@ -131,3 +139,13 @@ def test_a_job_is_taken_ended_and_followed_by_another_registration(fleet: Checko
     fleet.ok("cloud", "clock", "--advance", "1m")
     assert guests(fleet)[vm]["phase"] == "idle"
     assert fleet.run("cloud", "job", "end", "999").exit_code == 1
+    assert fleet.ok("cloud", "job", "list").stdout == "no job waits or runs\n"
+    ended = fleet.json("cloud", "job", "list", "--all")["jobs"]
+    assert [(each["conclusion"], each["vm"]) for each in ended] == [("success", vm), ("failure", vm)]
+
+
+def test_guests_are_listed_by_name_below_a_header(fleet: Checkout) -> None:
+    header, *lines = fleet.ok("cloud", "guests").stdout.splitlines()
+    assert header.split() == ["VM", "is", "why,", "or", "what", "it", "runs"]
+    names = [line.split()[0] for line in lines]
+    assert (len(names), names) == (9, sorted(names))

@@ -39,6 +39,18 @@ def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
     assert ended == lab.report["at"]
 
 
+def test_worker_0_of_a_slice_registers_once_every_host_is_there(lab: Lab) -> None:
+    lab.control.delete_node(path()) if hasattr(lab.control, "delete_node") else None
+    lab.make("v5litepod-256")
+    lab.guests.advance(190)
+    while lab.disk.phase == "booting":
+        lab.guests.advance(1)
+    assert (lab.disk.phase, lab.runners) == ("registering", {})
+    assert re.fullmatch(r"waits for host [1-9]\d? of its slice", lab.disk.reason)
+    lab.guests.advance(A_BOOT)
+    assert (lab.disk.phase, lab.runners) == ("idle", {lab.disk.runner: "online"})
+
+
 def test_the_story_is_the_same_however_time_passes(lab: Lab) -> None:
     lab.control.queue_job(REPO, ["tpu-ci"], seconds=400)
     for _ in range(20):
@@ -179,6 +191,16 @@ def test_a_guest_that_a_fault_strikes_serves_nobody_until_its_vm_is_made_again(l
     lab.make()
     lab.guests.advance(A_BOOT)
     assert lab.disk.phase == "idle"
+
+
+def test_a_guest_that_is_idle_calls_itself_unfit_after_its_next_job(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.control.fail("unfit", name=VM, count=1)
+    lab.guests.advance(3600)
+    assert lab.disk.phase == "idle"
+    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
+    lab.guests.advance(60)
+    assert (lab.disk.phase, lab.disk.reason) == ("unfit", guest.UNFIT)
 
 
 def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:

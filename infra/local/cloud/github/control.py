@@ -135,6 +135,10 @@ class GitHubControl(Control):
         """
         return self._ask("POST", "github/jobs", {"repository": repository, "labels": list(labels), **more})
 
+    def jobs(self) -> list[JsonObject]:
+        """Every job there was, the oldest first, as GitHub shows it with its `repository`."""
+        return self._ask("POST", "github/jobs/list", {})["jobs"]
+
     def add_collaborator(self, repository: str, login: str, permission: str) -> None:
         """permission: admin, write, read or none, as GitHub says it of anybody."""
         body = {"repository": repository, "login": login, "permission": permission}

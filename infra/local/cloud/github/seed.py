@@ -41,6 +41,7 @@ class Seeds:
             "runners": self._runner,
             "lost-runners": self._lose_runner,
             "jobs": lambda body: work.queue(cloud, body),
+            "jobs/list": lambda _: work.jobs(cloud),
             "work/connect": lambda body: work.connect(cloud, body),
             "work/disconnect": lambda body: work.disconnect(cloud, body),
             "work/take": lambda body: work.take(cloud, body),

@@ -109,6 +109,12 @@ def queue(cloud: Cloud, body: JsonObject) -> JsonObject:
     return cloud.store.insert(records.JOB, records.key(repo, number), job, now=cloud.now).body
 
 
+def jobs(cloud: Cloud) -> JsonObject:
+    """Every job there was, the oldest first, each with its `repository`."""
+    found = sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"])
+    return {"jobs": [{**job.body, "repository": job.name.rpartition("/")[0]} for job in found]}
+
+
 def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
     """The runner's job has ended, and with it the runner."""
     held = cloud.store.get(records.JOB, runner.body["job"])
