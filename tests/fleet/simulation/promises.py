@@ -66,6 +66,12 @@ class Promises:
         if world.clocks_agree and world.now < its_time and lease.get("holder") != process.holder:
             raise BrokenPromiseError("two controllers act at the same time")
 
+    def before_create(self, vm: str) -> None:
+        """Whoever dies right after it must leave word of it."""
+        memory = self._world.kept(names.memory_object(self._world.desired.stack)) or {}
+        if vm not in memory.get("creating", {}):
+            raise BrokenPromiseError(f"{vm} is made, and nobody would remember")
+
     def before_delete(self, node: Node) -> None:
         world = self._world
         labels = node.body["labels"]

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from infra.fleet.controller import judge, limits, notice, sorting
+from infra.fleet.controller import decide, judge, limits, notice, sorting
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Place
@@ -130,6 +130,11 @@ BREACHES: Final = {
         [takes_any_lease],
         "two controllers act at the same time",
         [at(1 + turn / 2, "two-controllers", 2, roll=turn / 40) for turn in range(1, 9)],
+    ),
+    "what may have been asked for": Breach(
+        [lambda: patch.object(decide, "intended", lambda memory, *_: memory)],
+        "tpu-ci-us-west4-a-0 is made, and nobody would remember",
+        [at(1, "preempt", 2)],
     ),
     "the end": Breach(
         [makes_nothing, lambda: patch.object(fleet_life, "BOUND", 3600.0)],
