@@ -24,7 +24,8 @@ _METHOD = "guest"
 def told(cloud: Cloud) -> JsonObject:
     """seconds: now. queued: jobs that wait. faults: whether anything goes wrong on purpose.
 
-    nodes: `node` as the API shows it, `since` when it is so, `due` when something that is planned befalls it or None.
+    nodes: `node` as the API shows it, `hosts` of its slice, `since` when it is so, `due` when something that is planned
+        befalls it or None.
     disks: by a node's full name; those of nodes that are gone too.
     """
     return {
@@ -67,6 +68,7 @@ def _shown(cloud: Cloud, node: Node) -> JsonObject:
     planned = cloud.timeline.planned(node.name)
     return {
         "node": node.public,
+        "hosts": node.accelerator.hosts,
         "since": node.resource.updated if node.resource else cloud.now,
         "due": planned[0].due if planned else None,
     }

@@ -34,6 +34,15 @@ def seconds(life: str, *, first: bool) -> float:
     return sum(STEPS.values()) * spread * (1.0 if first else AGAIN)
 
 
+def slowest(life: str, hosts: int, *, first: bool) -> tuple[int, float]:
+    """Of the hosts of a slice beside worker 0, the one whose boot takes longest, and how long."""
+    return max(
+        ((number, seconds(f"{life} host {number}", first=first)) for number in range(1, hosts)),
+        key=lambda each: each[1],
+        default=(0, 0.0),
+    )
+
+
 def story(began: float, ended: float) -> list[dict[str, Any]]:
     """The steps of a boot between two moments of cloud time, as a report has them."""
     whole, at, told = sum(STEPS.values()), began, []

@@ -19,6 +19,7 @@ class Disk:
     life: which one. down: whether the machine runs. phase, reason, image, bundle, runner, job, obeyed, boot, events: as
         they stand in its report.
     until: cloud time when what it does is over, None where it waits for others. delay: its next pause.
+    last_host, gathered: of a slice of several hosts, the one that is ready last, and the cloud time when it is.
     jit: the registration of the runner that it runs, empty for none. number, conclusion: the job's, and how it ends.
     seen: the orders that it waits under. reported: when. drawn: whether faults of a boot were drawn for this life; mute
         and spoiled (why it is unfit) are those that stay.
@@ -38,6 +39,8 @@ class Disk:
     began: float = 0.0
     until: float | None = None
     delay: float = FIRST_DELAY
+    last_host: int = 0
+    gathered: float = 0.0
     jit: str = ""
     number: int = 0
     conclusion: str = "success"
@@ -58,3 +61,9 @@ class Disk:
 
     def to_json(self) -> JsonObject:
         return asdict(self)
+
+    def told(self) -> JsonObject:
+        """What the VM's report has of it."""
+        said = ("phase", "reason", "image", "bundle", "runner", "job")
+        kept: JsonObject = {"obeyed": self.obeyed, "boot": self.boot, "events": self.events}
+        return kept | {key: getattr(self, key) or None for key in said}

@@ -78,6 +78,8 @@ class Guest:
             longer = slow["seconds"] if slow else 0.0
         disk.down, disk.began = False, self._at
         disk.until = self._at + longer + boot.seconds(disk.life, first=first) / self._compression
+        disk.last_host, seconds = boot.slowest(disk.life, self._vm.hosts, first=first)
+        disk.gathered = self._at + seconds / self._compression
         disk.boot = []
         self._phase("booting", reason)
 
@@ -167,6 +169,10 @@ class Guest:
             return
         self._phase("registering", disk.reason if disk.phase == "registering" else "")
         if disk.mute:
+            return
+        if self._now < disk.gathered:
+            disk.until = disk.gathered
+            self._phase("registering", f"waits for host {disk.last_host} of its slice")
             return
         answer = self._around.register(self._vm)
         self._at = self._now
@@ -265,18 +271,8 @@ class Guest:
     def _report(self) -> None:
         disk, vm = self.disk, self._vm
         disk.reported = self._now
-        body: dict[str, Any] = {
-            "version": 1,
-            "at": boot.moment(self._now),
-            "stack": vm.stack,
-            "pool": vm.pool,
-            "vm": vm.id,
-            "machine": vm.machine,
-            "worker": 0,
-            "obeyed": disk.obeyed,
-        }
-        body |= {key: getattr(disk, key) or None for key in ("phase", "reason", "image", "bundle", "runner", "job")}
-        self._around.report(vm, body | {"boot": disk.boot, "events": disk.events})
+        body = {"version": 1, "at": boot.moment(self._now), "stack": vm.stack, "pool": vm.pool, "vm": vm.id}
+        self._around.report(vm, body | {"machine": vm.machine, "worker": 0} | disk.told())
 
     def _orders_text(self) -> str:
         orders = self._own_orders()

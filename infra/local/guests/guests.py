@@ -122,6 +122,7 @@ def _vm(told: dict[str, Any]) -> Vm | None:
         state=node["state"],
         life=f"{node.get('id', '')} {node['createTime']}",
         since=told["since"],
+        hosts=told["hosts"],
         **own,
     )
 

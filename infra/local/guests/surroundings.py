@@ -29,6 +29,7 @@ class UnreadableError(Exception):
 class Vm:
     """A node with a guest. name: full. life: which making of it. since: cloud time when its state began.
 
+    hosts: of its slice.
     stack, pool, region, bucket: as its metadata server says.
     """
 
@@ -37,6 +38,7 @@ class Vm:
     state: str
     life: str
     since: float
+    hosts: int
     stack: str
     pool: str
     region: str

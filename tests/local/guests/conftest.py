@@ -45,11 +45,11 @@ class Lab:
     def runners(self) -> dict[str, str]:
         return {runner["name"]: runner["status"] for runner in self.world.runners()}
 
-    def make(self) -> None:
+    def make(self, accelerator: str = "v5litepod-4") -> None:
         """Make the VM, or make it again."""
         metadata = {"stack": "ci", "pool": "tpu-ci", "region": "us-west4", "bucket": BUCKET}
         node = {
-            "acceleratorType": "v5litepod-4",
+            "acceleratorType": accelerator,
             "runtimeVersion": "v2-alpha-tpuv5-lite",
             "labels": {"tidepool-stack": "ci", "tidepool-pool": "tpu-ci"},
             "serviceAccount": {"email": MEMBER_ACCOUNT},

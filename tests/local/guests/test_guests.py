@@ -40,7 +40,7 @@ def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
 
 
 def test_worker_0_of_a_slice_registers_once_every_host_is_there(lab: Lab) -> None:
-    lab.control.delete_node(path()) if hasattr(lab.control, "delete_node") else None
+    lab.control.remove_node(VM)
     lab.make("v5litepod-256")
     lab.guests.advance(190)
     while lab.disk.phase == "booting":
