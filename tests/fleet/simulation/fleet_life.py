@@ -45,14 +45,14 @@ _QUOTA = "- {{project: my-lab, zone: {}, generation: v5e, kind: preemptible, chi
 
 @cache
 def fleets() -> tuple[dict[str, Any], ...]:
-    """Manifests of six VMs each, with limits that are just enough: one pool of two zones; one beside reserved chips."""
+    """Manifests of six VMs each, with limits that are just enough: a pool in two zones; one beside reserved slices."""
     fallback = "[{zone: us-central1-a, capacity: spot}]"
     pools = [
         _pool(zones="{us-west4-a: 4, europe-west4-b: 2}", fallback=fallback),
         _pool(zones="{us-west4-a: 2, europe-west4-b: 1}", fallback=fallback)
-        + _pool(name="tpu-held", zones="{us-west4-a: 3}", capacity="{reserved: gold}"),
+        + _pool(name="tpu-held", zones="{us-west4-a: 3}", capacity="{reserved: gold}", accelerator="v5litepod-16"),
     ]
-    gold = "- {name: gold, project: my-lab, zone: us-west4-a, generation: v5e, chips: 20, held_elsewhere: 8}\n"
+    gold = "- {name: gold, project: my-lab, zone: us-west4-a, generation: v5e, chips: 56, held_elsewhere: 8}\n"
     given = [(pools[0], (16, 8, 24), {}), (pools[1], (8, 4, 12), {"reservations": gold})]
     zones = ("us-west4-a", "europe-west4-b", "us-central1-a")
     quotas = ["".join(map(_QUOTA.format, zones, chips)) for _, chips, _ in given]

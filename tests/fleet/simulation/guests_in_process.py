@@ -18,6 +18,7 @@ from infra.local.guests.disk import Disk
 from infra.local.guests.guest import Guest
 from infra.local.guests.surroundings import Orders, Registration, Vm
 from infra.model import names
+from infra.model.catalogue import AcceleratorType
 
 if TYPE_CHECKING:
     from tests.fleet.simulation.simulated_tpus import Node
@@ -40,6 +41,7 @@ def live(world: World, node: Node) -> None:
         state=node.state,
         life=node.disk.life,
         since=node.since,
+        hosts=AcceleratorType.parse(node.body["acceleratorType"]).hosts,
         **{key: metadata[f"tidepool-{key}"] for key in ("stack", "pool", "region", "bucket")},
     )
     guest = Guest(
