@@ -6,7 +6,7 @@ check "has uv $UV_VERSION" prints "uv $UV_VERSION" uv --version
 check "has node $NODE_VERSION" prints "v$NODE_VERSION" node --version
 check "has GitHub's runner ${GITHUB_RUNNER_VERSION:=of a stated version}" \
   prints "$GITHUB_RUNNER_VERSION" /opt/actions-runner/bin/Runner.Listener --version
-for tool in cmake curl g++ gcc git jq make npm npx pkg-config unzip xz zip; do
+for tool in cmake curl g++ gcc git jq make npm npx pkg-config ssh unzip xz zip; do
   check "has $tool" command -v "$tool"
 done
 
