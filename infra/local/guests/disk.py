@@ -63,7 +63,7 @@ class Disk:
         return asdict(self)
 
     def told(self) -> JsonObject:
-        """What the VM's report has of it."""
+        """What the VM's report has of it, in its order."""
         said = ("phase", "reason", "image", "bundle", "runner", "job")
-        kept: JsonObject = {"obeyed": self.obeyed, "boot": self.boot, "events": self.events}
-        return kept | {key: getattr(self, key) or None for key in said}
+        now = {key: getattr(self, key) or None for key in said}
+        return {"obeyed": self.obeyed, **now, "boot": self.boot, "events": self.events}
