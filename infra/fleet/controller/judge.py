@@ -6,7 +6,7 @@ Owns what the situations mean. Does not own the table (`rules`), the clocks (`no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
@@ -229,9 +229,7 @@ class Judge:
         report = self.observed.reports.get(node.name)
         if report is None or not self.observed.reports_source.known:
             return None
-        if node.instance and report.instance:
-            return report if node.instance == report.instance else None
-        return report if report.at > _created(node, self.memory.nodes[node.key].first_seen) else None
+        return report if report.at > (node.made or self.memory.nodes[node.key].first_seen) else None
 
     def _holds_reservation(self, node: NodeSeen) -> bool:
         if node.capacity is not CapacityKind.RESERVED:
@@ -277,12 +275,3 @@ class Judge:
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:
     return max((each for each in (first, second) if each is not None), default=None)
-
-
-def _created(node: NodeSeen, otherwise: datetime) -> datetime:
-    """When a node was made by the API's own time, or `otherwise` where that is no time."""
-    try:
-        moment = datetime.fromisoformat(node.created)
-    except ValueError:
-        return otherwise
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

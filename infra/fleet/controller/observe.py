@@ -213,7 +213,6 @@ def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:
             accelerator=str(node.get("acceleratorType", "")),
             capacity=_capacity(scheduling),
             created=str(node.get("createTime", "")),
-            instance=str(node.get("id", "")),
             labels=dict(node.get("labels") or {}),
         )
     except (KeyError, TypeError) as error:
@@ -257,7 +256,6 @@ def _report(vm: _Vm, body: Mapping[str, Any]) -> ReportSeen | None:
         phase=Phase(phase),
         at=at,
         reason=str(body.get("reason") or "")[:_LONGEST],
-        instance=str(body.get("instance") or "")[:_LONGEST],
         image=image,
         bundle=bundle,
         job=str(body.get("job") or "")[:_LONGEST],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -54,13 +54,21 @@ class NodeSeen:
     health: str = ""
     health_text: str = ""
     created: str = ""
-    instance: str = ""
     reserved_name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> NodeKey:
         return node_key(self.zone, self.name)
+
+    @property
+    def made(self) -> datetime | None:
+        """When it was made, None where its API says no time."""
+        try:
+            moment = datetime.fromisoformat(self.created)
+        except ValueError:
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +111,6 @@ class ReportSeen:
     phase: Phase
     at: datetime
     reason: str = ""
-    instance: str = ""
     image: str | None = None
     bundle: str | None = None
     job: str = ""

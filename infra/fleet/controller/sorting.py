@@ -39,7 +39,7 @@ class Fleet:
 
 
 def sort(desired: Desired, observed: Observed) -> Fleet:
-    """Sort what was seen. Of two nodes of one slot the one that serves stays, then READY ones, then the one at home."""
+    """Sort what was seen. Of two nodes of one slot one that lives stays, then a READY one, then the one at home."""
     wanted = {slot.name: slot for slot in desired.slots}
     candidates: dict[str, list[NodeSeen]] = {name: [] for name in wanted}
     taken: dict[str, NodeSeen] = {}
@@ -60,7 +60,7 @@ def sort(desired: Desired, observed: Observed) -> Fleet:
             strangers.append(node)
     slots: dict[str, NodeSeen | None] = {}
     for name, nodes in candidates.items():
-        nodes.sort(key=lambda node: _standing(wanted[node.name], node, observed))
+        nodes.sort(key=lambda node: _standing(wanted[node.name], node))
         slots[name] = nodes[0] if nodes else None
         orphans += nodes[1:]
     return Fleet(
@@ -82,9 +82,7 @@ def pool_of(node: NodeSeen) -> str:
     return node.labels.get(POOL, "")
 
 
-def _standing(slot: Wanted, node: NodeSeen, observed: Observed) -> tuple[bool, bool, bool, int, str]:
-    """Smaller is better. A supervisor's report says which of two nodes of one name its runner is on."""
-    report = observed.reports.get(node.name)
-    reports = report is not None and bool(node.instance) and report.instance == node.instance
+def _standing(slot: Wanted, node: NodeSeen) -> tuple[bool, bool, int, str]:
+    """Smaller is better. Which of two nodes of one name its runner and its report are of, nobody says."""
     zones = [place.zone for place in slot.places]
-    return node.state in DEAD, node.state != "READY", not reports, zones.index(node.zone), node.created
+    return node.state in DEAD, node.state != "READY", zones.index(node.zone), node.created

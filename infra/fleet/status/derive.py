@@ -152,12 +152,7 @@ def _why(vm: str, reason: str, fleet: Fleet, observed: Observed) -> str:
 
 def _is_by(node: NodeSeen, report: ReportSeen) -> bool:
     """Whether a report is this node's own, and not of the one that had its name before."""
-    if node.instance and report.instance:
-        return node.instance == report.instance
-    try:
-        return report.at > datetime.fromisoformat(node.created)
-    except (TypeError, ValueError):
-        return False
+    return node.made is not None and report.at > node.made
 
 
 def _finding(about: str, reason: str, since: datetime, scene: Scene) -> Trouble:

@@ -110,7 +110,6 @@ class World:
             accelerator=accelerator,
             capacity=CapacityKind.PREEMPTIBLE,
             created=self.now.isoformat(),
-            instance=f"i-{self._number()}",
             labels=with_labels,
         )
         self.vms[seen.key] = Vm(seen=seen, serves_at=None)
@@ -207,7 +206,7 @@ class World:
             nodes=tuple(seen),
             github=github,
             runners=self._runners() if github.known else (),
-            reports={vm.seen.name: self._report(vm) for vm in self.vms.values() if vm.alive and vm.seen.instance},
+            reports={vm.seen.name: self._report(vm) for vm in self.vms.values() if vm.alive},
             ended=tuple(ended),
             targets=self.targets or None,
         )
@@ -309,7 +308,6 @@ class World:
             accelerator=slot.accelerator.name,
             capacity=place.capacity,
             created=self.now.isoformat(),
-            instance=f"i-{self._number()}",
             labels=labels(slot.pool),
         )
         boots = self.now + minutes(self.dice.choice([4, 8, 14]))
@@ -376,7 +374,6 @@ class World:
             pool="tpu-ci",
             phase=phase,
             at=self.now,
-            instance=vm.seen.instance,
             image=vm.image,
             obeyed=vm.obeyed,
         )
