@@ -194,7 +194,7 @@ class _Nodes:
             if name in self.world.tpus.nodes:
                 raise refusal(_EXISTS, f"Resource '{name}' already exists")
             self.world.promises.before_act(self.process)
-            self.world.promises.before_create(nodeId)
+            self.world.promises.before_create(self.process, nodeId)
             return self.world.tpus.create(name, body)
 
         return _Call(lambda: self.process.change(do))

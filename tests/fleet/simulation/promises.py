@@ -59,17 +59,15 @@ class Promises:
                 raise BrokenPromiseError(f"{used} chips of {cap.name}, which has {cap.chips - cap.held_elsewhere}")
 
     def before_act(self, process: Process) -> None:
-        """Of whatever a controller does to VMs and runners: one acts at a time, as far as clocks can tell."""
-        world = self._world
-        lease = world.kept(names.lease_object(world.desired.stack)) or {}
-        its_time = process.leased + SWEEP_TIME.total_seconds()
-        if world.clocks_agree and world.now < its_time and lease.get("holder") != process.holder:
+        """Of whatever a controller does to VMs and runners: one acts at a time."""
+        lease = self._world.kept(names.lease_object(self._world.desired.stack)) or {}
+        if self._is_its_time(process) and lease.get("holder") != process.holder:
             raise BrokenPromiseError("two controllers act at the same time")
 
-    def before_create(self, vm: str) -> None:
+    def before_create(self, process: Process, vm: str) -> None:
         """Whoever dies right after it must leave word of it."""
         memory = self._world.kept(names.memory_object(self._world.desired.stack)) or {}
-        if vm not in memory.get("creating", {}):
+        if self._is_its_time(process) and vm not in memory.get("creating", {}):
             raise BrokenPromiseError(f"{vm} is made, and nobody would remember")
 
     def before_delete(self, node: Node) -> None:
@@ -116,6 +114,10 @@ class Promises:
         said += [f"runner {name} is left" for name in names_left if vm_of(name) not in slots]
         standing = {node.name for node in nodes}
         return said + [f"{name} is gone" for name in (STRANGER, NEIGHBOUR) if name not in standing]
+
+    def _is_its_time(self, process: Process) -> bool:
+        """Whether nobody may have succeeded a controller, as far as clocks can tell."""
+        return self._world.clocks_agree and self._world.now < process.leased + SWEEP_TIME.total_seconds()
 
     def _leaves_others(self, node: Node, pool: str) -> None:
         members = {each.name for each in self._world.desired.of_pool(pool)}
