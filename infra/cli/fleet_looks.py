@@ -20,8 +20,9 @@ from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.status.look import Scene, look
 from infra.model.fleet import slots
+from infra.model.offers import Offers
 from infra.model.schema import StackConfig
-from infra.model.stack import stack_names
+from infra.model.stack import siblings, stack_names
 
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+")
 
@@ -45,7 +46,8 @@ class Fleet:
         """
         if guests := local_guests(self.place.endpoint):
             guests.settle()
-        return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs)
+        neighbours = Offers.of(siblings(workspace().root, self.stack)).pools if with_jobs else ()
+        return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs, neighbours=neighbours)
 
     def pause(self, seconds: float) -> None:
         """Wait; on the local cloud its clock is moved in place of waiting."""

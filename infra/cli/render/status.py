@@ -16,6 +16,7 @@ from rich.text import Text
 
 from infra.cli.render.console import say, show
 from infra.cli.render.times import ago, clock, since, span
+from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
 
 LATE: Final = timedelta(minutes=10)
@@ -41,8 +42,10 @@ def headline(status: FleetStatus) -> Text:
         False: (_amiss(status), "red"),
         None: ("not known as a whole", "yellow"),
     }[status.healthy]
+    jobs = sum(each.waiting for each in status.unserved)
+    vain = (f", {jobs} {'job' if jobs == 1 else 'jobs'} for no pool", "bold yellow") if jobs else ("", "")
     return Text.assemble(
-        (status.stack, "bold"), "  ", (said, f"bold {style}"), f"  at {status.at:%Y-%m-%d %H:%M:%S} UTC"
+        (status.stack, "bold"), "  ", (said, f"bold {style}"), vain, f"  at {status.at:%Y-%m-%d %H:%M:%S} UTC"
     )
 
 
@@ -95,6 +98,7 @@ def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     yield from _section("Unhealthy", _troubles(unhealthy, now, "red"))
     yield from _section("Without owner", _troubles([*status.orphan_vms, *status.orphan_runners], now, "red"))
     yield from _section("To look at", _troubles(status.findings, now, "yellow"))
+    yield from _section("Jobs that no pool takes", [_unserved(each, now) for each in status.unserved])
     yield from _section("Not ours, left alone", _troubles(status.strangers, now, "dim"))
     yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status)])
     yield from _section("Drained", [Text(_drain(status, index)) for index in range(len(status.drains))])
@@ -113,6 +117,12 @@ def _troubles(troubles: Iterable[Trouble], now: datetime, style: str) -> Iterato
     for each in troubles:
         when = f" ({since(each.since, now)})" if each.since else ""
         yield Text.assemble((each.subject, style), f"  {each.reason}{when}")
+
+
+def _unserved(jobs: Unserved, now: datetime) -> Text:
+    many = f", {jobs.waiting} of them" if jobs.waiting > 1 else ""
+    said = f"  {jobs.job} for {', '.join(jobs.labels)}{many}: {jobs.why} ({since(jobs.oldest, now)})"
+    return Text.assemble((jobs.repository, "yellow"), said)
 
 
 def _unknown(status: FleetStatus) -> list[Trouble]:

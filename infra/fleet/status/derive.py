@@ -19,7 +19,7 @@ from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, Runn
 from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
-from infra.fleet.status.queue import queue
+from infra.fleet.status.queue import Taker, queue, unserved
 from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
 
 _NOT_JUDGED: Final = frozenset({"slot-unheard", "slot-unseen", "slot-engine"})
@@ -45,6 +45,7 @@ def status(scene: Scene) -> FleetStatus:
         orphan_runners=tuple(_ghosts(desired, observed, fleet, scene.memory)),
         findings=tuple(trouble for strange, trouble in told if not strange),
         strangers=tuple(trouble for strange, trouble in told if strange),
+        unserved=unserved(scene.jobs, tuple(_takers(scene, desired))),
         unknown=tuple(Trouble(subject=name, reason=each.reason) for name, each in sources.items() if not each.known),
         drains=observed.wishes.drains,
         rollouts=tuple(rollouts(scene)),
@@ -104,6 +105,16 @@ def unserved_since(vm: str, fleet: Fleet, memory: Memory) -> datetime | None:
     if known is None or known.created != node.created or (known.state, known.health) != (node.state, node.health):
         return None
     return known.unserved if node.state == "READY" else known.since
+
+
+def _takers(scene: Scene, desired: Desired) -> Iterable[Taker]:
+    """Every pool that may take a job of the fleet's repositories, of other stacks too."""
+    for pool in desired.pools:
+        labels = frozenset(label.lower() for label in scene.labels.get(pool, ()))
+        serves = frozenset(each.lower() for slot in desired.of_pool(pool) for each in slot.serves)
+        yield Taker(pool=pool, labels=labels, serves=serves)
+    for offer in scene.neighbours:
+        yield Taker(pool=offer.pool, labels=offer.labels, serves=offer.serves)
 
 
 def _pool(

@@ -21,6 +21,7 @@ from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.queue import JobsSeen, waiting_jobs
 from infra.model import names
+from infra.model.offers import Offer
 
 _MISSING: Final = 404
 
@@ -29,8 +30,8 @@ _MISSING: Final = 404
 class Scene:
     """What was seen of one stack. desired, observed: None where nothing says what there shall be.
 
-    labels: of each pool's runners. sweep: the controller's record of its last sweep, None before the first.
-    problems: what could not be read, as sentences.
+    labels: of each pool's runners. neighbours: pools of other stacks. sweep: the controller's record of its last
+    sweep, None before the first. problems: what could not be read, as sentences.
     """
 
     stack: str
@@ -41,11 +42,22 @@ class Scene:
     sweep: Mapping[str, Any] | None = None
     jobs: JobsSeen = field(default_factory=JobsSeen)
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+    neighbours: tuple[Offer, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def look(stack: str, observer: Observer, clock: Callable[[], datetime], *, with_jobs: bool = True) -> Scene:
-    """Look once. Raises GoogleError where the bucket does not say what there shall be."""
+def look(
+    stack: str,
+    observer: Observer,
+    clock: Callable[[], datetime],
+    *,
+    with_jobs: bool = True,
+    neighbours: tuple[Offer, ...] = (),
+) -> Scene:
+    """Look once. neighbours: pools of other stacks, which take jobs too.
+
+    Raises GoogleError where the bucket does not say what there shall be.
+    """
     problems: list[str] = []
     with clients(observer.project, observer.endpoint) as google:
         records = Records(google=google, bucket=observer.bucket)
@@ -71,6 +83,7 @@ def look(stack: str, observer: Observer, clock: Callable[[], datetime], *, with_
         sweep=sweep,
         jobs=waiting_jobs(observer.github, repositories) if with_jobs else JobsSeen(),
         labels=_labels(manifest),
+        neighbours=neighbours,
         problems=tuple(problems),
     )
 

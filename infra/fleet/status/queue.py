@@ -1,6 +1,6 @@
-"""Which jobs wait for which pool, by labels: how many, and since when the oldest does.
+"""Which jobs wait for which pool, by labels, and which wait for none: how many, and since when the oldest does.
 
-Owns the match. Asking GitHub for jobs is `infra.fleet.controller.github`'s.
+Owns the match, which is that of `infra.model.offers`. Asking GitHub for jobs is `infra.fleet.controller.github`'s.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol
 
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import QueuedJob
+from infra.model.fields import is_github_own_label
+from infra.model.offers import RUNNERS_OWN
 
 _THREADS: Final = 4
 
@@ -36,6 +38,47 @@ class Queue:
     def to_json(self) -> dict[str, Any]:
         oldest = self.oldest.isoformat() if self.oldest else None
         return {"waiting": self.waiting, "oldest": oldest, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taker:
+    """A pool as jobs see it. labels, serves: in lower case."""
+
+    pool: str
+    labels: frozenset[str]
+    serves: frozenset[str]
+
+    def has_labels_of(self, job: QueuedJob) -> bool:
+        """Whether GitHub would give the job to its runners, which need all labels of the job; case does not count."""
+        return bool(job.labels) and _lower(job.labels) - RUNNERS_OWN <= self.labels
+
+    def takes(self, job: QueuedJob) -> bool:
+        return job.repository.lower() in self.serves and self.has_labels_of(job)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unserved:
+    """Jobs of one repository that wait for labels which no pool's runners have there. labels: as workflows write them.
+
+    job: the name of the one that waits longest, since `oldest`. why: which label is lacking, or who has them elsewhere.
+    """
+
+    repository: str
+    labels: tuple[str, ...]
+    waiting: int
+    oldest: datetime
+    job: str
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "repository": self.repository,
+            "labels": list(self.labels),
+            "waiting": self.waiting,
+            "oldest": self.oldest.isoformat(),
+            "job": self.job,
+            "why": self.why,
+        }
 
 
 class Asked(Protocol):
@@ -65,20 +108,49 @@ def waiting_jobs(github: Asked | None, repositories: Iterable[str]) -> JobsSeen:
 
 
 def queue(labels: Collection[str], repositories: Collection[str], seen: JobsSeen) -> Queue:
-    """The queue of a pool with these labels that serves these repositories.
-
-    GitHub gives a job to a runner that has all labels of the job; letters' case does not count.
-    """
+    """The queue of a pool with these labels that serves these repositories."""
     silent = sorted(seen.unknown.keys() & set(repositories))
     if silent:
         return Queue(
             waiting=None, reason="; ".join(f"{repository}: {seen.unknown[repository]}" for repository in silent)
         )
-    held = _lower(labels)
-    waits = [
-        job.since for job in seen.jobs if job.repository in repositories and job.labels and _lower(job.labels) <= held
-    ]
+    taker = Taker(pool="", labels=_lower(labels), serves=_lower(repositories))
+    waits = [job.since for job in seen.jobs if taker.takes(job)]
     return Queue(waiting=len(waits), oldest=min(waits, default=None))
+
+
+def unserved(seen: JobsSeen, takers: Collection[Taker]) -> tuple[Unserved, ...]:
+    """The jobs that none of these pools takes, those that wait longest first. Jobs for runners of GitHub's are none."""
+    found: dict[tuple[str, tuple[str, ...]], list[QueuedJob]] = {}
+    for job in sorted(seen.jobs, key=lambda job: job.since):
+        if not _is_for_githubs(job) and not any(taker.takes(job) for taker in takers):
+            found.setdefault((job.repository, job.labels), []).append(job)
+    return tuple(
+        Unserved(
+            repository=repository,
+            labels=labels,
+            waiting=len(jobs),
+            oldest=jobs[0].since,
+            job=jobs[0].name,
+            why=_lacking(jobs[0], takers),
+        )
+        for (repository, labels), jobs in found.items()
+    )
+
+
+def _is_for_githubs(job: QueuedJob) -> bool:
+    """Whether GitHub's own runners take it. One without labels names a runner group, which is not listed here."""
+    own = len(job.labels) == 1 and is_github_own_label(job.labels[0]) and job.labels[0].lower() not in RUNNERS_OWN
+    return own or not job.labels
+
+
+def _lacking(job: QueuedJob, takers: Collection[Taker]) -> str:
+    having = sorted(taker.pool for taker in takers if taker.has_labels_of(job))
+    if having:
+        return f"{' and '.join(having)} {'has' if len(having) == 1 else 'have'} them and serves another repository"
+    known = frozenset(label for taker in takers for label in taker.labels) | RUNNERS_OWN
+    absent = [label for label in job.labels if label.lower() not in known]
+    return f"no pool has {', '.join(absent)}" if absent else "no pool has them all"
 
 
 def _lower(labels: Iterable[str]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from infra.fleet.controller.observed import DrainWish, Source
-from infra.fleet.status.queue import Queue
+from infra.fleet.status.queue import Queue, Unserved
 
 
 def moment(at: datetime | None) -> str | None:
@@ -150,7 +150,8 @@ class RolloutStatus:
 class FleetStatus:
     """One stack. orphan_vms: of ours and not declared; orphan_runners: without a VM. findings: what people should know.
 
-    strangers: what is found of VMs that are not ours; it is told, and nothing is wrong with the fleet.
+    strangers: what is found of VMs that are not ours; unserved: jobs that no pool takes. Both are told, and nothing is
+    wrong with the fleet.
     """
 
     stack: str
@@ -160,6 +161,7 @@ class FleetStatus:
     orphan_runners: tuple[Trouble, ...] = ()
     findings: tuple[Trouble, ...] = ()
     strangers: tuple[Trouble, ...] = ()
+    unserved: tuple[Unserved, ...] = ()
     unknown: tuple[Trouble, ...] = ()
     drains: tuple[DrainWish, ...] = ()
     rollouts: tuple[RolloutStatus, ...] = ()
@@ -190,6 +192,7 @@ class FleetStatus:
             },
             "findings": [each.to_json() for each in self.findings],
             "strangers": [each.to_json() for each in self.strangers],
+            "unserved": [each.to_json() for each in self.unserved],
             "sources": {
                 name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
             },

@@ -53,6 +53,16 @@ def test_guests_register_with_the_organisation_so_that_any_takes_jobs_of_any_rep
     lab.ok("cloud", "clock", "--advance", "10m")
 
 
+def test_a_job_that_no_pool_takes_is_told_beside_a_fleet_that_is_well(lab: Checkout) -> None:
+    lab.ok("cloud", "job", "queue", "deep-lab/models", "lab", "gpu")
+    lab.ok("cloud", "clock", "--advance", "2h")
+    said = lab.ok("status", "lab").output
+    assert "lab  all well, 1 job for no pool  at " in said
+    assert "Jobs that no pool takes\n  deep-lab/models  Tests for lab, gpu: no pool has gpu (since " in said
+    (status,) = lab.json("status", "lab")["stacks"]
+    assert (status["healthy"], status["unserved"][0]["labels"]) == (True, ["lab", "gpu"])
+
+
 def test_it_heals_as_any_fleet_does(lab: Checkout) -> None:
     ghost = "lab-us-west4-a-7-0a1b2c"
     lab.ok("cloud", "preempt", VM)

@@ -12,6 +12,8 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import JobsSeen, queue
 from infra.fleet.status.shape import FleetStatus
+from infra.model.offers import Offer
+from infra.model.schema import Trust
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
@@ -141,6 +143,41 @@ def test_the_oldest_waiting_job_with_a_pools_labels_is_told_whatever_their_case(
     )
     found = queue({"TPU", "tpu-ci"}, {REPOSITORY}, jobs)
     assert (found.waiting, found.oldest) == (2, START - minutes(9))
+
+
+def test_labels_that_every_runner_has_keep_no_job_from_a_queue() -> None:
+    jobs = queued(waiting(START, "self-hosted", "Linux", "X64", "tpu"), waiting(START, "self-hosted", "arm64", "tpu"))
+    assert queue({"TPU", "tpu-ci"}, {REPOSITORY}, jobs).waiting == 1
+
+
+def test_jobs_that_no_pool_takes_are_told_with_the_oldest_of_them_and_why() -> None:
+    desired = fleet(3)
+    elsewhere = Offer(
+        stack="more",
+        pool="tpu-v4",
+        labels=frozenset({"tpu", "tpu-v4"}),
+        trust=Trust.MEMBER,
+        serves=frozenset({"a-lab/more"}),
+        zones=(),
+        preemptible=True,
+    )
+    jobs = queued(
+        waiting(START - minutes(5), "tpu", "gpu"),
+        waiting(START - minutes(9), "tpu", "gpu"),
+        waiting(START - minutes(7), "TPU-V4", "tpu"),
+        waiting(START - minutes(3), "tpu-v4", "tpu-ci"),
+        waiting(START, "tpu-ci"),
+        waiting(START, "tpu-v4", repository="a-lab/more"),
+        waiting(START, "ubuntu-24.04-16core"),
+        waiting(START),
+    )
+    found = status(scene(desired, seen(desired, runners=served(desired)), jobs=jobs, neighbours=(elsewhere,)))
+    assert [(each.labels, each.waiting, each.oldest, each.why) for each in found.unserved] == [
+        (("tpu", "gpu"), 2, START - minutes(9), "no pool has gpu"),
+        (("TPU-V4", "tpu"), 1, START - minutes(7), "tpu-v4 has them and serves another repository"),
+        (("tpu-v4", "tpu-ci"), 1, START - minutes(3), "no pool has them all"),
+    ]
+    assert found.healthy is True, "nothing is wrong with the fleet"
 
 
 def test_a_queue_is_not_known_where_one_of_its_repositories_is_silent() -> None:
