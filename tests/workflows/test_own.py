@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
+from infra.model.images.spec import Builder
 from workflows.builders.step import inner_limits
 from workflows.checks.book import check
 from workflows.checks.known import Known
@@ -47,6 +48,13 @@ def test_the_files_of_this_repository_are_what_the_generator_gives(own: dict[str
     made = {name: each.text for name, each in own.items()}
     stale = sorted(name for name in there.keys() | made.keys() if there.get(name) != made.get(name))
     assert not stale, f"{', '.join(stale)} differ from what they are made of: {COMMAND}"
+
+
+def test_where_github_builds_no_image_there_is_no_workflow_of_images(world: World, own: dict[str, Generated]) -> None:
+    images = tuple(each for each in world.images.images if each.builder is not Builder.GITHUB)
+    without = replace(world, images=world.images.model_copy(update={"images": images}))
+    made = {Path(each.path).name for each in generate_own(without)}
+    assert own.keys() - made == {"docker-images.yaml"}
 
 
 def test_a_file_says_what_made_it_and_how_it_is_made_anew(own: dict[str, Generated]) -> None:

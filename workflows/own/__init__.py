@@ -16,6 +16,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.schema import StackConfig
 from workflows.generate.result import FOLDER, MARK, Generated
+from workflows.image_builds import built_by_github
 from workflows.own import apply, checks, docker_images, drift, plan, preview, preview_comment
 from workflows.own.file import File, Surroundings, module_file
 from workflows.world import World
@@ -23,10 +24,10 @@ from workflows.world import World
 COMMAND: Final = "./tidepool workflows --write"
 """What writes the files anew."""
 
+_IMAGES: Final = PurePosixPath(IMAGES_WORKFLOW).name
 _FILES: Final[Mapping[str, Callable[[Surroundings], File]]] = {
     "apply.yaml": apply.file,
     "checks.yaml": checks.file,
-    PurePosixPath(IMAGES_WORKFLOW).name: docker_images.file,
     "drift.yaml": drift.file,
     "plan.yaml": plan.file,
     "preview-comment.yaml": preview_comment.file,
@@ -35,13 +36,14 @@ _FILES: Final[Mapping[str, Callable[[Surroundings], File]]] = {
 
 
 def generate_own(world: World) -> tuple[Generated, ...]:
-    """Every workflow file of this repository, by path.
+    """Every workflow file of this repository, by path; that of images where GitHub builds one.
 
     ConfigError where an action is missing, or where no stack lets in an environment to apply in.
     """
     _check_environments(world.stacks)
     around = Surroundings(world, _in_turn(world.stacks))
-    return tuple(_generated(name, make, around) for name, make in sorted(_FILES.items()))
+    wanted = {**_FILES, **({_IMAGES: docker_images.file} if built_by_github(world) else {})}
+    return tuple(_generated(name, make, around) for name, make in sorted(wanted.items()))
 
 
 def _generated(name: str, make: Callable[[Surroundings], File], around: Surroundings) -> Generated:
