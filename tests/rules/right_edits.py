@@ -77,7 +77,7 @@ SERVED = {
     "runners": "app: {id: 1, installation: 2, key_secret: app-key}\n",
     "secrets": "- {name: app-key, readers: [broker]}\n",
     "registries": "regions: [us-central1]\nrepositories: [{name: marin}]\n",
-    "controller": f"region: us-central1\nimage: us-central1-docker.pkg.dev/my-lab/marin/controller@sha256:{'0' * 64}\n",
+    "controller": f"region: us-central1\nimage: us-central1-docker.pkg.dev/my-lab/marin/deep/controller@sha256:{'0' * 64}\n",
 }
 """Sections of a stack that declares its broker."""
 

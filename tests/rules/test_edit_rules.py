@@ -17,8 +17,8 @@ from infra.rules.exceptions import covers
 from infra.rules.finding import Finding, Level
 from infra.rules.standing import standing
 from infra.rules.view import ResourceView
-from tests.model.given import pool
-from tests.rules.right_edits import TODAY, config, edit, rules, vm
+from tests.model.given import pool, sibling
+from tests.rules.right_edits import SERVED, TODAY, config, edit, rules, vm
 
 FREEZE = """\
 - name: paper-deadline
@@ -169,6 +169,31 @@ def _known(document: dict[str, Any], after: StackConfig) -> Fleet:
     found = standing(document, after)
     assert found is not None
     return found
+
+
+# What runs the broker and the controller
+
+
+@pytest.mark.parametrize(
+    ("declared", "named"),
+    [
+        ("regions: [us-central1]\nrepositories: [{name: marin}]\n", ""),
+        ("regions: [us-central1]\nrepositories: [{name: other}]\n", "us-central1-docker.pkg.dev/my-lab/other"),
+        ("regions: [us-west4]\nrepositories: [{name: marin}]\n", "us-west4-docker.pkg.dev/my-lab/marin"),
+    ],
+    ids=["declared", "another repository", "another region"],
+)
+def test_what_runs_the_controller_is_in_a_repository_that_the_stack_declares(declared: str, named: str) -> None:
+    found = judge(edit(config(**SERVED | {"registries": declared})))
+    assert [(each.rule, each.level) for each in found] == ([("service-image-declared", Level.WARN)] if named else [])
+    assert all(each.fix == f"an image in {named}" for each in found)
+
+
+def test_a_repository_of_another_stack_of_the_project_is_declared_too() -> None:
+    after = config(**{key: text for key, text in SERVED.items() if key != "registries"})
+    (found,) = judge(edit(after))
+    assert "no stack declares" in found.reason
+    assert judge(edit(after, siblings=(sibling(registries=SERVED["registries"]),))) == ()
 
 
 # Exceptions
