@@ -14,10 +14,13 @@ from typing import Final
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.model.runner_names import MAX_RUNNER_NAME, SUFFIX_DIGITS
 
-APART: Final = timedelta(seconds=30)
-"""Between two requests of a VM. Longer than GitHub is waited for, so that no two are answered for one VM at once."""
+APART: Final = timedelta(seconds=40)
+"""Between two requests of a VM. Longer than GitHub is waited for and records are written, with room for clocks that
+differ between brokers, so that no two are answered for one VM at once."""
 AN_HOUR: Final = 60
 """Requests of one VM within an hour."""
+A_TURN: Final = timedelta(hours=1) / AN_HOUR
+"""Who lets this much pass between two requests meets neither limit: nobody who was counted is told to come sooner."""
 _HOUR: Final = timedelta(hours=1)
 _READY: Final = "READY"
 

@@ -110,7 +110,7 @@ class GitHubCalls:
         if status in _LIMITED and (seconds := self._pause(response.headers, status)) is not None:
             with self._lock:
                 self._resume = self._clock() + timedelta(seconds=seconds)
-            raise Refused(Reason.GITHUB_LIMITED, said, again=seconds)
+            raise _limited(said, seconds)
         if status >= 500:
             raise Refused(Reason.GITHUB_DOWN, said)
         raise Refused(Reason.GITHUB_REFUSED, said)
@@ -141,7 +141,12 @@ class GitHubCalls:
         with self._lock:
             resume, now = self._resume, self._clock()
         if resume is not None and now < resume:
-            raise Refused(Reason.GITHUB_LIMITED, "as it said before", again=(resume - now).total_seconds())
+            raise _limited("as it said before", (resume - now).total_seconds())
+
+
+def _limited(said: str, seconds: float) -> Refused:
+    """Not sooner than other refusals, for the broker has a limit of its own."""
+    return Refused(Reason.GITHUB_LIMITED, said, again=max(seconds, Reason.GITHUB_LIMITED.again))
 
 
 def _message(body: Any) -> str:

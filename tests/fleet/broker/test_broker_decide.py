@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from infra.fleet.broker import tokens
 from infra.fleet.broker.decide import (
+    A_TURN,
     AN_HOUR,
     APART,
     Binding,
@@ -123,8 +124,21 @@ def test_what_a_binding_remembers_is_bounded() -> None:
 
 def test_a_registration_is_over_before_the_next_may_begin() -> None:
     """Two at once for one VM would take back one another's runners. A record takes three calls to write."""
-    writing = HURRIED_SECONDS * (1 + HURRIED_RETRIES)
-    assert timedelta(seconds=PATIENCE + writing) <= APART
+    writing, clocks_differ = HURRIED_SECONDS * (1 + HURRIED_RETRIES), 5
+    assert timedelta(seconds=PATIENCE + writing + clocks_differ) <= APART
+
+
+def test_who_lets_a_turn_pass_between_two_requests_meets_no_limit() -> None:
+    held, now = None, START
+    for number in range(3 * AN_HOUR):
+        held = admitted(claims(str(number), "one", now), node("l"), held, now=now)
+        now += A_TURN
+    assert A_TURN > APART
+
+
+def test_nobody_who_was_counted_is_told_to_come_before_his_turn() -> None:
+    sooner = {reason for reason in Reason if reason.again and timedelta(seconds=reason.again) < A_TURN}
+    assert sooner == {Reason.CROWDED, Reason.ABSENT, Reason.NOT_READY}, "refused before anything is counted"
 
 
 @given(st.sampled_from(["", "ci", "nightly"]), st.sampled_from(["a-0", "b-0", "c"]), st.sampled_from(["a", "b"]),

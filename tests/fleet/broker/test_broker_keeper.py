@@ -123,7 +123,7 @@ def test_what_is_left_of_githubs_hour_is_for_registrations(world: World) -> None
 def test_a_list_that_github_does_not_give_is_no_list(world: World, path: str) -> None:
     world.cloud.control.fail("error", method="github.list_*", code=502)
     reply = world.errand(f"/v1/{path}?stack={STACK}")
-    assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "github-down", "30")
+    assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "github-down", "60")
     with pytest.raises(GitHubError, match="503 github-down"):
         api(world).runners("broker")
 

@@ -55,7 +55,7 @@ def test_without_googles_keys_nobody_is_believed_and_google_is_left_in_peace(wor
     for _ in range(4):
         reply = world.ask()
         assert (reply.status, reply.reason) == (503, "google-down")
-        assert reply.headers["retry-after"] == "30"
+        assert reply.headers["retry-after"] == "60"
     assert world.calls(CERTS) == 1
     world.cloud.control.mend()
     world.wait(10)
@@ -90,7 +90,7 @@ def test_one_failure_of_githubs_is_nobodys_business(world: World) -> None:
 def test_github_that_is_down_is_asked_twice_and_said_so(world: World) -> None:
     fault = world.cloud.control.fail("error", method="github.*", code=502)["id"]
     reply = world.ask()
-    assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "github-down", "30")
+    assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "github-down", "60")
     assert world.calls(TOKENS) == 2
     world.cloud.control.mend(fault)
     world.wait(int(reply.headers["retry-after"]) + 1)
@@ -116,6 +116,14 @@ def test_an_answer_of_githubs_that_is_lost_leaves_no_second_runner(world: World)
     assert granted.status == 200
     assert [runner["name"] for runner in world.runners()] == [granted.body["runner"]]
     assert world.hub.connect(granted.body["jit"])["status"] == "online"
+
+
+def test_a_short_wait_of_githubs_does_not_lead_into_the_brokers_own_limit(world: World) -> None:
+    world.cloud.control.fail("error", method=JIT, code=429, seconds=2, count=1)
+    reply = world.ask()
+    assert reply.reason == "github-limited"
+    world.wait(int(reply.headers["retry-after"]))
+    assert world.ask().status == 200
 
 
 @pytest.mark.parametrize("code", [403, 429])

@@ -200,6 +200,22 @@ def test_a_vm_whose_runner_went_offline_within_a_job_is_refused(world: World) ->
     assert world.ask().reason == "serving"
 
 
+def test_a_vm_that_was_taken_away_within_a_job_asks_as_it_is_told_and_never_too_often(world: World) -> None:
+    """GitHub gives up such a job after ten minutes. More than five refusals but `serving` would be an alert."""
+    granted = world.ask()
+    world.hub.queue_job(REPO, ["tpu-ci"])
+    world.hub.connect(granted.body["jit"])
+    world.hub.take_job(granted.body["jit"])
+    world.hub.disconnect(granted.body["jit"])
+    world.wait(60)
+    answers = []
+    while (reply := world.ask()).status != 200:
+        answers.append(reply.reason)
+        world.wait(int(reply.headers["retry-after"]))
+    assert set(answers) == {"serving"}
+    assert 5 < len(answers) < 12
+
+
 def test_a_vm_that_asks_again_at_once_is_told_to_wait(world: World) -> None:
     assert world.ask().status == 200
     reply = world.ask()
