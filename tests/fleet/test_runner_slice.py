@@ -151,6 +151,7 @@ def test_a_slice_is_as_fit_as_each_of_its_hosts(vm: Sandbox, told: tuple[str, ..
     assert (vm.report["phase"], vm.report["reason"]) == (phase, reason)
 
 
+@HEAVY
 def test_a_host_that_joined_and_does_not_answer_is_waited_for(vm: Sandbox) -> None:
     joins(vm)
     vm.edit("slice.sh", ssh_port="9")
@@ -168,6 +169,7 @@ def test_what_a_host_said_of_another_round_is_not_believed(vm: Sandbox) -> None:
     assert vm.report["reason"] == "waits for host 1 of its slice"
 
 
+@HEAVY
 def test_a_runner_without_a_job_is_stopped_when_a_host_no_longer_answers(vm: Sandbox) -> None:
     joins(vm)
     vm.edit("supervisor.sh", look_every="1")
