@@ -27,6 +27,10 @@ from infra.model.stack import siblings, stack_names
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+")
 
 
+class UnknownSubject(Refusal):
+    """No stack's pool, and no VM of one, has the name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """One stack's fleet, and the session of the command that is about it."""
@@ -71,7 +75,7 @@ def fleets_declared(stack: str | None) -> list[str]:
 
 
 def stack_of(subject: str, stack: str | None) -> str:
-    """The stack whose pool, or a pool's VM, has this name. Refusal where none has, or several have."""
+    """The stack whose pool, or a pool's VM, has this name. UnknownSubject where none has, Refusal where several do."""
     names = [stack] if stack else stack_names(workspace().root)
     configs = [declared(name).config for name in names]
     found = [config.stack for config in configs if _is_in(subject, config)]
@@ -80,7 +84,9 @@ def stack_of(subject: str, stack: str | None) -> str:
     if found:
         raise Refusal(f"{' and '.join(found)} have a pool that {subject} may be of; say --stack")
     pools = sorted({pool.name for config in configs for pool in config.pools})
-    raise Refusal(f"there is no pool or VM named {subject}; pools are {', '.join(pools)}, a VM is POOL-ZONE-INDEX")
+    raise UnknownSubject(
+        f"there is no pool or VM named {subject}; pools are {', '.join(pools)}, a VM is POOL-ZONE-INDEX"
+    )
 
 
 def _is_in(subject: str, config: StackConfig) -> bool:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.failures import Failure, Refusal
-from infra.cli.fleet_looks import Fleet, open_fleet, stack_of
+from infra.cli.fleet_looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.times import ago
 from infra.engines.protocol import CloudName
@@ -37,7 +37,21 @@ def command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: boo
     """
     console = people(as_json=as_json)
     vm = runner_names.vm_of(vm) or vm
-    fleet = open_fleet(stack_of(vm, stack), cloud, console)
+    try:
+        owner = stack_of(vm, stack)
+    except UnknownSubject as unknown:
+        told = _seen(vm, stack, cloud, console)
+        if told is None:
+            raise Refusal(f"{unknown}; no other VM of that name was seen in their zones") from None
+    else:
+        told = _of_a_pool(vm, open_fleet(owner, cloud, console))
+    if as_json:
+        machines(told.to_json() | {"exit": 0})
+    else:
+        _show(console, told)
+
+
+def _of_a_pool(vm: str, fleet: Fleet) -> Story:
     pool = _pool(vm, fleet)
     try:
         scene = fleet.look()
@@ -47,11 +61,19 @@ def command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: boo
             binding = _read(records, names.binding_object(fleet.stack, vm))
     except GoogleError as error:
         raise Failure(str(error)) from None
-    told = story(vm, scene, report, binding)
-    if as_json:
-        machines(told.to_json() | {"exit": 0})
-    else:
-        _show(console, told)
+    return story(vm, scene, report, binding)
+
+
+def _seen(vm: str, stack: str | None, cloud: CloudName | None, console: Console) -> Story | None:
+    """What is known of a VM whose name is of no pool, as of somebody else's in a zone of ours; None if none is seen."""
+    for name in fleets_declared(stack):
+        try:
+            scene = open_fleet(name, cloud, console).look()
+        except GoogleError:
+            continue
+        if scene.observed and any(node.name == vm for node in scene.observed.nodes):
+            return story(vm, scene, None, None)
+    return None
 
 
 def _show(console: Console, told: Story) -> None:

@@ -106,7 +106,9 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
     if report is not None:
         why = f": {report['reason']}" if report.get("reason") else ""
         yield f"it says {report.get('phase')}{why} (at {report.get('at')})"
-    yield from (trouble.reason for pool in status(scene).pools for trouble in pool.unhealthy if trouble.subject == vm)
+    found = status(scene)
+    troubles = (*(each for pool in found.pools for each in pool.unhealthy), *found.strangers)
+    yield from (trouble.reason for trouble in troubles if trouble.subject == vm)
     for wish in observed.wishes.drains:
         if wish.subject in (vm, slot.pool if slot else ""):
             yield f"{wish.by} drains {wish.subject}"

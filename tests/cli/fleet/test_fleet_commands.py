@@ -125,6 +125,20 @@ def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> N
     assert "a VM is POOL-ZONE-INDEX" in standing.run("why", "tpu-v4").output
 
 
+def test_the_story_of_somebody_elses_vm_says_that_it_is_left_alone(standing: Checkout) -> None:
+    standing.ok("cloud", "node", "add", "research", "--zone", "us-west4-a")
+    told = standing.json("why", "research")
+    assert told["now"][:2] == ["not declared", "READY in us-west4-a, HEALTHY"]
+    assert "it is not ours and stands in a zone of ours: v5litepod-4 in us-west4-a" in told["now"]
+    assert [line["source"] for line in told["story"]] == ["tpu api"]
+    standing.ok("cloud", "node", "remove", "research")
+    gone = standing.run("why", "research")
+    assert (gone.exit_code, "no other VM of that name was seen in their zones" in " ".join(gone.output.split())) == (
+        2,
+        True,
+    )
+
+
 def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> None:
     assert "no rollout is known" in standing.ok("rollout", "status").output
     assert "the controller has not swept yet" in standing.run("rollout", "undo", "tpu-v4").output
