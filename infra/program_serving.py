@@ -38,7 +38,7 @@ def unserved(config: StackConfig) -> str:
     missing = ["tidepool:runners.app"] if config.runners.app is None else []
     missing.append("tidepool:controller.image")
     return (
-        f"No broker and no controller is declared, so no runner registers and nothing heals: "
+        f"No broker and no controller is declared, so on Google Cloud no runner registers and nothing heals: "
         f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Next: docs/serving.md"
     )
 

@@ -73,11 +73,12 @@ def reporting(pool: str, role: str = "roles/storage.objectUser") -> ResourceView
     return grant(kind, role, member, bucket="my-lab-ci", condition={"title": "t", "expression": condition})
 
 
+_IMAGE = f"us-central1-docker.pkg.dev/my-lab/marin/deep/controller@sha256:{'0' * 64}"
 SERVED = {
     "runners": "app: {id: 1, installation: 2, key_secret: app-key}\n",
     "secrets": "- {name: app-key, readers: [broker]}\n",
     "registries": "regions: [us-central1]\nrepositories: [{name: marin}]\n",
-    "controller": f"region: us-central1\nimage: us-central1-docker.pkg.dev/my-lab/marin/deep/controller@sha256:{'0' * 64}\n",
+    "controller": f"region: us-central1\nimage: {_IMAGE}\n",
 }
 """Sections of a stack that declares its broker."""
 
