@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from infra.fleet.controller.actions import described
+from infra.fleet.controller.actions import described, verb
 from infra.fleet.controller.outcomes import Result
 from infra.fleet.controller.sweep import Swept, summary
 from infra.fleet.google import Api, Clients, execute
@@ -120,7 +120,7 @@ def _actions(swept: Swept) -> Iterator[Line]:
         pool = pools.get(what["subject"])
         yield {
             "severity": "ERROR" if outcome.result is Result.FAILED else "NOTICE",
-            "message": f"{what['do']} {what['subject']}: {what['reason']}",
+            "message": f"{verb(outcome.action)} {what['subject']}: {what['reason']}",
             "event": alerts.ACTION,
             **what,
             **({"pool": pool} if pool else {}),

@@ -72,6 +72,14 @@ def standing(freezes: Iterable[Freeze], instant: datetime) -> tuple[Standing, ..
     )
 
 
+def thaws(freezes: Iterable[Freeze], instant: datetime) -> datetime:
+    """From when on no window holds, seen from `instant` (with a time zone): itself where none does now."""
+    declared = tuple(freezes)
+    while holding := [each.freeze for each in standing(declared, instant) if not each.overridden]:
+        instant = max(ends(freeze) for freeze in holding)
+    return instant.astimezone(UTC)
+
+
 def expired(last_day: date, instant: datetime) -> bool:
     """Whether a thing that is good through `last_day` (in UTC) is over."""
     return instant.astimezone(UTC).date() > last_day

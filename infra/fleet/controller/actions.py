@@ -134,22 +134,39 @@ class Proposal:
     urgency: int = 5
 
 
+def verb(action: Action) -> str:
+    """What an action does to its subject, for people."""
+    match action:
+        case RemoveRunner():
+            return "remove"
+        case Drain(on=False):
+            return "end drain"
+        case _:
+            return type(action).__name__.lower()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """An action that was asked for and not done, and why."""
+    """An action that was asked for and not done, why, and until when where that is known.
+
+    stands: nothing that the fleet does by itself ends it soon: a person does, or a day that is far.
+    """
 
     action: Action
     why: str
+    until: datetime | None = None
+    stands: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """What is waited for: a subject, its rule, and until when if a limit is set."""
+    """What is waited for: a subject, its rule, and until when if a limit is set. stands: as of what is held."""
 
     subject: str
     rule: str
     reason: str
     until: datetime | None = None
+    stands: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +208,12 @@ class Decision:
     def settled(self) -> bool:
         """Whether nothing is left to do or to wait for."""
         return not (self.actions or self.held or self.waiting)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether something is left, and further sweeps would leave all of it as it is."""
+        left = (*self.held, *self.waiting)
+        return not self.actions and bool(left) and all(each.stands for each in left)
 
     @property
     def next(self) -> Waiting | None:

@@ -40,7 +40,7 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
         proposed.proposals,
         desired=desired,
         memory=memory,
-        serving=proposed.serving(),
+        serving=judge.serving_by_pool(),
         blown=blown,
         everything_known=observed.github.known and all(source.known for source in observed.zones.values()),
         now=now,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from infra.fleet.controller.actions import Action, Assign, Create, Recreate, subject
+from infra.fleet.controller.actions import Action, Assign, Create, Recreate, subject, verb
 from infra.fleet.controller.desired import Place
 from infra.fleet.controller.memory import Creating, Event, Memory, VmMemory
 
@@ -24,7 +24,7 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
     for action in actions:
         if isinstance(action, Assign) and action.first:
             continue  # nothing changes on the VM, and a large fleet's first orders would push every story out
-        what = f"{type(action).__name__.lower()}: {action.reason}"[:EVENT_LENGTH]
+        what = f"{verb(action)}: {action.reason}"[:EVENT_LENGTH]
         events.append(Event(at=now, subject=subject(action), what=what))
         match action:
             case Create(slot=slot, place=place) | Recreate(slot=slot, place=Place() as place):

@@ -14,7 +14,7 @@ from infra.fleet.controller.memory import Memory, NodeMemory
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
-from infra.fleet.controller.sorting import Fleet
+from infra.fleet.controller.sorting import Fleet, pool_of
 from infra.model import run_labels
 from infra.model.catalogue import CapacityKind
 
@@ -141,6 +141,19 @@ class Judge:
         known = self.memory.vms.get(vm)
         drained = known is not None and known.drained is not None
         return not drained and any(runner.online for runner in self.observed.runners_of(vm))
+
+    def serving_by_pool(self) -> dict[str, frozenset[str]]:
+        """VMs that take jobs now; orphans serve too until they are drained."""
+        serving: dict[str, set[str]] = {}
+        for slot in self.desired.slots:
+            node = self.fleet.slots[slot.name]
+            if node is not None and node.state == "READY" and self.serving(slot.name):
+                serving.setdefault(slot.pool, set()).add(slot.name)
+        for node in self.fleet.orphans:
+            drained = self.memory.suspects[orphan_key(node)].drained
+            if drained is None and any(each.online for each in self.observed.runners_of(node.name)):
+                serving.setdefault(pool_of(node), set()).add(node.name)
+        return {pool: frozenset(vms) for pool, vms in serving.items()}
 
     def busy(self, vm: str) -> bool:
         return any(runner.online and runner.busy for runner in self.observed.runners_of(vm))

@@ -50,9 +50,23 @@ class Limited:
     held: tuple[Held, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hold:
+    """What `Held` says beside the action."""
+
+    why: str
+    until: datetime | None = None
+    stands: bool = False
+
+
 def frozen(desired: Desired, now: datetime) -> str:
     """The freeze window that holds now, empty where none does."""
     return next((each.freeze.name for each in calendar.standing(desired.freezes, now) if not each.overridden), "")
+
+
+def is_far(until: datetime, now: datetime) -> bool:
+    """Whether nobody would wait for it at a terminal."""
+    return until - now > HOUR
 
 
 def fuse(before: Fuse | None, losses: Losses, now: datetime) -> Fuse | None:
@@ -89,19 +103,24 @@ def limited(
     allowed, held = [], []
     for proposal in sorted(proposals, key=lambda each: _turn(each, memory)):
         pool = proposal.pool
-        why = ""
+        hold = None
         if window and not proposal.freeze:
-            why = f"freeze window {window}"
+            thaw = calendar.thaws(desired.freezes, now)
+            hold = _Hold(why=f"freeze window {window}", until=thaw, stands=is_far(thaw, now))
         elif blown and proposal.deletes and not trickles(blown, everything_known, now):
             why = f"the fuse is blown since {blown.since:%H:%M}: more than a third of the fleet looks lost at once"
+            hold = _Hold(why=why)
         elif blown and proposal.deletes and dealt[pool]:
-            why = "the fuse is blown: one VM a pool and sweep"
+            hold = _Hold(why="the fuse is blown: one VM a pool and sweep")
         elif proposal.replaces and replaced[pool] >= desired.settings.replacements:
             why = f"pool {pool} had {replaced[pool]} replacements within the hour, the most that is allowed"
+            hold = _Hold(why=why, until=_next_replacement(memory.replacements.get(pool, ()), now))
         elif proposal.takes and _takes_the_last(proposal, serving, taken, now):
-            why = f"no other VM of pool {pool} serves"
-        if why:
-            held.append(Held(action=proposal.action, why=why))
+            patience = proposal.patience if not taken.get(pool) else None
+            stands = proposal.patience is None and not taken.get(pool)
+            hold = _Hold(why=f"no other VM of pool {pool} serves", until=patience, stands=stands)
+        if hold:
+            held.append(Held(action=proposal.action, why=hold.why, until=hold.until, stands=hold.stands))
             continue
         allowed.append(proposal)
         dealt[pool] += proposal.deletes
@@ -138,6 +157,11 @@ def _takes_the_last(
     if left:
         return False
     return bool(gone) or proposal.patience is None or now < proposal.patience
+
+
+def _next_replacement(times: Iterable[datetime], now: datetime) -> datetime | None:
+    """When the oldest of the hour no longer counts; None where all of them are of this sweep."""
+    return min((at + HOUR for at in times if now - at < HOUR), default=None)
 
 
 def _within_hour(times: Iterable[datetime], now: datetime) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject
+from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject, verb
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.intents import EVENT_LENGTH
 from infra.fleet.controller.memory import Event, Memory, VmMemory
@@ -56,7 +56,7 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
     action = outcome.action
     done = outcome.result is Result.DONE
     if not done:
-        what = f"{type(action).__name__.lower()} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
+        what = f"{verb(action)} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
         memory = memory.model_copy(update={"events": (*memory.events, _event(now, action, what))})
     if isinstance(action, Recreate) and outcome.was_not_begun:
         memory = _given_back(memory, desired, action)

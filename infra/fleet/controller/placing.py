@@ -18,10 +18,14 @@ from infra.fleet.controller.room import Room
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPlace:
-    """Why nothing can be made now, and until when, where that is known."""
+    """Why nothing can be made now, and until when, where that is known.
+
+    stands: the chips that it needs are another's, and none of those is on its way out.
+    """
 
     why: str
     until: datetime | None = None
+    stands: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +69,7 @@ class Placing:
             if place.zone in self.unknown:
                 return NoPlace(why=f"{place.zone} cannot be asked")
             if refusal := self.room.refusal(slot, place):
-                return NoPlace(why=refusal)
+                return NoPlace(why=refusal, stands=not any(node.missing for node in self.memory.nodes.values()))
             self.room.take(slot, place)
             if entry is not None:
                 self.probing.add(key)
@@ -76,9 +80,8 @@ class Placing:
         if entry is None:
             return None
         if self.now < entry.until:
-            return NoPlace(
-                why=f"{key}: {entry.trouble.value}, failure {entry.failures}: {entry.text}", until=entry.until
-            )
+            times = "once" if entry.failures == 1 else f"{entry.failures} times in a row"
+            return NoPlace(why=f"{entry.trouble.value} of {key}, {times}", until=entry.until)
         if key in self.probing and self._was_refused(slot, place):
             return NoPlace(why=f"{key}: another VM tries first after a {entry.trouble.value}")
         return None

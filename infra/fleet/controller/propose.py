@@ -21,6 +21,7 @@ from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
 from infra.fleet.controller.rules import DEAD, Situation, Verdict
 from infra.fleet.controller.sorting import pool_of
+from infra.model import calendar
 
 _HEAL, _MAKE, _CHANGE, _TIDY = range(4)
 """Urgencies: what is dead first, then what is missing, then what changes, then what is in nobody's way."""
@@ -114,7 +115,9 @@ class Proposals:
         place = placing.place(slot)
         if isinstance(place, NoPlace):
             reason = f"{judged.reason}; {place.why}"
-            self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=place.until))
+            self.waiting.append(
+                Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=place.until, stands=place.stands)
+            )
             return
         action = Create(slot=slot.name, place=place, rule=judged.rule.id, reason=judged.reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_MAKE, freeze=judged.rule.freeze))
@@ -206,7 +209,7 @@ class Proposals:
                 reason = f"{wish.by} drains {wish.subject}"
                 self._order(slot, Drain(vm=slot.name, on=True, rule="drain-wished", reason=reason))
             elif wish is None and drained is not None and not self._leaves(slot):
-                self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it"))
+                self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it any more"))
             if wish is not None and drained is not None and judge.busy(slot.name):
                 over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
                 reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
@@ -242,9 +245,20 @@ class Proposals:
             if rolled.problem:
                 self.findings.append((pool, "rollout-failed", rolled.problem))
             if rolled.rollout.stage in ("canary", "rolling"):
-                reason = f"{rolled.rollout.stage}, {len(rolled.rollout.proved)} VMs proved"
-                held = "; paused" if paused else f"; freeze window {window}" if window else ""
-                self.waiting.append(Waiting(subject=pool, rule="rollout", reason=reason + held))
+                self.waiting.append(self._rolling(pool, rolled.rollout, window, paused=paused))
+
+    def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
+        """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""
+        now, vms = self.judge.now, len(self.judge.desired.of_pool(pool))
+        thaw = calendar.thaws(self.judge.desired.freezes, now) if window and not paused else None
+        halted = "; paused" if paused else f"; freeze window {window}" if window else ""
+        return Waiting(
+            subject=pool,
+            rule="rollout",
+            reason=f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved{halted}",
+            until=thaw,
+            stands=not rollout.waiting and (paused or (thaw is not None and limits.is_far(thaw, now))),
+        )
 
     def _troubles(self) -> None:
         """Quota and refusals need people; sources that are unknown are said as long as they are."""
@@ -267,20 +281,6 @@ class Proposals:
         self.waiting.append(
             Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=None if but else judged.until)
         )
-
-    def serving(self) -> dict[str, frozenset[str]]:
-        """VMs that take jobs now, by pool; orphans serve too until they are drained."""
-        judge = self.judge
-        serving: dict[str, set[str]] = {}
-        for slot in judge.desired.slots:
-            node = judge.fleet.slots[slot.name]
-            if node is not None and node.state == "READY" and judge.serving(slot.name):
-                serving.setdefault(slot.pool, set()).add(slot.name)
-        for node in judge.fleet.orphans:
-            drained = judge.memory.suspects[orphan_key(node)].drained
-            if drained is None and any(each.online for each in judge.observed.runners_of(node.name)):
-                serving.setdefault(pool_of(node), set()).add(node.name)
-        return {pool: frozenset(vms) for pool, vms in serving.items()}
 
     def _drained_long_enough(self, vm: str, since: datetime) -> bool:
         online = any(runner.online for runner in self.judge.observed.runners_of(vm))

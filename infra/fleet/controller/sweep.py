@@ -14,7 +14,7 @@ from typing import Any, Final
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import Decision, Recreate, described
+from infra.fleet.controller.actions import Decision, Recreate, described, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
@@ -76,7 +76,10 @@ class Swept:
             "actions": [
                 described(each.action) | {"result": each.result.value, "text": each.text} for each in self.outcomes
             ],
-            "held": [described(each.action) | {"held": each.why} for each in self.decision.held],
+            "held": [
+                described(each.action) | {"held": each.why, "until": each.until.isoformat() if each.until else None}
+                for each in self.decision.held
+            ],
             "waiting": [
                 {
                     "subject": each.subject,
@@ -176,7 +179,7 @@ class Sweeper:
 
 def summary(swept: Swept) -> str:
     """One line on a sweep."""
-    done = Counter(type(each.action).__name__.lower() for each in swept.outcomes if each.result is Result.DONE)
+    done = Counter(verb(each.action) for each in swept.outcomes if each.result is Result.DONE)
     failed = sum(each.result is Result.FAILED for each in swept.outcomes)
     said = [f"{count} {what}" for what, count in sorted(done.items())]
     said += [f"{failed} failed"] if failed else []

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject
+from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
@@ -205,10 +205,10 @@ def _next(decision: Decision) -> Iterable[Next]:
     for action in decision.actions:
         if isinstance(action, Report) or (isinstance(action, Assign) and action.first):
             continue
-        yield Next(subject=subject(action), what=f"{type(action).__name__.lower()}: {action.reason}")
+        yield Next(subject=subject(action), what=f"{verb(action)}: {action.reason}")
     for held in decision.held:
-        what = f"{type(held.action).__name__.lower()} is held ({held.why}): {held.action.reason}"
-        yield Next(subject=subject(held.action), what=what, waits=True)
+        what = f"{verb(held.action)} is held ({held.why}): {held.action.reason}"
+        yield Next(subject=subject(held.action), what=what, waits=True, at=held.until)
     ending = sorted((each for each in decision.waiting if each.until is not None), key=lambda each: str(each.until))
     for each in (*ending, *(each for each in decision.waiting if each.until is None)):
         yield Next(subject=each.subject, what=_then(each), waits=True, at=each.until)

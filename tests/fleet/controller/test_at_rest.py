@@ -1,0 +1,76 @@
+"""Which of what is left ends by itself soon, and which stands until a person, or a day that is far, ends it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from infra.fleet.controller.actions import Drain, RemoveRunner, verb
+from infra.fleet.controller.desired import Settings
+from infra.model.schema import Freeze
+from tests.fleet.controller.given_fleet import (
+    START,
+    fleet,
+    minutes,
+    node,
+    nodes,
+    quota,
+    seen,
+    served,
+    sweeps,
+)
+
+
+def window(to: str) -> Freeze:
+    return Freeze.model_validate({"name": "deadline", "from": "2026-11-20", "to": to, "time_zone": "UTC"})
+
+
+def test_what_a_freeze_window_holds_says_until_when_and_stands_where_that_is_far() -> None:
+    desired = fleet(3, freezes=(window("2027-01-03"),))
+    orphan = node("tpu-ci-us-west4-a-9")
+    decisions = sweeps(desired, seen(desired, nodes=(*nodes(desired), orphan)), 8)
+    assert not any(decision.at_rest for decision in decisions[:5]), "the grace time is waited for first"
+    (held,) = decisions[-1].held
+    assert (verb(held.action), held.why) == ("delete", "freeze window deadline")
+    assert held.until == datetime(2027, 1, 4, tzinfo=UTC)
+    assert decisions[-1].at_rest
+
+
+def test_windows_that_follow_each_other_are_over_when_the_last_is() -> None:
+    desired = fleet(3, freezes=(window("2026-11-21"), window("2026-11-30")))
+    orphan = node("tpu-ci-us-west4-a-9")
+    (held,) = sweeps(desired, seen(desired, nodes=(*nodes(desired), orphan)), 8)[-1].held
+    assert held.until == datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def test_a_window_that_is_over_within_the_hour_is_waited_for() -> None:
+    desired = fleet(3, freezes=(window("2026-11-21T13:00"),))
+    orphan = node("tpu-ci-us-west4-a-9")
+    decision = sweeps(desired, seen(desired, nodes=(*nodes(desired), orphan)), 8)[-1]
+    assert [held.until for held in decision.held] == [START + minutes(60)]
+    assert not decision.at_rest
+
+
+def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
+    desired = fleet(6, settings=Settings(replacements=1))
+    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED"), runners=served(desired, but=(desired.slots[0].name,)))
+    decisions = sweeps(desired, lost, 8)
+    (held,) = decisions[-1].held
+    assert held.until == START + minutes(60)
+    assert not decisions[-1].at_rest
+
+
+@pytest.mark.parametrize("others", [0, 4])
+def test_a_vm_that_lacks_the_chips_of_others_stands(others: int) -> None:
+    desired = fleet(2, caps=(quota(4 + others, held_elsewhere=others),))
+    there = seen(desired, nodes=nodes(desired, s1=""), runners=served(desired, but=(desired.slots[1].name,)))
+    decision = sweeps(desired, there, 4)[-1]
+    assert [(waiting.subject, waiting.stands) for waiting in decision.waiting] == [(desired.slots[1].name, True)]
+    assert decision.at_rest
+
+
+def test_people_read_what_the_table_says() -> None:
+    ghost = RemoveRunner(scope="repos/a/b", id=1, name="x", rule="runner-ghost", reason="")
+    assert verb(ghost) == "remove"
+    assert [verb(Drain(vm="x", on=on, rule="", reason="")) for on in (True, False)] == ["drain", "end drain"]
