@@ -64,7 +64,7 @@ def told(ctx: click.Context) -> Generator[None]:
         _tell_json(ctx, failure.exit_code, failure.message)
         ctx.exit(failure.exit_code)
     except KeyboardInterrupt:
-        said = "Interrupted; nothing was in flight."
+        said = "Interrupted."
         click.echo(said, err=True)
         _tell_json(ctx, INTERRUPTED, said)
         ctx.exit(INTERRUPTED)

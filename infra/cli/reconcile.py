@@ -1,7 +1,7 @@
 """`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
 
-Owns how a sweep is printed. What a sweep does is `infra.fleet.controller`; where it happens, `infra.cli.fleet_place`;
-its lines for a log are `infra.cli.sweep_log`'s.
+Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`; where it happens,
+`infra.cli.fleet_place`; what is said of it, `infra.cli.render.sweeps`; its lines for a log, `infra.cli.sweep_log`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -17,24 +18,29 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Failure
+from infra.cli.failures import FAILED, Failure, Interruption
 from infra.cli.fleet_place import Place, declared_place, told_place
 from infra.cli.local_guests import local_guests
 from infra.cli.render.console import machines, people, say
+from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.session import declared, open_session
 from infra.cli.sweep_log import SweepLog
 from infra.engines.protocol import CloudName
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import subject
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.outcomes import Result
-from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
+from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
+
+_CUT_OFF: Final = (
+    "Interrupted in a sweep: what it had asked of Google and GitHub goes on there, and the rest was not done. "
+    "The next sweep looks at all of it anew."
+)
 
 
 @click.command(name="reconcile", short_help="Bring the fleet to what its manifest says, as the controller does.")
@@ -44,7 +50,7 @@ MOST_SWEEPS: Final = 500
 @click.option(
     "--until-settled",
     is_flag=True,
-    help="Sweep until nothing is left to do. On the local cloud its clock is moved in place of waiting.",
+    help="Sweep until nothing is left to do, and say what changes. On the local cloud its clock is moved.",
 )
 @click.option("--every", type=click.FloatRange(1), default=120.0, show_default=True, help="Seconds between two sweeps.")
 @options.yes_option
@@ -74,6 +80,9 @@ def command(
     either, nothing that needs GitHub's word is done. Where TIDEPOOL_PROJECT and TIDEPOOL_BUCKET are set, as on Cloud
     Run, no stack file is read.
 
+    --until-settled ends with exit code 1 once all that is left stands: what a person paused, what a freeze window holds
+    for more than an hour yet, what needs chips that others have.
+
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
     if as_json and log:
@@ -87,25 +96,46 @@ def command(
         place = declared_place(config, session.endpoint)
     guests = local_guests(place.endpoint)
     pause = guests.advance if guests and until_settled else time.sleep
-    with clients(place.project, place.endpoint) as google:
+    with clients(place.project, place.endpoint) as google, _between_sweeps():
         sweeper = _sweeper(stack, place, google, pause)
         lines = SweepLog(stack=stack, place=place, google=google) if log else None
+        teller = SweepTeller(console=console, only_changes=until_settled)
+        tell = lines.swept if lines else _as_json if as_json else teller.tell
         for number in itertools.count(1):
             if guests:
                 guests.settle()
-            swept = _one(sweeper, console, as_json=as_json, lines=lines, goes_on=watch)
-            if not (watch or until_settled) or (until_settled and swept is not None and swept.settled):
+            swept = _one(sweeper, console, lines=lines, goes_on=watch)
+            if swept is not None:
+                tell(swept)
+            if not (watch or until_settled):
                 break
+            if until_settled and swept is not None and swept.settled:
+                if tell == teller.tell:
+                    teller.settled(swept)
+                break
+            if until_settled and swept is not None and swept.decision.at_rest:
+                raise Failure(_unsettled("more sweeps change nothing", swept))
             if guests and until_settled and number >= MOST_SWEEPS:
-                raise Failure(f"after {number} sweeps there is still something to do or to wait for")
+                said = f"after {number} sweeps there is still something to do or to wait for"
+                raise Failure(_unsettled(said, swept) if swept else said)
             pause(every)
     ctx.exit(FAILED if swept is None or _failed(swept) else 0)
 
 
-def _one(sweeper: Sweeper, console: Console, *, as_json: bool, lines: SweepLog | None, goes_on: bool) -> Swept | None:
-    """One sweep, printed. Where others follow, one that cannot begin ends nothing: it is None."""
+@contextmanager
+def _between_sweeps() -> Generator[None]:
     try:
-        swept = sweeper.sweep()
+        yield
+    except KeyboardInterrupt:
+        raise Interruption("Interrupted between two sweeps: nothing is half done.") from None
+
+
+def _one(sweeper: Sweeper, console: Console, *, lines: SweepLog | None, goes_on: bool) -> Swept | None:
+    """One sweep. Where others follow, one that cannot begin ends nothing: it is None."""
+    try:
+        return sweeper.sweep()
+    except KeyboardInterrupt:
+        raise Interruption(_CUT_OFF) from None
     except (LeaseTakenError, SweepError, GoogleError) as error:
         if lines:
             lines.unswept(str(error))
@@ -113,32 +143,19 @@ def _one(sweeper: Sweeper, console: Console, *, as_json: bool, lines: SweepLog |
             raise Failure(str(error)) from None
         say(console, Text(str(error), style="yellow"))
         return None
-    if lines:
-        lines.swept(swept)
-    elif as_json:
-        machines(swept.to_json())
-    else:
-        _show(console, swept)
-    return swept
+
+
+def _as_json(swept: Swept) -> None:
+    machines(swept.to_json())
+
+
+def _unsettled(said: str, swept: Swept) -> str:
+    """Why it ends, and all that is left."""
+    return "\n".join([f"{said}; what is left:", *(f"  {line}" for line in left(swept))])
 
 
 def _failed(swept: Swept) -> bool:
     return any(outcome.result is Result.FAILED for outcome in swept.outcomes)
-
-
-def _show(console: Console, swept: Swept) -> None:
-    say(console, f"{swept.at:%Y-%m-%d %H:%M:%S} {summary(swept)}")
-    for outcome in swept.outcomes:
-        kind = type(outcome.action).__name__.lower()
-        result = "" if outcome.result is Result.DONE else f" {outcome.result.value}: {outcome.text}"
-        say(console, f"  {kind} {subject(outcome.action)}: {outcome.action.reason}{result}")
-    for held in swept.decision.held:
-        say(console, Text(f"  held {subject(held.action)}: {held.why}", style="yellow"))
-    for waiting in swept.decision.waiting:
-        until = f" (until {waiting.until:%H:%M})" if waiting.until else ""
-        say(console, Text(f"  waiting {waiting.subject}: {waiting.reason}{until}", style="dim"))
-    for finding in swept.decision.findings:
-        say(console, Text(f"  stands {finding.subject}: {finding.reason} (since {finding.since:%H:%M})", style="dim"))
 
 
 def _sweeper(stack: str, place: Place, google: Clients, pause: Callable[[float], None]) -> Sweeper:

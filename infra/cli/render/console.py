@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 
@@ -23,6 +24,14 @@ def people(*, as_json: bool) -> Console:
 def say(console: Console, line: str | Text) -> None:
     """Print one line of text."""
     console.print(line, soft_wrap=not console.is_terminal)
+
+
+def indented(console: Console, line: Text) -> None:
+    """Print one line below another; what a terminal folds stays below it."""
+    if console.is_terminal:
+        console.print(Padding(line, (0, 0, 0, 2)))
+    else:
+        say(console, Text.assemble("  ", line))
 
 
 def show(console: Console, drawn: RenderableType) -> None:

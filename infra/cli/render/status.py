@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.render.console import say, show
-from infra.cli.render.times import ago, clock, since, span
+from infra.cli.render.console import indented, say, show
+from infra.cli.render.times import ago, clock, due, since, span
 from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
 
@@ -32,7 +31,7 @@ def show_status(console: Console, status: FleetStatus) -> None:
     for title, lines in _sections(status):
         say(console, Text(title, style="bold"))
         for line in lines:
-            _indented(console, line)
+            indented(console, line)
 
 
 def headline(status: FleetStatus) -> Text:
@@ -184,18 +183,19 @@ def _next(steps: Sequence[Next], now: datetime) -> Iterator[Text]:
     if not steps:
         yield Text("next: nothing")
         return
-    for each in steps[:3]:
-        when = (
-            f"at {clock(each.at, now)}, {ago(each.at, now)}" if each.at else "waiting" if each.waits else "next sweep"
-        )
-        yield Text(f"next: {when}: {each.subject}  {each.what}")
-    if len(steps) > 3:
-        yield Text(f"and {len(steps) - 3} more (--json has all)", style="dim")
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in steps:
+        alike.setdefault((_when(each, now), each.what), []).append(each.subject)
+    for (when, what), subjects in [*alike.items()][:3]:
+        others = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
+        yield Text(f"next: {when}: {subjects[0]}{others}  {what}")
+    if left := sum(len(subjects) for subjects in [*alike.values()][3:]):
+        yield Text(f"and {left} more (--json has all)", style="dim")
 
 
 def _when(step: Next, now: datetime) -> str:
     if step.at:
-        return f"at {clock(step.at, now)}, {ago(step.at, now)}"
+        return f"at {due(step.at, now)}, {ago(step.at, now)}"
     return "waiting" if step.waits else "next sweep"
 
 
@@ -205,10 +205,3 @@ def _of(pool: PoolStatus, rollouts: Iterable[RolloutStatus]) -> RolloutStatus | 
 
 def _number(count: int | None) -> str:
     return "?" if count is None else str(count)
-
-
-def _indented(console: Console, line: Text) -> None:
-    if console.is_terminal:
-        console.print(Padding(line, (0, 0, 0, 2)))
-    else:
-        say(console, Text.assemble("  ", line))

@@ -30,6 +30,11 @@ def clock(at: datetime, now: datetime) -> str:
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
 
 
+def due(at: datetime, now: datetime) -> str:
+    """By when something is over: seconds count as a minute, for at 18:03:09 nothing waits until 18:03."""
+    return clock(at + timedelta(minutes=1, microseconds=-1), now)
+
+
 def since(at: datetime | None, now: datetime) -> str:
     """`since 12:03, 5 min`; where nobody knows it, nothing."""
     return f"since {clock(at, now)}, {span(now - at)}" if at else ""

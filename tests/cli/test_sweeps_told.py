@@ -1,0 +1,115 @@
+"""What people read of sweeps that follow each other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, NoReturn, cast
+
+import pytest
+from rich.console import Console
+
+from infra.cli.failures import Interruption
+from infra.cli.reconcile import _one
+from infra.cli.render.sweeps import SweepTeller, left
+from infra.cli.render.times import due
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.observed import Observed, Trouble
+from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.sweep import Sweeper, Swept
+from infra.model.schema import Freeze
+from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
+
+
+def swept(desired: Desired, *observed: Observed, comes_to: dict[str, Any] | None = None) -> list[Swept]:
+    """A sweep over each of these, one after another. comes_to: what every action comes to."""
+    found, memory = [], EMPTY
+    for index, each in enumerate(observed):
+        now = START + index * SWEEP
+        decision = decide(desired, each, memory, now)
+        outcomes = tuple(Outcome(action=action, **(comes_to or {"result": Result.DONE})) for action in decision.actions)
+        memory = learned(decision.memory, desired, outcomes, now)
+        found.append(Swept(at=now, desired=desired, observed=each, decision=decision, outcomes=outcomes))
+    return found
+
+
+def told(sweeps: list[Swept], *, only_changes: bool = True, width: int = 500) -> list[str]:
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    teller = SweepTeller(console=console, only_changes=only_changes)
+    with console.capture() as captured:
+        for each in sweeps:
+            teller.tell(each)
+        if sweeps[-1].settled:
+            teller.settled(sweeps[-1])
+    return captured.get().splitlines()
+
+
+def lost(desired: Desired) -> Observed:
+    return seen(desired, runners=served(desired, but=(desired.slots[0].name,)))
+
+
+def test_only_what_changed_is_said_again_and_a_vm_that_serves_is_named() -> None:
+    desired = fleet(2)
+    vm = desired.slots[0].name
+    said = told(swept(desired, seen(desired), *[lost(desired)] * 4, *[seen(desired)] * 2))
+    # The first orders of two VMs are written in the first sweep.
+    assert said[-5:] == [
+        "2026-11-21 12:02:00 1 waiting",
+        f"  waiting {vm}: it is READY and no runner of it is online (until 12:22)",
+        "2026-11-21 12:10:00 nothing to do",
+        f"  serves {vm}",
+        "settled after 7 sweeps, 12 min of the cloud's clock",
+    ]
+
+
+def test_every_sweep_of_a_watch_is_whole() -> None:
+    desired = fleet(2)
+    said = told(swept(desired, *[lost(desired)] * 3), only_changes=False)
+    assert sum("waiting " in line and "is READY" in line for line in said) == 3
+
+
+def test_what_is_held_says_what_why_and_until_when() -> None:
+    freeze = Freeze.model_validate({"name": "deadline", "from": "2026-11-20", "to": "2027-01-03", "time_zone": "UTC"})
+    desired = fleet(3, freezes=(freeze,))
+    orphan = node("tpu-ci-us-west4-a-9")
+    last = swept(desired, *[seen(desired, nodes=(*nodes(desired), orphan))] * 8)[-1]
+    held = (
+        "delete tpu-ci-us-west4-a-9: freeze window deadline until 2027-01-04 00:00; "
+        "it is not declared and no runner of it is online"
+    )
+    assert left(last) == [held]
+    assert f"  held {held}" in told([last])
+
+
+def test_a_stockout_is_said_shortly_and_in_each_sweep_once() -> None:
+    desired = fleet(2)
+    absent = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(desired.slots[0].name,)))
+    refused = {"result": Result.FAILED, "text": "There is no more capacity " * 9, "trouble": Trouble.STOCKOUT}
+    said = told(swept(desired, *[absent] * 3, comes_to=refused))
+    assert not any("no more capacity" in line for line in said)
+    assert any(f"; failed: stockout (`./tidepool why {desired.slots[0].name}`)" in line for line in said)
+    assert max(map(len, said)) < 150
+
+
+def test_a_ghosts_runner_is_removed_in_the_words_of_the_table() -> None:
+    desired = fleet(2)
+    ghost = runner("tpu-ci-us-west4-a-7", number=9, online=False)
+    said = told(swept(desired, *[seen(desired, runners=(*served(desired), ghost))] * 6))
+    assert f"  remove {ghost.name}: it is offline and its VM does not exist" in said
+    assert any(line.endswith(" 1 remove") for line in said)
+
+
+def test_seconds_of_a_time_to_come_are_a_minute() -> None:
+    assert due(START + timedelta(seconds=9), START) == "12:01"
+    assert due(START, START) == "12:00"
+
+
+class Interrupted:
+    def sweep(self) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_in_a_sweep_says_what_has_become_of_it() -> None:
+    with pytest.raises(Interruption, match="what it had asked of Google and GitHub goes on there"):
+        _one(cast(Sweeper, Interrupted()), Console(), lines=None, goes_on=True)
