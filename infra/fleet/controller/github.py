@@ -8,7 +8,7 @@ https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -21,6 +21,14 @@ NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
 _ONE_CALL: Final = 8.0
 _GONE: Final = frozenset({204, 404})
+_NEXT_STEPS: Final[Mapping[int, str]] = {
+    301: "it was renamed or moved; write its name of today in `serves` and `up` the stack",
+    401: "GitHub does not know the token, or it has expired; put another into GITHUB_TOKEN",
+    403: "the token may not, or asked too often; it is to manage self-hosted runners and to read actions",
+    404: "it does not exist, or the token may not see it; compare `serves`, and what the token may",
+}
+"""What a refusal means, and what to do. https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api,
+read 2026-11."""
 
 
 class GitHubError(Exception):
@@ -94,7 +102,8 @@ class RunnerApi:
             if verb == "DELETE" and response.status in _GONE:
                 return None
             if not 200 <= response.status < 300:
-                raise GitHubError(f"{doing}: {response.status}")
+                step = _NEXT_STEPS.get(response.status)
+                raise GitHubError(f"{doing}: {response.status}" + (f": {step}" if step else ""))
             return json.loads(response.data)
         except urllib3.exceptions.HTTPError as error:
             raise GitHubError(f"{doing}: no answer ({type(error).__name__})") from None

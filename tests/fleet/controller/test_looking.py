@@ -8,7 +8,9 @@ from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import urllib3
 
+from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN, RunnerSeen
@@ -146,3 +148,14 @@ def test_a_zone_is_read_to_its_last_page() -> None:
 def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
     with pytest.raises(Exception, match="us-west4-a-x did not answer"):
         listed({"nodes": ["a"]}, {"unreachable": ["us-west4-a-x"]})
+
+
+@pytest.mark.parametrize(
+    ("status", "step"), [(301, "renamed or moved"), (401, "GITHUB_TOKEN"), (403, "may not"), (404, "may not see")]
+)
+def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, status: int, step: str) -> None:
+    github = RunnerApi(api="https://github.test", token=lambda _: "t")
+    answer = urllib3.HTTPResponse(body=b"{}", status=status)
+    monkeypatch.setattr(github.http, "request", lambda *_, **__: answer)
+    with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
+        github.runners("repos/a-lab/code")
