@@ -109,6 +109,9 @@ class _Control:
         self.connect, self.disconnect = github.connect, github.disconnect
         self.take_work, self.end_job = github.take_work, github.end_job
 
+    def clock(self) -> dict[str, Any]:
+        return {"seconds": self._world.now}
+
     def strike_guest(self, node: str, kind: str, running: str = "") -> dict[str, Any] | None:
         struck = self._world.strike(node.rpartition("/")[2], kind, running)
         return {"seconds": _SLOW_BOOT, "message": ""} if struck else None
