@@ -13,7 +13,7 @@ from infra.model.demand import WRITE, Demand
 from infra.model.misfit import Kind, Misfit
 from infra.model.offers import Offer
 
-_PAGE: Final = "docs/first-deploy.md#your-own-images-and-workflows"
+_PAGE: Final = "docs/next-lab.md"
 
 
 def strangers(demands: Collection[Demand], stacks: Collection[str]) -> Iterator[Misfit]:

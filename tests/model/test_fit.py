@@ -88,8 +88,10 @@ def test_a_job_that_finds_nothing_is_told_with_the_file_to_drop_it_from(wrong: D
             starts=st.sampled_from([(PUSH,), (FORK,)]),
         ),
         min_size=1,
+        max_size=6,
     )
 )
+@settings(deadline=None, max_examples=40)
 def test_workflows_of_owners_that_no_stack_names_stop_nothing_and_are_warned_of_once_a_repository(
     jobs: list[Demand],
 ) -> None:
