@@ -101,8 +101,10 @@ _FAKES = {
     "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
     "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
     "setpriv": _RECORD + 'while [[ $1 == --* ]]; do [[ $1 == --re?id ]] && shift; shift; done\nexec "$@"\n',
-    # A wait that no longer ends ends whoever waits. What happens meanwhile is the test's own.
+    # A wait that no longer ends ends whoever waits. What happens meanwhile is the test's own; it takes no time, so the
+    # turn to ask the broker comes with it.
     "sleep": _RECORD
+    + 'rm -f "$TIDEPOOL_ROOT/var/lib/tidepool/turn"\n'
     + '[[ ! -e $SANDBOX/meanwhile ]] || source "$SANDBOX/meanwhile"\n'
     + '(($(grep -c ^sleep "$SANDBOX/calls") < $(<"$SANDBOX/sleeps"))) || kill "$PPID"\n',
     "systemctl": _RECORD + '[[ ! -e $SANDBOX/no-systemd || "$*" != $(<"$SANDBOX/no-systemd") ]]\n',
@@ -315,6 +317,8 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         vm = Sandbox(path=path, server=address, runner=path / "runner")
         server.vm = vm
         _pin_archives(vm)
+        # Grants of the sandbox's broker follow one another without a wait, but where a test says otherwise.
+        vm.edit("broker.sh", ask_apart="0")
         vm.publish()
         vm.device(0)
         yield vm

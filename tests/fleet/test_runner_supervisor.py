@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.bundle import runner_bundle
+from infra.fleet.broker.decide import A_TURN
+from infra.fleet.bundle import RUNNER, runner_bundle
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, TOKEN, VM, Boot, Sandbox, sandbox
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -228,6 +229,20 @@ def test_a_refusal_is_waited_out_for_as_long_as_the_broker_says(
     assert [call for call in cycle.calls if call.startswith("sleep")] == [f"sleep {seconds}" for seconds in sleeps]
     assert vm.report["phase"] == "registering"
     assert vm.report["reason"] == f"the broker gives no registration: {status} word: Why."
+
+
+def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: Sandbox) -> None:
+    vm.edit("broker.sh", ask_apart=f"{A_TURN.total_seconds():.0f}")
+    vm.grants(2)
+    vm.supervise()
+    assert len(vm.asked) == 1
+    assert vm.report["phase"] == "registering"
+    assert re.fullmatch(r"the broker is asked again in (60|5\d) s", vm.report["reason"])
+    assert len(containers(vm.supervise(sleeps=8))) == 1, "and then it is asked"
+
+
+def test_the_supervisors_turn_is_the_brokers() -> None:
+    assert f"\nask_apart={A_TURN.total_seconds():.0f}\n" in (RUNNER / "broker.sh").read_text()
 
 
 @HEAVY

@@ -1,10 +1,26 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # One registration from the broker, against the VM's own identity. The VM holds no credential of GitHub's.
 
+# The broker counts who asks. Where it does not say when to come again, so many seconds pass: A_TURN of
+# infra/fleet/broker/decide.py.
+ask_apart=60
+
+# in_turn: fails, with again and blame, where it is too early to ask, whatever this VM did meanwhile.
+in_turn() {
+  local now turn
+  printf -v now '%(%s)T' -1
+  turn=$(cat "$state/turn" 2>/dev/null || echo 0)
+  # A clock that was set back holds nobody up for longer than the broker ever says.
+  if ((turn <= now || turn > now + 3600)); then return 0; fi
+  again=$((turn - now))
+  blame "the broker is asked again in $again s"
+  return 1
+}
+
 # ask_broker: sets jit and runner; where there is none, again (seconds after which to ask, empty where nobody said) and
 # blame. What comes back is kept in variables: no file and no command line ever holds it.
 ask_broker() {
-  local broker token body answer status headers
+  local broker token body answer status headers now
   jit='' runner='' again=''
   broker=${order_broker:-$pointer_broker}
   if [[ -z $broker ]]; then
@@ -26,6 +42,8 @@ ask_broker() {
     --data "$body" "${broker%/}/v1/registrations") || :
   again=$(tr -d '\r' <"$headers" | sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]\{1,6\}\)$/\1/p')
   rm -f "$headers"
+  printf -v now '%(%s)T' -1
+  printf '%d' "$((now + ${again:-$ask_apart}))" >"$state/turn"
   status=${answer##*$'\n'} answer=${answer%$'\n'*}
   # By pipes: bash keeps a long here-string in a file.
   if [[ $status == 200 ]] && answer=$(printf '%s' "$answer" | jq -er '.jit, .runner'); then

@@ -157,7 +157,7 @@ imaged() {
 
 registered() {
   toward registering
-  if prepare && add_runner "$(said image)" && ask_broker; then return 0; fi
+  if in_turn && prepare && add_runner "$(said image)" && ask_broker; then return 0; fi
   wipe || :
   return 1
 }

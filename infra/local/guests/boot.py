@@ -26,6 +26,12 @@ AGAIN: Final = 0.05
 HALTED: Final = "step install-docker: a command of it failed, see the log"
 """What a guest says of a bundle that a fault breaks, where the fault has no message."""
 
+UNFIT: Final = "the TPU stays busy: /dev/vfio/0 did not open within 30 s"
+"""The same of a VM that a fault makes unfit."""
+
+BROKEN: Final = "runners end at once without a job, 5 in a row, the last with status 1"
+"""The same of an image that a fault breaks."""
+
 
 def seconds(life: str, *, first: bool) -> float:
     """Realistic seconds of a boot; the place within a fifth more or less belongs to the life."""

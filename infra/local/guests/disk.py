@@ -18,7 +18,8 @@ class Disk:
 
     life: which one. down: whether the machine runs. phase, reason, image, bundle, runner, job, obeyed, boot, events: as
         they stand in its report.
-    until: cloud time when what it does is over, None where it waits for others. delay: its next pause.
+    until: cloud time when what it does is over, None where it waits for others. delay: its next pause. turn: cloud
+        time before which it does not ask the broker again.
     last_host, gathered: of a slice of several hosts, the one that is ready last, and the cloud time when it is.
     jit: the registration of the runner that it runs, empty for none. number, conclusion: the job's, and how it ends.
     seen: the orders that it waits under. reported: when. drawn: whether faults of a boot were drawn for this life; mute
@@ -39,6 +40,7 @@ class Disk:
     began: float = 0.0
     until: float | None = None
     delay: float = FIRST_DELAY
+    turn: float = 0.0
     last_host: int = 0
     gathered: float = 0.0
     jit: str = ""

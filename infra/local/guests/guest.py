@@ -16,10 +16,8 @@ from infra.local.guests.disk import FIRST_DELAY, LONGEST_STORY, Disk
 from infra.local.guests.surroundings import Orders, Surroundings, UnreadableError, Vm
 
 LONGEST_PAUSE: Final = 300.0
+ASK_APART: Final = 60.0
 REPORT_EVERY: Final = 300.0
-# What a guest says where the fault has no message.
-UNFIT: Final = "the TPU stays busy: /dev/vfio/0 did not open within 30 s"
-BROKEN: Final = "runners end at once without a job, 5 in a row, the last with status 1"
 
 _RESULTS: Final = {"success": "Succeeded", "failure": "Failed", "cancelled": "Canceled"}
 _MOST_TURNS: Final = 50
@@ -153,7 +151,7 @@ class Guest:
 
     def _unfit(self) -> bool:
         if not self.disk.spoiled and (fault := self._struck("unfit")):
-            self.disk.spoiled = fault["message"] or UNFIT
+            self.disk.spoiled = fault["message"] or boot.UNFIT
         return bool(self.disk.spoiled)
 
     def _register(self, orders: Orders) -> None:
@@ -165,7 +163,7 @@ class Guest:
             disk.image = orders.image
         disk.until = None
         if broken := self._struck("broken", disk.image):
-            self._phase("unfit", broken["message"] or BROKEN)
+            self._phase("unfit", broken["message"] or boot.BROKEN)
             return
         self._phase("registering", disk.reason if disk.phase == "registering" else "")
         if disk.mute:
@@ -174,10 +172,16 @@ class Guest:
             disk.until = disk.gathered
             self._phase("registering", f"waits for host {disk.last_host} of its slice")
             return
+        if self._now < disk.turn:
+            disk.until = disk.turn
+            self._phase("registering", "the broker is asked again when it lets a VM come")
+            return
         answer = self._around.register(self._vm)
         self._at = self._now
+        # From when it answered, as the broker counts, and not from when this look began.
+        disk.turn = self._around.control.clock()["seconds"] + (ASK_APART if answer.again is None else answer.again)
         if not answer.jit:
-            self._pause("registering", answer.reason, answer.again)
+            self._pause("registering", answer.reason, None if answer.again is None else disk.turn)
             return
         disk.jit, disk.runner, disk.delay, disk.until = answer.jit, answer.runner, FIRST_DELAY, None
         self._event("registered", runner=answer.runner)
@@ -249,11 +253,11 @@ class Guest:
 
     # What it tells
 
-    def _pause(self, phase: str, reason: str, again: float | None = None) -> None:
-        """Wait because of what is blamed: as long as the broker says, or longer each time."""
+    def _pause(self, phase: str, reason: str, until: float | None = None) -> None:
+        """Wait because of what is blamed: until when the broker says, or longer each time."""
         disk = self.disk
         # In the middle of what the supervisor draws.
-        disk.until = self._now + (disk.delay * 1.5 if again is None else again)
+        disk.until = self._now + disk.delay * 1.5 if until is None else until
         disk.delay = min(disk.delay * 2, LONGEST_PAUSE)
         self._phase(phase, reason)
 

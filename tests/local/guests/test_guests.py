@@ -92,20 +92,38 @@ def test_a_job_that_is_over_at_once_is_followed_when_the_broker_allows_it(lab: L
     lab.guests.settle()
     lab.guests.end_job(job["id"], "failure")
     assert lab.told("job-ended")[0]["result"] == "Failed"
-    lab.guests.advance(30)
+    lab.guests.advance(60)
     assert lab.disk.phase == "idle"
 
 
-def test_the_broker_is_asked_again_when_it_says(lab: Lab) -> None:
+def test_short_jobs_follow_one_another_as_often_as_the_broker_allows(lab: Lab) -> None:
     lab.guests.advance(A_BOOT)
     jobs = [lab.control.queue_job(REPO, ["tpu-ci"], seconds=1) for _ in range(3)]
     lab.guests.settle()
     lab.guests.advance(2)
     assert lab.disk.phase == "registering"
-    assert "429 too-often" in lab.report["reason"]
-    lab.guests.advance(120)
+    assert lab.report["reason"] == "the broker is asked again when it lets a VM come"
+    lab.guests.advance(180)
     assert lab.disk.phase == "idle"
     assert len(lab.told("job-began")) == len(jobs)
+    assert not refusals(lab)
+
+
+def test_a_vm_that_is_made_again_within_a_job_asks_as_it_is_told_and_never_too_often(lab: Lab) -> None:
+    lab.control.queue_job(REPO, ["tpu-ci"])
+    lab.guests.advance(A_BOOT)
+    lab.control.preempt(path())
+    lab.guests.settle()
+    lab.control.remove_node(VM)
+    lab.control.set_compression(100)
+    lab.make()
+    lab.guests.advance(900)
+    assert lab.disk.phase == "idle"
+    assert set(refusals(lab)) == {"serving"}
+
+
+def refusals(lab: Lab) -> list[str]:
+    return [line["reason"] for line in lab.world.lines if line["outcome"] == "refused"]
 
 
 def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minutes(lab: Lab) -> None:
