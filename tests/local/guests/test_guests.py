@@ -9,7 +9,7 @@ import pytest
 
 from infra.fleet.bundle import RUNNER
 from infra.local.cloud.control import ControlError
-from infra.local.guests import boot, guest
+from infra.local.guests import boot
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
 from tests.fleet.broker.broker_world import REPO, VM
@@ -218,7 +218,7 @@ def test_a_guest_that_is_idle_calls_itself_unfit_after_its_next_job(lab: Lab) ->
     assert lab.disk.phase == "idle"
     lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
     lab.guests.advance(60)
-    assert (lab.disk.phase, lab.disk.reason) == ("unfit", guest.UNFIT)
+    assert (lab.disk.phase, lab.disk.reason) == ("unfit", boot.UNFIT)
 
 
 def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:
@@ -226,7 +226,7 @@ def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) ->
     lab.control.fail("broken", running="*@sha256:bad")
     lab.order(image="a-docker.pkg.dev/b@sha256:bad")
     lab.guests.advance(60)
-    assert (lab.report["phase"], lab.report["reason"]) == ("unfit", guest.BROKEN)
+    assert (lab.report["phase"], lab.report["reason"]) == ("unfit", boot.BROKEN)
     assert set(lab.runners.values()) <= {"offline"}
     lab.order(image="a-docker.pkg.dev/b@sha256:good")
     lab.guests.advance(60)
