@@ -6,7 +6,7 @@ that is unknown stops the clocks that hang on it and starts none. Does not own w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -53,7 +53,11 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
                 **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours and not node.missing},
             },
             "pools": {**memory.pools, **dict.fromkeys(desired.pools, now)},
-            "events": (*memory.events, *_changes(memory, fleet, now)),
+            "events": (
+                *memory.events,
+                *_changes(memory, fleet, now),
+                *_silences(memory, nodes, desired, observed, now),
+            ),
         }
     )
 
@@ -221,6 +225,27 @@ def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[Event]:
             yield Event(at=now, subject=node.name, what=f"listed in {node.zone} as {node.state}")
         elif before.state != node.state:
             yield Event(at=now, subject=node.name, what=f"{before.state} -> {node.state}")
+
+
+def _silences(
+    memory: Memory, nodes: Mapping[NodeKey, NodeMemory], desired: Desired, observed: Observed, now: datetime
+) -> Iterable[Event]:
+    """Of VMs that served: since when no runner of them is online, and when one is again.
+
+    Between two jobs a VM has no runner for a moment, so that two sweeps must see none.
+    """
+    for key, known in nodes.items():
+        before = memory.nodes.get(key)
+        if before is None or before.unserved is None or before.unserved <= before.since:
+            continue
+        vm, first = key.partition("/")[2], before.seen <= before.unserved
+        slot = desired.slot(vm)
+        if slot is None or not slot.has_runner:
+            continue
+        if first and known.unserved == before.unserved:
+            yield Event(at=before.unserved, subject=vm, what="no runner of it is online any more")
+        elif not first and known.state == "READY" and any(each.online for each in observed.runners_of(vm)):
+            yield Event(at=now, subject=vm, what="a runner of it is online again")
 
 
 def _with_clock(memory: Memory, now: datetime) -> Memory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from infra.fleet.controller.observed import NodeSeen
@@ -19,8 +19,14 @@ from infra.model import runner_names
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
 
+_ASKED: Final = "asked for a runner"
+_REGISTERED: Final = "registered as runner"
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)
+_AT_ONCE: Final = timedelta(seconds=5)
+"""A VM is bound when its first question is admitted."""
+
 _TELL: Final[Mapping[str, str]] = {
-    "registered": "registered as runner {runner}",
+    "registered": f"{_REGISTERED} {{runner}}",
     "runner-ended": "runner {runner} ended, status {status}",
     "job-began": "job {job} began",
     "job-ended": "job {job} ended: {result}",
@@ -33,11 +39,12 @@ _TELL: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One thing that happened. source: who says so."""
+    """One thing that happened. source: who says so. turn: its place among what that source says of one second."""
 
     at: datetime
     what: str
     source: str
+    turn: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {"at": self.at.isoformat(), "what": self.what, "source": self.source}
@@ -68,21 +75,40 @@ class Story:
 def story(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapping[str, Any] | None) -> Story:
     """A VM's story. report, binding: its records as they are in the bucket, None where there is none."""
     nodes = [node for node in scene.observed.nodes if node.name == vm] if scene.observed else []
-    lines = [*_made(nodes), *_remembered(vm, scene), *_reported(report or {}), *_bound(binding or {})]
+    own, asked = list(_reported(report or {})), list(_bound(binding or {}))
+    before = _answers(asked, own)
+    lines = [*_made(nodes), *_remembered(vm, scene), *asked, *own]
     found = status(scene)
     return Story(
         vm=vm,
         stack=scene.stack,
         at=scene.at,
         now=tuple(_now(vm, scene, nodes, report)),
-        lines=tuple(sorted(lines, key=_order)),
+        lines=tuple(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before))),
         next=tuple(each for each in found.next if each.subject == vm),
     )
 
 
-def _order(line: Line) -> tuple[datetime, int]:
+def _order(line: Line) -> tuple[datetime, int, int]:
     """By the second, for a VM's clock tells no less; within one, a VM is made, then heard, then says what it does."""
-    return line.at.replace(microsecond=0), (API, CONTROLLER, BROKER, VM).index(line.source)
+    return line.at.replace(microsecond=0), (API, CONTROLLER, BROKER, VM).index(line.source), line.turn
+
+
+def _answers(asked: Iterable[Line], own: Iterable[Line]) -> dict[Line, Line]:
+    """What the broker says, with the registration that came of it: one asks before one has it, whatever clocks say.
+
+    The clocks of VM and broker differ, so that each registration goes with what was asked for nearest to it.
+    """
+    found: dict[Line, Line] = {}
+    questions = list(asked)
+    for registered in sorted((line for line in own if line.what.startswith(_REGISTERED)), key=_order, reverse=True):
+        left = [line for line in questions if line not in found and line.what == _ASKED]
+        near = min(left, key=lambda line: abs(line.at - registered.at), default=None)
+        if near is not None and abs(near.at - registered.at) <= _CLOCKS_DIFFER:
+            found[near] = registered
+            bound = [line for line in questions if line.what != _ASKED and abs(line.at - near.at) <= _AT_ONCE]
+            found.update(dict.fromkeys(bound, registered))
+    return found
 
 
 def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, Any] | None) -> Iterable[str]:
@@ -133,18 +159,33 @@ def _remembered(vm: str, scene: Scene) -> Iterable[Line]:
 
 
 def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
+    """A VM's events in their order. Steps of its last boot that are not among the last events came before these."""
+    events = [each for each in _objects(report.get("events")) if _time(each.get("at")) is not None]
     steps = [step for step in _objects(report.get("boot")) if _time(step.get("ended")) is not None]
-    for step in steps:
-        began, ended = _time(step.get("began")), _time(step.get("ended"))
-        took = f" in {(ended - began).total_seconds():.0f} s" if began and ended else ""
-        if ended is not None:
-            yield Line(at=ended, what=f"boot: {step.get('step')} {step.get('outcome')}{took}", source=VM)
-    over = {step.get("step") for step in steps}
-    for event in _objects(report.get("events")):
+    ended = {_end_of(event, "at"): turn for turn, event in enumerate(events) if event.get("event") == "step-ended"}
+    began = {_end_of(step, "ended"): step.get("began") for step in steps}
+    earlier = [step for step in steps if _end_of(step, "ended") not in ended]
+    for turn, step in enumerate(earlier, -len(earlier)):
+        yield from _step(step, step.get("ended"), step.get("began"), turn)
+    over = {str(step.get("step")) for step in steps} | {step for step, _ in ended}
+    for turn, event in enumerate(events):
         at, name = _time(event.get("at")), str(event.get("event"))
-        if at is None or (name in ("step-began", "step-ended") and event.get("step") in over):
-            continue
-        yield Line(at=at, what=_told(name, event), source=VM)
+        if name == "step-ended":
+            yield from _step(event, event.get("at"), began.get(_end_of(event, "at")), turn)
+        elif at is not None and not (name == "step-began" and str(event.get("step")) in over):
+            yield Line(at=at, what=_told(name, event), source=VM, turn=turn)
+
+
+def _end_of(step: Mapping[str, Any], key: str) -> tuple[str, datetime | None]:
+    return str(step.get("step")), _time(step.get(key))
+
+
+def _step(step: Mapping[str, Any], ended: Any, began: Any, turn: int) -> Iterable[Line]:
+    at, since = _time(ended), _time(began)
+    if at is not None:
+        took = f" in {(at - since).total_seconds():.0f} s" if since else ""
+        why = f": {step['reason']}" if step.get("reason") else ""
+        yield Line(at=at, what=f"boot: {step.get('step')} {step.get('outcome')}{took}{why}", source=VM, turn=turn)
 
 
 def _told(name: str, event: Mapping[str, Any]) -> str:
@@ -166,7 +207,7 @@ def _bound(binding: Mapping[str, Any]) -> Iterable[Line]:
     asked = binding.get("asked")
     for moment_asked in asked if isinstance(asked, list) else []:
         if (at := _time(moment_asked)) is not None:
-            yield Line(at=at, what="asked for a runner", source=BROKER)
+            yield Line(at=at, what=_ASKED, source=BROKER, turn=1)
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

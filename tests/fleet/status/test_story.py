@@ -66,6 +66,66 @@ def test_a_heal_and_what_befell_its_runners_are_in_it_and_other_vms_are_not() ->
     assert told.next, "the next sweep goes on with it"
 
 
+def test_in_one_second_a_restart_comes_before_the_boot_that_it_caused() -> None:
+    at = "2026-11-21T10:20:00Z"
+    steps = [{"step": step, "outcome": "done"} for step in ("pull-image", "install-runner")]
+    events = [
+        {"event": "runner-ended", "runner": f"{VM}-0a0b0c", "status": "1"},
+        {"event": "restart", "number": "1"},
+        {"event": "phase", "phase": "booting", "reason": "restarted by order 1"},
+        *({"event": "step-ended", **step} for step in steps),
+        {"event": "phase", "phase": "cleaning"},
+    ]
+    boot = [{**step, "began": at, "ended": at} for step in steps]
+    report = {"boot": boot, "events": [{"at": at, **event} for event in events]}
+    assert [line.what for line in story(VM, scene(), report, None).lines if line.source == "vm"] == [
+        f"runner {VM}-0a0b0c ended, status 1",
+        "its supervisor obeyed restart 1",
+        "booting: restarted by order 1",
+        "boot: pull-image done in 0 s",
+        "boot: install-runner done in 0 s",
+        "cleaning",
+    ]
+
+
+def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> None:
+    asked = ["2026-11-21T10:05:07+00:00", "2026-11-21T10:30:01+00:00"]
+    events = [
+        {"at": at, "event": "registered", "runner": f"{VM}-{number:06x}"}
+        for number, at in enumerate(("2026-11-21T10:05:00Z", "2026-11-21T10:30:02Z"))
+    ]
+    told = story(VM, scene(), {"events": events}, {"since": asked[0], "instance": "77", "asked": asked})
+    assert [line.what for line in told.lines][1:] == [
+        "bound to machine 77",
+        "asked for a runner",
+        f"registered as runner {VM}-000000",
+        "asked for a runner",
+        f"registered as runner {VM}-000001",
+    ]
+
+
+def test_a_registration_that_was_lost_is_told_from_when_on_until_when() -> None:
+    desired = fleet(2)
+    well, lost = seen(desired), seen(desired, runners=served(desired, but=(VM,)))
+    memory = sweeps(desired, well, 2)[-1].memory
+    for begin, observed, count in ((4, lost, 4), (12, well, 2)):
+        memory = sweeps(desired, observed, count, memory=memory, start=START + minutes(begin))[-1].memory
+    told = story(VM, scene(desired, memory=memory, at=START + minutes(14)), None, None)
+    assert [(line.at - START, line.what) for line in told.lines if "runner of it" in line.what] == [
+        (minutes(4), "no runner of it is online any more"),
+        (minutes(12), "a runner of it is online again"),
+    ]
+
+
+def test_between_two_jobs_nothing_is_lost() -> None:
+    desired = fleet(2)
+    well, between = seen(desired), seen(desired, runners=served(desired, but=(VM,)))
+    memory = EMPTY
+    for index, observed in enumerate((well, between, well, between, well)):
+        memory = sweeps(desired, observed, 1, memory=memory, start=START + minutes(2 * index))[-1].memory
+    assert not [event for event in memory.events if "runner of it" in event.what]
+
+
 def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
     desired = fleet(1)
     dark = seen(desired, zones={HOME: unknown("503")}, nodes=(), github=unknown("no token"), runners=())
