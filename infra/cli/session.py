@@ -9,6 +9,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 import click
 from rich.console import Console
@@ -26,6 +27,11 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, siblings, stack_names
+
+_OTHER_CODE: Final = (
+    "the local cloud (process {pid}) was started by another version of Tidepool: ./tidepool cloud stop ends it, and "
+    "the next command starts it anew with all that it holds"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +179,8 @@ def local_cloud(place: Workspace, console: Console) -> str:
     place.make_home()
     try:
         if found := daemon.running(place.home):
+            if not found.current:
+                say(console, Text(_OTHER_CODE.format(pid=found.pid), style="yellow"))
             return found.url
         started = daemon.ensure_running(place.home)
     except daemon.DaemonError as error:

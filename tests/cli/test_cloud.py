@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import pytest
 import urllib3
 
+from infra.local.cloud import daemon
 from tests.cli.conftest import Checkout
 
 
@@ -20,6 +22,12 @@ def test_status_tells_people_the_same(clouded: Checkout) -> None:
     said = clouded.ok("cloud", "status").stdout
     assert f"url       {found['url']}\npid       {found['pid']}\n" in said
     assert "TPU VMs   none\n" in said
+
+
+def test_a_cloud_of_another_version_is_told_of(clouded: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "code", lambda: "newer")
+    told = clouded.run("preview", "nightly")
+    assert "was started by another version of Tidepool" in " ".join(told.stderr.split())
 
 
 def test_faults_come_and_go(clouded: Checkout) -> None:

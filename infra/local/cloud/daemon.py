@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.local.cloud.code import code
 from infra.local.cloud.control import Control, ControlError
 from infra.local.turns import one_at_a_time
 
@@ -31,10 +32,12 @@ class DaemonError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A running local cloud: its root URL, without a slash at the end, and its process."""
+    """A running local cloud: its root URL, without a slash at the end, its process, and whether that runs the code
+    that stands here now."""
 
     url: str
     pid: int
+    current: bool = True
 
 
 def ensure_running(home: Path) -> Handle:
@@ -50,7 +53,7 @@ def running(home: Path) -> Handle | None:
     """The cloud that answers for this home, or None."""
     try:
         record = json.loads((home / "cloud" / "cloud.json").read_text())
-        handle = Handle(record["url"], record["pid"])
+        handle = Handle(record["url"], record["pid"], record.get("code") == code())
         # After a kill the record stays, and its port may be anybody's.
         alive = _exists(handle.pid) and Control(handle.url, timeout=10.0).pid() == handle.pid
     except (OSError, ValueError, KeyError, ControlError):

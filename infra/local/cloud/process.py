@@ -21,6 +21,7 @@ from typing import Any
 import uvicorn
 
 from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.code import code
 from infra.local.cloud.requestlog import LOGGER
 from infra.local.cloud.server import Application
 from infra.local.cloud.store import Store
@@ -90,13 +91,14 @@ class Server(uvicorn.Server):
 
 
 async def _run(server: Server, listener: socket.socket, folder: Path, url: str) -> None:
+    version = code()  # Before anything is served: what is edited from here on is not what runs.
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.end)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.005)
     record = folder / "cloud.json"
-    mine = json.dumps({"url": url, "pid": os.getpid()})
+    mine = json.dumps({"url": url, "pid": os.getpid(), "code": version})
     _write(record, mine)
     LOGGER.info("serving %s", url)
     # The folder may be removed and made again between two looks, so its being there proves nothing.

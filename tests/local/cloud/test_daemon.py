@@ -54,6 +54,12 @@ def test_starting_twice_is_starting_once(home: Path) -> None:
     assert daemon.ensure_running(home) in handles
 
 
+def test_a_process_of_other_code_is_told_from_one_of_this(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert daemon.ensure_running(home).current
+    monkeypatch.setattr(daemon, "code", lambda: "newer")
+    assert not daemon.ensure_running(home).current
+
+
 def test_stopping_twice_at_once_is_stopping_once(home: Path) -> None:
     daemon.ensure_running(home)
     with ThreadPoolExecutor(4) as pool:
@@ -67,7 +73,8 @@ def test_status_says_where_it_is_and_what_nodes_there_are(home: Path) -> None:
     status = daemon.status(home)
     assert (status["url"], status["pid"], status["running"]) == (handle.url, handle.pid, True)
     assert sum(status["nodes"].values()) == 1
-    assert json.loads((home / "cloud" / "cloud.json").read_text()) == {"url": handle.url, "pid": handle.pid}
+    record = json.loads((home / "cloud" / "cloud.json").read_text())
+    assert (record["url"], record["pid"]) == (handle.url, handle.pid)
     assert handle.url.startswith("http://127.0.0.1:")
 
 
