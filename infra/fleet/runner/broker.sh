@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # One registration from the broker, against the VM's own identity. The VM holds no credential of GitHub's.
 
-# The broker counts who asks. Where it does not say when to come again, so many seconds pass: A_TURN of
+# The broker counts whom it grants, and maybe whose answer was lost: then so many seconds pass, A_TURN of
 # infra/fleet/broker/decide.py.
 ask_apart=60
 
@@ -20,7 +20,7 @@ in_turn() {
 # ask_broker: sets jit and runner; where there is none, again (seconds after which to ask, empty where nobody said) and
 # blame. What comes back is kept in variables: no file and no command line ever holds it.
 ask_broker() {
-  local broker token body answer status headers now
+  local broker token body answer status headers now turn
   jit='' runner='' again=''
   broker=${order_broker:-$pointer_broker}
   if [[ -z $broker ]]; then
@@ -42,9 +42,10 @@ ask_broker() {
     --data "$body" "${broker%/}/v1/registrations") || :
   again=$(tr -d '\r' <"$headers" | sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]\{1,6\}\)$/\1/p')
   rm -f "$headers"
-  printf -v now '%(%s)T' -1
-  printf '%d' "$((now + ${again:-$ask_apart}))" >"$state/turn"
   status=${answer##*$'\n'} answer=${answer%$'\n'*}
+  printf -v now '%(%s)T' -1
+  if [[ $status == 4* ]]; then turn=${again:-0}; else turn=${again:-$ask_apart}; fi
+  printf '%d' "$((now + turn))" >"$state/turn"
   # By pipes: bash keeps a long here-string in a file.
   if [[ $status == 200 ]] && answer=$(printf '%s' "$answer" | jq -er '.jit, .runner'); then
     { read -r jit && read -r runner; } < <(printf '%s\n' "$answer")

@@ -179,7 +179,7 @@ class Guest:
         answer = self._around.register(self._vm)
         self._at = self._now
         # From when it answered, as the broker counts, and not from when this look began.
-        disk.turn = self._around.control.clock()["seconds"] + (ASK_APART if answer.again is None else answer.again)
+        disk.turn = self._around.control.clock()["seconds"] + (ASK_APART if answer.jit else answer.again or 0.0)
         if not answer.jit:
             self._pause("registering", answer.reason, None if answer.again is None else disk.turn)
             return
