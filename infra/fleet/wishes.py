@@ -35,6 +35,7 @@ def read_wishes(body: Body) -> Wishes:
             ),
             paused=frozenset(rollout.get("paused", ())),
             undone={pool: frozenset(keys) for pool, keys in (rollout.get("undone") or {}).items()},
+            redone={pool: _moment(at) for pool, at in (rollout.get("redone") or {}).items()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
@@ -74,6 +75,18 @@ def undone(body: Body | None, pool: str, target: str) -> dict[str, Any]:
     known = dict(whole["rollout"].get("undone") or {})
     keys = [key for key in known.get(pool, ()) if key != target]
     return _with_rollout(whole, undone=known | {pool: [*keys, target][-_UNDONE_KEPT:]})
+
+
+def redone(body: Body | None, pool: str, target: str, went_back: datetime) -> dict[str, Any]:
+    """With a pool's target, by its key, taken back no more. went_back: since when the pool's rollout is as it is.
+
+    That time names what is to be tried again: where it goes back once more, this wish is about it no longer.
+    """
+    whole = _whole(body)
+    taken_back = dict(whole["rollout"].get("undone") or {})
+    left = [key for key in taken_back.pop(pool, ()) if key != target]
+    again = dict(whole["rollout"].get("redone") or {}) | {pool: went_back.isoformat()}
+    return _with_rollout(whole, undone=taken_back | ({pool: left} if left else {}), redone=again)
 
 
 def _moment(text: str) -> datetime:

@@ -54,3 +54,10 @@ def test_targets_taken_back_are_kept_by_pool_and_not_without_end() -> None:
     assert found["tpu-v4"] == {"kept"}
     assert len(found["tpu-ci"]) == 20
     assert "target-29" in found["tpu-ci"]
+
+
+def test_trying_again_takes_the_target_of_that_pool_back_no_more_and_names_what_is_forgiven() -> None:
+    body = wishes.undone(wishes.undone(None, "tpu-ci", "bad"), "tpu-ci", "other")
+    body = wishes.redone(wishes.undone(body, "tpu-v4", "bad"), "tpu-ci", "bad", NOW)
+    found = read_wishes(body)
+    assert (found.undone, found.redone) == ({"tpu-v4": {"bad"}, "tpu-ci": {"other"}}, {"tpu-ci": NOW})

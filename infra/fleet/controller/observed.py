@@ -173,11 +173,15 @@ class DrainWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What people asked of the controller. undone: keys of targets that a pool shall not run, by pool."""
+    """What people asked of the controller. undone: keys of targets that a pool shall not run, by pool.
+
+    redone: when the rollout went back that shall be tried again, by pool.
+    """
 
     drains: tuple[DrainWish, ...] = ()
     paused: frozenset[str] = frozenset()
     undone: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+    redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
 
     def at(self, now: datetime) -> Wishes:
         """Those that stand at a time."""

@@ -6,7 +6,8 @@ target is (promotion and publishing say it) nor writing orders (act).
 A pool is steady until its target changes. Then one VM, an idle one if there is one, gets it: the canary. Where nobody
 serves it is one that does not: what is new may be what mends them. Once that VM is online with it, the others follow, a
 share of the pool in work at a time. A canary that does not come online in twice the boot allowance, or calls itself
-unfit, brings everything back to what was proved before, and that target is not tried again. A VM that is lost meanwhile
+unfit, brings everything back to what was proved before, and that target is not tried again until another stood in
+between. One that people took back is not tried until they wish it again, and is no fault. A VM that is lost meanwhile
 proves nothing either way: another takes its place.
 """
 
@@ -46,18 +47,25 @@ def rolled(pool: str, judge: Judge, target: Target, *, may_go_on: bool) -> Rolle
     before = judge.memory.rollouts.get(pool)
     rollout = before or Rollout(stable=TargetMemory.of(target), target=TargetMemory.of(target), since=judge.now)
     undone = judge.observed.wishes.undone.get(pool, frozenset())
+    rollout = _forgiven(rollout, judge.observed.wishes.redone.get(pool))
     rollout = _undone(rollout, undone, judge.now)
     rollout = _retargeted(rollout, target, undone, judge.now)
     if rollout.stage in ("canary", "rolling"):
         rollout = _proved(rollout, slots, judge)
         if may_go_on and rollout.stage in ("canary", "rolling"):
             rollout = _further(rollout, slots, judge)
-    return Rolled(rollout=rollout, assigns=_assigns(rollout, slots, judge), problem=_problem(rollout, target))
+    problem = "" if target.key in undone else _problem(pool, rollout, target)
+    return Rolled(rollout=rollout, assigns=_assigns(rollout, slots, judge), problem=problem)
 
 
 def at_once(slots: int, share: float) -> int:
     """How many VMs of a pool may be in work at a time."""
     return max(1, min(slots - 1, ceil(slots * share)))
+
+
+def _forgiven(rollout: Rollout, redone: datetime | None) -> Rollout:
+    """Somebody wants what went back at that time tried again. One that goes back again does so at another time."""
+    return rollout.model_copy(update={"bad": ()}) if redone == rollout.since else rollout
 
 
 def _undone(rollout: Rollout, undone: frozenset[str], now: datetime) -> Rollout:
@@ -74,7 +82,7 @@ def _undone(rollout: Rollout, undone: frozenset[str], now: datetime) -> Rollout:
             "target": rollout.previous,
             "previous": None,
             "stage": "undone",
-            "bad": (rollout.target.target().key,),
+            "bad": (*rollout.bad, rollout.target.target().key),
             "since": now,
             "why": "it was undone",
         }
@@ -82,15 +90,18 @@ def _undone(rollout: Rollout, undone: frozenset[str], now: datetime) -> Rollout:
 
 
 def _retargeted(rollout: Rollout, target: Target, undone: frozenset[str], now: datetime) -> Rollout:
+    nothing_in_work: dict[str, Any] = {"since": now, "waiting": {}, "proved": (), "failed": (), "bad": (), "why": ""}
     if target.key == rollout.target.target().key:
         # The same digest in one more region is nothing to prove.
         kept = TargetMemory.of(target)
         steady = rollout.target == rollout.stable
-        return rollout.model_copy(update={"target": kept, "stable": kept if steady else rollout.stable})
+        rollout = rollout.model_copy(update={"target": kept, "stable": kept if steady else rollout.stable})
+        # What was taken back is promoted no more: nothing is left of it.
+        over = rollout.stage in ("failed", "undone")
+        return rollout.model_copy(update={"stage": "steady", **nothing_in_work}) if over else rollout
     if target.key in rollout.bad or target.key in undone:
         return rollout
     # Another one was promoted meanwhile: whoever comes back to a target that failed means it.
-    nothing_in_work: dict[str, Any] = {"since": now, "waiting": {}, "proved": (), "failed": (), "bad": (), "why": ""}
     if target.key == rollout.stable.target().key:
         return rollout.model_copy(update={"target": rollout.stable, "stage": "steady", **nothing_in_work})
     return rollout.model_copy(update={"target": TargetMemory.of(target), "stage": "canary", **nothing_in_work})
@@ -242,7 +253,8 @@ def _why(rollout: Rollout, vm: str) -> str:
     return f"back to what was proved: {rollout.why}" if rollout.why else "what its pool runs"
 
 
-def _problem(rollout: Rollout, target: Target) -> str:
-    if target.key in rollout.bad:
-        return f"its target was rolled back: {rollout.why or 'it failed before'}; promote another one"
+def _problem(pool: str, rollout: Rollout, target: Target) -> str:
+    if rollout.stage == "failed" and target.key in rollout.bad:
+        again = f"`./tidepool rollout redo {pool}` tries it again"
+        return f"its target was rolled back: {rollout.why}; promote another one, or {again}"
     return ""

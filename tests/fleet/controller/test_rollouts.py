@@ -179,6 +179,76 @@ def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
     assert pool.stage == "undone"
 
 
+def taken_back(digest: str) -> Wishes:
+    return Wishes(undone={"tpu-ci": frozenset({target(digest).key})})
+
+
+def rolled_out(digest: str) -> Pool:
+    pool = steady()
+    pool.target = target(digest)
+    for _ in range(4):
+        pool.sweep()
+    return pool
+
+
+def test_what_people_take_back_is_no_finding_and_what_fails_is_one_until_they_know_of_it() -> None:
+    pool = rolled_out("b")
+    pool.wishes = taken_back("b")
+    for _ in range(3):
+        pool.sweep()
+    assert (pool.stage, pool.decided().findings) == ("undone", ())
+    pool = steady()
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    for _ in range(2):
+        pool.sweep()
+    assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
+    pool.wishes = taken_back("b")
+    assert (pool.sweep(), pool.decided().findings) == ([], ())
+
+
+def test_what_was_taken_back_is_tried_again_once_that_is_wished_behind_a_canary() -> None:
+    pool = rolled_out("b")
+    pool.wishes = taken_back("b")
+    for _ in range(3):
+        pool.sweep()
+    pool.wishes = Wishes(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
+    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["1:b", "2:b", "3:b"], ["4:b", "5:b"], []]
+    assert pool.stage == "steady"
+
+
+def test_what_failed_is_tried_once_for_each_wish() -> None:
+    pool = steady()
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
+    pool.wishes = Wishes(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
+    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
+    assert pool.stage == "failed"
+
+
+def test_one_that_failed_is_over_once_it_is_promoted_no_more_and_may_be_promoted_again() -> None:
+    pool = steady()
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    for _ in range(3):
+        pool.sweep()
+    pool.target = target("a")
+    assert (pool.sweep(), pool.stage, pool.memory.rollouts["tpu-ci"].why) == ([], "steady", "")
+    pool.target, pool.bad = target("b"), ""
+    assert pool.sweep() == ["0:b"]
+
+
+def test_one_that_people_took_back_waits_for_their_wish_also_when_another_stood_in_between() -> None:
+    pool = rolled_out("b")
+    pool.wishes = taken_back("b")
+    for _ in range(3):
+        pool.sweep()
+    pool.target = target("a")
+    pool.sweep()
+    pool.target = target("b")
+    assert (pool.sweep(), pool.stage) == ([], "steady")
+    pool.wishes = Wishes()
+    assert pool.sweep() == ["0:b"]
+
+
 def test_a_pool_is_never_in_work_as_a_whole() -> None:
     assert [at_once(size, 0.34) for size in (1, 2, 3, 6, 100)] == [1, 1, 2, 3, 34]
     assert [at_once(size, 1.0) for size in (1, 2, 3)] == [1, 1, 2]
