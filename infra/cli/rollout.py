@@ -1,4 +1,4 @@
-"""`./tidepool rollout status|pause|resume|undo [POOL]`: how new versions go through pools, and people's say in it.
+"""`./tidepool rollout status|pause|resume|undo|redo [POOL]`: how new versions go through pools, and people's say in it.
 
 Owns what people may ask. The course itself is the controller's (`infra.fleet.controller.rollout`), from its next sweep
 on.
@@ -7,6 +7,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
@@ -20,16 +21,18 @@ from infra.cli.render.status import rollout_line
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.memory import Rollout
+from infra.fleet.controller.observed import Target
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Records
-from infra.fleet.status.derive import rollouts
+from infra.fleet.status.derive import in_short, is_taken_back, rollouts
 from infra.fleet.status.look import Scene
 from infra.model import names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(name="rollout", short_help="Show, pause, resume or undo how new versions go through pools.")
+@click.group(name="rollout", short_help="Show, pause, resume, undo or redo how new versions go through pools.")
 def command() -> None:
     """A new image, or a bundle with the runner that it pins, goes through a pool: a canary, then a share at a time."""
 
@@ -78,7 +81,7 @@ def pause_command(*, pool: str | None, stack: str | None, cloud: CloudName | Non
 @_about(required=False)
 @options.yes_option
 def resume_command(*, pool: str | None, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
-    """Go on with what was paused."""
+    """Go on with what was paused. What went back stays back: `rollout redo` tries it again."""
     fleet, pools = _asked("Resuming rollouts", pool, stack, cloud, yes=yes, as_json=as_json)
     _wish(fleet, lambda body: wishes.resumed(body, pools))
     _answer(fleet, pools, "resumed", as_json=as_json)
@@ -90,17 +93,69 @@ def resume_command(*, pool: str | None, stack: str | None, cloud: CloudName | No
 def undo_command(*, pool: str, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Bring POOL back to what was proved before, also where what is new is everywhere already.
 
-    That target is not rolled out again; another is promoted. To take a promotion itself back there is `images undo`.
+    That target is not rolled out again until `rollout redo`; of one that went back by itself nobody is alerted any
+    more. To take a promotion itself back there is `images undo`.
     """
     fleet, pools = _asked("Undoing the rollout", pool, stack, cloud, yes=yes, as_json=as_json)
-    rollout = _scene(fleet).memory.rollouts.get(pool)
+    course = _course(fleet, pool)
+    if course.wished_back:
+        _as_it_is(fleet, pools, f"{course.wanted} of {pool} was taken back already", as_json=as_json)
+        return
+    rollout, key = course.rollout, course.target.key
+    begun = key == rollout.target.target().key
+    if begun and rollout.target == rollout.stable and rollout.previous is None:
+        raise Refusal(f"{pool} runs what it ran from the start; there is nothing to go back to")
+    _wish(fleet, lambda body: wishes.undone(body, pool, key))
+    back = (rollout.previous if rollout.target == rollout.stable else rollout.stable) if begun else None
+    if back is not None and rollout.target.images and not back.images:
+        fleet.session.say(f"{pool} ran no image before; on Google Cloud a VM without one takes no job")
+    _answer(fleet, pools, "undone", as_json=as_json)
+
+
+@command.command(name="redo")
+@_about(required=True)
+@options.yes_option
+def redo_command(*, pool: str, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
+    """Try again in POOL what was undone or went back by itself, behind a canary, as it is promoted or published."""
+    fleet, pools = _asked("Redoing the rollout", pool, stack, cloud, yes=yes, as_json=as_json)
+    course = _course(fleet, pool)
+    if not course.taken_back:
+        _as_it_is(fleet, pools, f"{course.wanted} of {pool} was not taken back", as_json=as_json)
+        return
+    key, since = course.target.key, course.rollout.since
+    _wish(fleet, lambda body: wishes.redone(body, pool, key, since))
+    _answer(fleet, pools, "redone", as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Course:
+    """A pool's rollout, and what the pool shall run. wished_back: by people; taken_back: by them or by itself."""
+
+    rollout: Rollout
+    target: Target
+    wished_back: bool
+    taken_back: bool
+
+    @property
+    def wanted(self) -> str:
+        return in_short(self.target)
+
+
+def _course(fleet: Fleet, pool: str) -> _Course:
+    scene = _scene(fleet)
+    rollout, observed = scene.memory.rollouts.get(pool), scene.observed
     if rollout is None:
         raise Failure(f"no rollout of {pool} is known: the controller has not swept yet")
-    if rollout.target == rollout.stable and rollout.previous is None:
-        raise Failure(f"{pool} runs what it ran from the start; there is nothing to go back to")
-    key = rollout.target.target().key
-    _wish(fleet, lambda body: wishes.undone(body, pool, key))
-    _answer(fleet, pools, "undone", as_json=as_json)
+    if observed is None or observed.targets is None or not observed.wishes_source.known:
+        silent = [each for each in (observed.targets_source, observed.wishes_source) if each.reason] if observed else []
+        raise Failure(f"what {pool} shall run is not known" + "".join(f": {each.reason}" for each in silent))
+    target = observed.targets[pool]
+    return _Course(
+        rollout=rollout,
+        target=target,
+        wished_back=target.key in observed.wishes.undone.get(pool, ()),
+        taken_back=is_taken_back(pool, target, rollout, observed.wishes),
+    )
 
 
 def _asked(
@@ -127,6 +182,13 @@ def _wish(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
             Records(google=google, bucket=fleet.place.bucket).update(names.wishes_object(fleet.stack), change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
+
+
+def _as_it_is(fleet: Fleet, pools: tuple[str, ...], said: str, *, as_json: bool) -> None:
+    """What is asked for stands: nothing is changed, and that is well."""
+    fleet.session.say(f"{said}; nothing to do")
+    if as_json:
+        machines({"stack": fleet.stack, "pools": list(pools), "wish": None, "exit": 0})
 
 
 def _answer(fleet: Fleet, pools: tuple[str, ...], what: str, *, as_json: bool) -> None:

@@ -34,7 +34,8 @@ def _said(moved: Moved) -> str:
     if moved.finished:
         return f"an earlier command had been cut off and is finished now; the target is {what}. Nothing was taken back"
     if not moved.changed:
-        return f"{what} was its target already{'; VMs are told now' if moved.pointer else ''}"
+        again = f"where it was taken back, `./tidepool rollout redo {moved.pool}` tries it again"
+        return f"{what} was its target already; {'VMs are told now' if moved.pointer else again}"
     return what
 
 

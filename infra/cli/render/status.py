@@ -143,7 +143,7 @@ def _drain(status: FleetStatus, index: int) -> str:
 
 
 def _is_told(rollout: RolloutStatus) -> bool:
-    return rollout.under_way or rollout.paused or rollout.stage in ("failed", "undone")
+    return rollout.under_way or rollout.paused or rollout.stage in ("failed", "undone") or bool(rollout.wanted)
 
 
 def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
@@ -158,7 +158,18 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
     if rollout.failed:
         said += f"; failed on {', '.join(rollout.failed)}"
     paused = ("  paused", "yellow") if rollout.paused else ("", "")
-    return Text.assemble(f"{rollout.pool}  ", (rollout.stage, style), paused, said, f" ({since(rollout.since, now)})")
+    return Text.assemble(
+        f"{rollout.pool}  ", (rollout.stage, style), paused, said, f" ({since(rollout.since, now)})", _to_come(rollout)
+    )
+
+
+def _to_come(rollout: RolloutStatus) -> str:
+    """What no sweep has begun yet, and what none will begin by itself."""
+    if not rollout.taken_back:
+        return f"; not begun yet: {rollout.wanted}, from the next sweep on" if rollout.wanted else ""
+    if not rollout.wanted:
+        return "; taken back, from the next sweep on"
+    return f"; {rollout.wanted} is not tried again before `./tidepool rollout redo {rollout.pool}`"
 
 
 def _sweep(status: FleetStatus) -> Iterator[Text]:

@@ -15,7 +15,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
 from infra.fleet.controller.notice import orphan_key, runner_key
-from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Target
+from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Target, Wishes
 from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
@@ -84,7 +84,13 @@ def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
     for pool in desired.pools:
         rollout = scene.memory.rollouts.get(pool)
         if rollout is not None:
-            yield _rollout(pool, rollout, len(desired.of_pool(pool)), paused=pool in observed.wishes.paused)
+            yield _rollout(pool, rollout, len(desired.of_pool(pool)), observed)
+
+
+def is_taken_back(pool: str, target: Target, rollout: Rollout, wishes: Wishes) -> bool:
+    """Whether a target of a pool went back, or people want it to at the next sweep; not once they want it again."""
+    went_back = target.key in rollout.bad and wishes.redone.get(pool) != rollout.since
+    return went_back or target.key in wishes.undone.get(pool, ())
 
 
 def in_short(target: Target) -> str:
@@ -223,17 +229,20 @@ def _then(waiting: Waiting) -> str:
     return waiting.reason if verdict is Verdict.WAIT else f"{verdict.value}: {waiting.reason}"
 
 
-def _rollout(pool: str, rollout: Rollout, vms: int, *, paused: bool) -> RolloutStatus:
+def _rollout(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
+    wanted = (observed.targets or {}).get(pool, rollout.target.target())
     return RolloutStatus(
         pool=pool,
         stage=rollout.stage,
         since=rollout.since,
         stable=in_short(rollout.stable.target()),
         target=in_short(rollout.target.target()),
-        paused=paused,
+        paused=pool in observed.wishes.paused,
         vms=vms,
         proved=len(rollout.proved),
         waiting=tuple(sorted(rollout.waiting)),
         failed=rollout.failed,
         why=rollout.why,
+        wanted=in_short(wanted) if wanted.key != rollout.target.target().key else "",
+        taken_back=is_taken_back(pool, wanted, rollout, observed.wishes),
     )

@@ -112,7 +112,11 @@ class Next:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStatus:
-    """One pool's rollout. stable, target: what is proved, and what is rolled out, in short."""
+    """One pool's rollout. stable, target: what is proved, and what is rolled out, in short.
+
+    wanted: what the pool shall run where that is another one; empty where it is not. taken_back: whether that one went
+    back, by itself or by people, and so is not begun by the next sweep.
+    """
 
     pool: str
     stage: str
@@ -125,6 +129,8 @@ class RolloutStatus:
     waiting: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     why: str = ""
+    wanted: str = ""
+    taken_back: bool = False
 
     @property
     def under_way(self) -> bool:
@@ -143,6 +149,8 @@ class RolloutStatus:
             "waiting": list(self.waiting),
             "failed": list(self.failed),
             "why": self.why,
+            "wanted": self.wanted or None,
+            "taken_back": self.taken_back,
         }
 
 

@@ -147,7 +147,8 @@ def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> No
     assert [each["paused"] for each in standing.json("rollout", "status", "tpu-v4")["rollouts"]] == [True]
     assert "tpu-v4" in standing.json("rollout", "resume")["pools"]
     assert not any(each["paused"] for each in standing.json("rollout", "status")["rollouts"])
-    assert "there is nothing to go back to" in standing.run("rollout", "undo", "tpu-v4").output
+    refused = standing.run("rollout", "undo", "tpu-v4")
+    assert (refused.exit_code, "there is nothing to go back to" in refused.output) == (2, True)
 
 
 def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on(

@@ -95,6 +95,9 @@ def reports(fleet: Checkout, key: str) -> Counter[str]:
 def test_a_promoted_image_goes_to_a_canary_to_a_share_and_to_all(images: _Images, tmp_path: Path) -> None:
     fleet = images.checkout
     one = promoted(images, tmp_path, "one", hours=0)
+    told = rollout(fleet)
+    assert (told["stage"], told["taken_back"], one[7:19] in told["wanted"]) == ("steady", False, True)
+    assert f"not begun yet: {told['wanted']}" in " ".join(fleet.ok("rollout", "status", POOL).output.split())
     done = course(fleet, 4)
     assert done[0] == [f"assign {CANARY}"]
     assert [len(each) for each in done] == [1, 3, 2, 0]
@@ -131,6 +134,17 @@ def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(image
     assert sorted(chain.from_iterable(back)) == [f"assign {vm}" for vm in sorted(guests(fleet))]
     assert max(map(len, back)) <= 3, "a share at a time"
     assert (rollout(fleet)["stage"], reports(fleet, "image")) == ("undone", before)
+
+
+def test_one_that_people_took_back_leaves_the_fleet_well_until_they_wish_it_again(images: _Images) -> None:
+    fleet = images.checkout
+    assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
+    again = fleet.ok("images", "promote", IMAGE, "--pool", POOL).output
+    assert f"`./tidepool rollout redo {POOL}` tries it again" in " ".join(again.split())
+    assert "was taken back already; nothing to do" in fleet.ok("rollout", "undo", POOL).output
+    fleet.ok("rollout", "redo", POOL)
+    assert "was not taken back; nothing to do" in fleet.ok("rollout", "redo", POOL).output
+    assert course(fleet, 1) == [[f"assign {CANARY}"]]
 
 
 @pytest.mark.heavy

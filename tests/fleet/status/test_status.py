@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from infra.cli.render.status import rollout_line
 from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
-from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Target, Wishes, unknown
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import JobsSeen, queue
@@ -205,6 +206,28 @@ def test_the_last_sweep_is_told_and_one_that_cannot_be_read_is_as_none() -> None
 def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
     for each in (FleetStatus(stack="ci", at=START), status(scene())):
         assert json.loads(json.dumps(each.to_json()))["stack"] == "ci"
+
+
+def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_itself() -> None:
+    proved, new = TargetMemory(bundle="a" * 64), Target(bundle="b" * 64)
+    rollout = Rollout(stable=proved, target=proved, since=START)
+    taken_back = Wishes(undone={"tpu-ci": frozenset({new.key})})
+
+    def told(target: Target, rollout: Rollout, wishes: Wishes) -> str:
+        memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout}})
+        observed = replace(seen(fleet(3)), targets={"tpu-ci": target}, wishes=wishes)
+        (found,) = status(scene(fleet(3), observed, memory=memory)).rollouts
+        return rollout_line(found, START).plain.partition("; ")[2]
+
+    assert told(proved.target(), rollout, Wishes()) == ""
+    assert told(new, rollout, Wishes()) == f"not begun yet: bundle {'b' * 12}, from the next sweep on"
+    again = f"bundle {'b' * 12} is not tried again before `./tidepool rollout redo tpu-ci`"
+    assert told(new, rollout, taken_back) == again
+    failed = rollout.model_copy(update={"stage": "failed", "bad": (new.key,)})
+    assert told(new, failed, Wishes()) == again
+    assert told(new, failed, Wishes(redone={"tpu-ci": START})).startswith("not begun yet: ")
+    everywhere = rollout.model_copy(update={"stable": TargetMemory.of(new), "target": TargetMemory.of(new)})
+    assert told(new, everywhere, taken_back) == "taken back, from the next sweep on"
 
 
 def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests() -> None:
