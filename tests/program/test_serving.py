@@ -51,7 +51,7 @@ def test_a_fleet_without_an_image_is_told_what_it_lacks() -> None:
     assert not committed("ci").of("cloudrunv2/job:Job")
     config = parse_stack(text_of("ci"), stack="ci", source="ci")
     assert "tidepool:runners.app and tidepool:controller.image are missing. Next: docs/serving.md" in unserved(config)
-    assert "so on Google Cloud no runner registers" in unserved(config), "guests of the local cloud need no broker there"
+    assert "so on Google Cloud no runner registers" in unserved(config), "the local cloud has guests"
     without_vms = parse_stack(text_of("nightly"), stack="nightly", source="nightly")
     assert unserved(without_vms) == "", "a stack without VMs has nothing to keep"
 
