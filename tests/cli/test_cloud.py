@@ -27,7 +27,7 @@ def test_status_tells_people_the_same(clouded: Checkout) -> None:
 def test_a_cloud_of_another_version_is_told_of(clouded: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daemon, "code", lambda: "newer")
     told = clouded.run("preview", "nightly")
-    assert "was started by another version of Tidepool" in " ".join(told.stderr.split())
+    assert "was started by another version of Tidepool" in " ".join(told.output.split())
 
 
 def test_faults_come_and_go(clouded: Checkout) -> None:
