@@ -315,6 +315,18 @@ def test_a_restart_is_obeyed_once_even_under_a_runner_that_hangs(vm: Sandbox) ->
     assert "start-up begins" not in vm.supervise().log
 
 
+@pytest.mark.parametrize("orders", [{"restart": 3}, {}])
+def test_a_vm_that_is_made_anew_does_not_obey_what_its_predecessor_was_told(
+    vm: Sandbox, orders: dict[str, int]
+) -> None:
+    vm.order(**orders)
+    vm.boot()
+    assert "restarted by order" not in vm.supervise().log
+    assert vm.report["obeyed"] == orders.get("restart", 0)
+    vm.order(restart=orders.get("restart", 0) + 1)
+    assert "restarted by order" in vm.supervise().log
+
+
 def test_an_ordered_bundle_is_fetched_checked_and_started(vm: Sandbox) -> None:
     vm.supervise()
     (vm.runner / "lib.sh").write_text((vm.runner / "lib.sh").read_text() + "# another bundle\n")

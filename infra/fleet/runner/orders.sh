@@ -43,5 +43,13 @@ wanted_image() { printf '%s' "${order_image:-$pointer_image}"; }
 # orders_are: all of them as a text, by which two are told apart.
 orders_are() { printf '%s|' "$order_image" "$order_bundle" "$order_restart" "$order_drain"; }
 
+# adopt_restart: what stood in the orders when this VM read them first was for the one before it of its name, or for a
+# boot that is over.
+adopt_restart() {
+  if [[ ! -e $state/report/obeyed ]]; then say obeyed "$(is_restart && printf %s "$order_restart")"; fi
+}
+
+is_restart() { [[ $order_restart =~ ^[1-9][0-9]{0,8}$ ]]; }
+
 # wanted_restart: whether a restart is ordered that was not obeyed yet.
-wanted_restart() { [[ $order_restart =~ ^[1-9][0-9]{0,8}$ ]] && ((order_restart > $(said_number obeyed))); }
+wanted_restart() { is_restart && ((order_restart > $(said_number obeyed))); }

@@ -28,6 +28,7 @@ serve() {
     give_room
     pause registering
   done
+  adopt_restart
   # Everything below is called in a condition, where errexit is off: every command there is chained or asked for.
   if ! obey; then return 0; fi
   if [[ $(own worker) != 0 ]]; then

@@ -18,6 +18,7 @@ class Disk:
 
     life: which one. down: whether the machine runs. phase, reason, image, bundle, runner, job, obeyed, boot, events: as
         they stand in its report.
+    obeyed, on the disk: None until it read orders for the first time.
     until: cloud time when what it does is over, None where it waits for others. delay: its next pause. turn: cloud
         time before which it does not ask the broker again.
     last_host, gathered: of a slice of several hosts, the one that is ready last, and the cloud time when it is.
@@ -34,7 +35,7 @@ class Disk:
     bundle: str = ""
     runner: str = ""
     job: str = ""
-    obeyed: int = 0
+    obeyed: int | None = None
     boot: list[JsonObject] = field(default_factory=list)
     events: list[JsonObject] = field(default_factory=list)
     began: float = 0.0
@@ -68,4 +69,4 @@ class Disk:
         """What the VM's report has of it, in its order."""
         said = ("phase", "reason", "image", "bundle", "runner", "job")
         now = {key: getattr(self, key) or None for key in said}
-        return {"obeyed": self.obeyed, **now, "boot": self.boot, "events": self.events}
+        return {"obeyed": self.obeyed or 0, **now, "boot": self.boot, "events": self.events}

@@ -134,6 +134,8 @@ class Guest:
     def _obeyed(self, orders: Orders) -> bool:
         """Whether a restart or another bundle was ordered, which both begin with a boot."""
         disk = self.disk
+        # What stood there first was told to another VM of its name.
+        disk.obeyed = orders.restart if disk.obeyed is None else disk.obeyed
         if orders.restart > disk.obeyed:
             disk.obeyed = orders.restart
             self._event("restart", number=str(orders.restart))
@@ -199,7 +201,7 @@ class Guest:
         disk, orders = self.disk, self._own_orders()
         if disk.phase == "busy" and due:
             self._end_job()
-        elif orders is not None and orders.restart > disk.obeyed:
+        elif orders is not None and orders.restart > (disk.obeyed or 0):
             self._stop_runner()
         elif disk.phase == "busy":
             return False
@@ -256,8 +258,7 @@ class Guest:
     def _pause(self, phase: str, reason: str, until: float | None = None) -> None:
         """Wait because of what is blamed: until when the broker says, or longer each time."""
         disk = self.disk
-        # In the middle of what the supervisor draws.
-        disk.until = self._now + disk.delay * 1.5 if until is None else until
+        disk.until = self._now + disk.delay * 1.5 if until is None else until  # in the middle of what it draws
         disk.delay = min(disk.delay * 2, LONGEST_PAUSE)
         self._phase(phase, reason)
 
@@ -279,8 +280,7 @@ class Guest:
         self._around.report(vm, body | {"machine": vm.machine, "worker": 0} | disk.told())
 
     def _orders_text(self) -> str:
-        orders = self._own_orders()
-        return orders.text if orders else ""
+        return orders.text if (orders := self._own_orders()) else ""
 
     def _own_orders(self) -> Orders | None:
         with suppress(UnreadableError):

@@ -167,6 +167,16 @@ def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab)
         lab.guests.lose_runner("another")
 
 
+def test_a_vm_that_is_made_anew_does_not_obey_what_its_predecessor_was_told(lab: Lab) -> None:
+    lab.order(restart=4)
+    lab.guests.advance(A_BOOT)
+    assert (lab.disk.phase, lab.report["obeyed"]) == ("idle", 4)
+    assert not lab.told("restart")
+    lab.order(restart=5)
+    lab.guests.settle()
+    assert lab.told("restart")
+
+
 def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> None:
     job = lab.control.queue_job(REPO, ["tpu-ci"])
     lab.guests.advance(A_BOOT)
