@@ -10,7 +10,7 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.drained import begin, still, wait_for_jobs
-from infra.cli.failures import FAILED, Failure, Interruption
+from infra.cli.failures import FAILED, Failure, Interruption, Refusal
 from infra.cli.fleet_looks import Fleet, open_fleet, stack_of
 from infra.cli.leased import leased
 from infra.cli.render.console import machines, people, say
@@ -113,7 +113,10 @@ def _ended(fleet: Fleet, scene: Scene, subject: str, vms: Mapping[str, str], *, 
     wishes = tuple(each for each in wished.drains if each in stand or each.subject == subject)
     if not any(wish.subject == subject for wish in wishes):
         drained = ", ".join(wish.subject for wish in wishes)
-        raise Failure(f"nobody drains {subject}; drained is {drained or 'nothing'}")
+        fleet.session.say(f"nobody drains {subject}, nothing to do; drained is {drained or 'nothing'}")
+        if as_json:
+            machines({"stack": fleet.stack, "subject": subject, "vms": [], "kept": [], "exit": 0})
+        return
     released = draining.released(vms, vms, wishes, subject, scene.memory)
     with (
         leased(fleet.config, fleet.session, Kind.DRAIN),
@@ -142,7 +145,7 @@ def _vms(subject: str, desired: Desired) -> dict[str, str]:
     """The VMs of a subject with their pools."""
     found = {slot.name: slot.pool for slot in desired.slots if subject in (slot.name, slot.pool)}
     if not found:
-        raise Failure(f"the published fleet of {desired.stack} has no VM of {subject}")
+        raise Refusal(f"the published fleet of {desired.stack} has no VM of {subject}")
     return found
 
 

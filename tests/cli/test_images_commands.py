@@ -137,7 +137,7 @@ def test_the_lab_of_these_tests_has_the_places_that_are_declared(lab: Lab) -> No
 def test_before_the_first_build_nothing_is_current_and_nothing_can_be_promoted(lab: Lab) -> None:
     for arguments in (("current", IMAGE), ("promote", IMAGE, "--pool", POOL)):
         result = lab.run(*arguments)
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert f"no build of {IMAGE} is recorded" in result.stderr
     (image,) = lab.json("list", IMAGE)["images"]
     assert (image["current"], image["equal"], image["pools"][POOL]) == (None, None, None)
@@ -152,7 +152,7 @@ def test_a_build_that_a_region_lacks_is_not_recorded(lab: Lab, tmp_path: Path) -
     result = lab.run("record", *arguments)
     assert result.exit_code == 2
     assert f"{lab.places[3]}: does not have {body['digest']}" in result.stderr
-    assert lab.run("current", IMAGE).exit_code == 1
+    assert lab.run("current", IMAGE).exit_code == 2
 
 
 def test_a_build_of_other_places_than_the_declared_ones_is_not_recorded(lab: Lab, tmp_path: Path) -> None:

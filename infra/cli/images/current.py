@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infra.cli import options
-from infra.cli.failures import Failure
+from infra.cli.failures import Refusal
 from infra.cli.images.lab import at_work, declared
 from infra.cli.render.console import machines, people
 from infra.engines.protocol import CloudName
@@ -22,7 +22,7 @@ def command(*, image: str, cloud: CloudName | None, as_json: bool) -> None:
     with at_work(lab, cloud, people(as_json=True)) as work:
         known = work.store.read().images.get(name)
     if known is None:
-        raise Failure(f"no build of {name} is recorded; `./tidepool images build {name} --trigger` starts one")
+        raise Refusal(f"no build of {name} is recorded; `./tidepool images build {name} --trigger` starts one")
     if as_json:
         machines({"image": name, "build": known.current.model_dump(mode="json")})
     else:

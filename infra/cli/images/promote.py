@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from infra.cli import options
-from infra.cli.failures import Failure
+from infra.cli.failures import Refusal
 from infra.cli.images.lab import at_work, declared, digest_of
 from infra.cli.images.moved import end
 from infra.cli.render.console import people
@@ -35,7 +35,7 @@ def command(*, image: str, pools: tuple[str, ...], cloud: CloudName | None, yes:
         if digest is None:
             known = work.store.read().images.get(name)
             if known is None:
-                raise Failure(f"no build of {name} is recorded; `./tidepool images build {name} --trigger` starts one")
+                raise Refusal(f"no build of {name} is recorded; `./tidepool images build {name} --trigger` starts one")
             digest = known.current.digest
         moved = work.promotion().promote(tuple(dict.fromkeys(pools)), name, digest, datetime.now(UTC))
     end(console, moved, as_json=as_json)

@@ -240,7 +240,7 @@ def undone(record: Record, pool: str, uses: Uses) -> Record:
     if present is None or present.previous is None:
         value = "no promotion" if present is None else f"{present.image}@{present.digest}, its first or oldest kept one"
         rule = f"there is something to undo; up to {EARLIER_TARGETS} earlier targets are kept"
-        fix = f"./tidepool images promote IMAGE@DIGEST --pool {pool}"
+        fix = f"./tidepool images promote IMAGE@DIGEST --pool {pool}; `rollout undo {pool}` takes VMs back without it"
         raise ConfigError([Problem(f"pool {pool}", value, rule, fix)])
     return _with_pool(record, pool, present.previous)
 

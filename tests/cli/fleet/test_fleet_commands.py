@@ -100,8 +100,10 @@ def test_once_its_job_is_over_a_drained_vm_takes_no_other_until_the_drain_ends(s
     assert _job(standing), "it took the job that waited"
 
 
-def test_a_drain_that_nobody_wished_cannot_be_ended_and_a_strange_name_is_refused(standing: Checkout) -> None:
-    assert "nobody drains tpu-v5p; drained is nothing" in standing.run("drain", "tpu-v5p", "--end").output
+def test_ending_a_drain_that_nobody_wished_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
+    said = standing.ok("drain", "tpu-v5p", "--end").output
+    assert "nobody drains tpu-v5p, nothing to do; drained is nothing" in said
+    assert standing.json("drain", "tpu-v5p", "--end")["vms"] == []
     refused = standing.run("drain", "tpu-v9")
     assert refused.exit_code == 2
     assert "there is no pool or VM named tpu-v9; pools are " in refused.output
