@@ -114,7 +114,7 @@ def command(
                     teller.settled(swept)
                 break
             if until_settled and swept is not None and swept.decision.at_rest:
-                raise Failure(_unsettled("more sweeps change nothing", swept))
+                raise Failure(_unsettled("more sweeps change nothing, a person or time does", swept))
             if guests and until_settled and number >= MOST_SWEEPS:
                 said = f"after {number} sweeps there is still something to do or to wait for"
                 raise Failure(_unsettled(said, swept) if swept else said)

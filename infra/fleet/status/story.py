@@ -192,7 +192,7 @@ def _told(name: str, event: Mapping[str, Any]) -> str:
     if name == "phase":
         return f"{event.get('phase')}" + (f": {event['reason']}" if event.get("reason") else "")
     try:
-        return _TELL[name].format_map(event)
+        return _TELL[name].format_map({"status": "not told", **event})
     except KeyError:
         rest = ", ".join(f"{key} {value}" for key, value in event.items() if key not in ("at", "event"))
         return f"{name} {rest}".strip()

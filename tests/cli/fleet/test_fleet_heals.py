@@ -6,11 +6,17 @@ The tests run in order on one fleet. SWEEPS is the bound that docs/local-cloud.m
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from infra.cli.fleet_place import declared_place
+from infra.fleet.google import clients
+from infra.fleet.records import Records
+from infra.model import names
+from infra.model.stack import load_stack
 from tests.cli.conftest import Checkout
 
 REPOSITORY = "marin-community/marin"
@@ -101,6 +107,13 @@ def test_the_next_preview_shows_nothing_to_do(fleet: Checkout) -> None:
     assert {step["op"] for step in plan["steps"]} <= {"same", "read", "refresh"}
 
 
+def test_sweeps_end_with_how_long_it_took_and_name_what_serves_again(fleet: Checkout) -> None:
+    fleet.ok("cloud", "preempt", LOST)
+    said = fleet.ok("reconcile", "ci", "--until-settled").stdout.splitlines()
+    assert f"  serves {LOST}" in said
+    assert re.fullmatch(r"settled after \d+ sweeps, \d+ \w+ of the cloud's clock", said[-1])
+
+
 @pytest.mark.heavy
 def test_a_vm_that_never_registers_is_restarted_and_then_made_again(fleet: Checkout) -> None:
     vm = "tpu-v6e-europe-west4-a-0"
@@ -149,3 +162,19 @@ def test_guests_are_listed_by_name_below_a_header(fleet: Checkout) -> None:
     assert header.split() == ["VM", "is", "why,", "or", "what", "it", "runs"]
     names = [line.split()[0] for line in lines]
     assert (len(names), names) == (9, sorted(names))
+
+
+def test_a_freeze_window_ends_sweeps_that_would_change_nothing(fleet: Checkout) -> None:
+    """Last in this module: the window is written over the manifest."""
+    fleet.ok("cloud", "node", "add", ORPHAN, "--zone", ZONE, "--managed", "ci/tpu-ci")
+    window = {"name": "deadline", "time_zone": "UTC", "from": "2020-01-01", "to": "2099-12-31"}
+    place = declared_place(load_stack(fleet.root, "ci"), fleet.json("cloud", "status")["url"])
+    with clients(place.project, place.endpoint) as google:
+        records = Records(google=google, bucket=place.bucket)
+        records.update(names.manifest_object("ci"), lambda found: {**(found or {}), "freezes": [window]})
+    result = fleet.run("reconcile", "ci", "--until-settled")
+    assert result.exit_code == 1
+    held = f"delete {ORPHAN}: freeze window deadline until 2100-01-01 00:00; it is not declared and no runner of it is"
+    assert (
+        result.stderr == f"error: more sweeps change nothing, a person or time does; what is left:\n  {held} online\n"
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.observed import Target, Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import (
     START,
@@ -68,6 +70,20 @@ def test_a_vm_that_lacks_the_chips_of_others_stands(others: int) -> None:
     decision = sweeps(desired, there, 4)[-1]
     assert [(waiting.subject, waiting.stands) for waiting in decision.waiting] == [(desired.slots[1].name, True)]
     assert decision.at_rest
+
+
+def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
+    desired, first, second = fleet(3), Target(bundle="a"), Target(bundle="b")
+    memory = sweeps(desired, seen(desired, targets={"tpu-ci": first}), 2)[-1].memory
+    wishes = Wishes(paused=frozenset({"tpu-ci"}))
+    paused = seen(desired, targets={"tpu-ci": second}, wishes=wishes)
+    decision = sweeps(desired, paused, 2, memory=memory, start=START + minutes(4))[-1]
+    assert [waiting.reason for waiting in decision.waiting] == ["canary, 0 of 3 VMs proved; paused"]
+    assert decision.at_rest
+    going = replace(paused, wishes=Wishes())
+    begun = sweeps(desired, going, 1, memory=memory, start=START + minutes(4))[-1]
+    halted = sweeps(desired, paused, 2, memory=begun.memory, start=START + minutes(6))[-1]
+    assert not halted.at_rest, "its canary may still fail, and then all go back"
 
 
 def test_people_read_what_the_table_says() -> None:
