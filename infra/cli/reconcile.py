@@ -37,6 +37,9 @@ from infra.fleet.records import Records
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
 
+_SHOWN: Final = 10
+"""Lines of what is left, so that a fleet that is held as a whole still fits a screen."""
+
 _CUT_OFF: Final = (
     "Interrupted in a sweep: what it had asked of Google and GitHub goes on there, and the rest was not done. "
     "The next sweep looks at all of it anew."
@@ -151,7 +154,9 @@ def _as_json(swept: Swept) -> None:
 
 def _unsettled(said: str, swept: Swept) -> str:
     """Why it ends, and all that is left."""
-    return "\n".join([f"{said}; what is left:", *(f"  {line}" for line in left(swept))])
+    lines = left(swept)
+    more = [f"and {len(lines) - _SHOWN} more (--json has all)"] if len(lines) > _SHOWN else []
+    return "\n  ".join([f"{said}; what is left:", *lines[:_SHOWN], *more])
 
 
 def _failed(swept: Swept) -> bool:

@@ -149,7 +149,7 @@ def verb(action: Action) -> str:
 class Held:
     """An action that was asked for and not done, why, and until when where that is known.
 
-    stands: nothing that the fleet does by itself ends it soon: a person does, or a day that is far.
+    stands: nothing that the fleet does by itself ends it soon: a person does, or a time that is far.
     """
 
     action: Action

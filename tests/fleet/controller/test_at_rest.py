@@ -9,7 +9,7 @@ import pytest
 
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.controller.desired import Settings
-from infra.fleet.controller.observed import Target, Wishes
+from infra.fleet.controller.observed import Target, Wishes, unknown
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import (
     START,
@@ -84,6 +84,14 @@ def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
     begun = sweeps(desired, going, 1, memory=memory, start=START + minutes(4))[-1]
     halted = sweeps(desired, paused, 2, memory=begun.memory, start=START + minutes(6))[-1]
     assert not halted.at_rest, "its canary may still fail, and then all go back"
+
+
+def test_a_github_that_is_unknown_for_an_hour_is_waited_for_no_longer() -> None:
+    desired = fleet(2)
+    deaf = seen(desired, github=unknown("401"), runners=())
+    decisions = sweeps(desired, deaf, 33)
+    assert [decision.at_rest for decision in decisions[29:]] == [False, False, True, True]
+    assert {waiting.rule for waiting in decisions[-1].waiting} == {"slot-unheard"}
 
 
 def test_people_read_what_the_table_says() -> None:
