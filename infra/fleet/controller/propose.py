@@ -115,9 +115,10 @@ class Proposals:
         place = placing.place(slot)
         if isinstance(place, NoPlace):
             reason = f"{judged.reason}; {place.why}"
-            self.waiting.append(
-                Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=place.until, stands=place.stands)
+            wait = Waiting(
+                subject=slot.name, rule=judged.rule.id, reason=reason, until=place.until, stands=place.stands
             )
+            self.waiting.append(wait)
             return
         action = Create(slot=slot.name, place=place, rule=judged.rule.id, reason=judged.reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_MAKE, freeze=judged.rule.freeze))
@@ -280,9 +281,8 @@ class Proposals:
         reason = f"{judged.reason}; {but}" if but else judged.reason
         until = None if but else judged.until
         stands = judged.rule.when is Situation.UNHEARD and self._is_long_unheard()
-        self.waiting.append(
-            Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)
-        )
+        wait = Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)
+        self.waiting.append(wait)
 
     def _is_long_unheard(self) -> bool:
         """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
