@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.memory import Memory, NodeMemory
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
@@ -175,6 +176,11 @@ class Judge:
         """Also where nobody can say: then what is drained stays so, and nothing else is drained for going home."""
         wishes = self.observed.wishes.drains
         return not self.observed.wishes_source.known or any(each.subject in (slot.name, slot.pool) for each in wishes)
+
+    def is_long_unheard(self) -> bool:
+        """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
+        silent = [self.now - since for key, since in self.memory.reported.items() if key.startswith("unknown ")]
+        return bool(silent) and min(silent) > HOUR
 
     def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
         situations = set()

@@ -280,15 +280,9 @@ class Proposals:
     def _wait(self, judged: Judged, but: str = "") -> None:
         reason = f"{judged.reason}; {but}" if but else judged.reason
         until = None if but else judged.until
-        stands = judged.rule.when is Situation.UNHEARD and self._is_long_unheard()
+        stands = judged.rule.when is Situation.UNHEARD and self.judge.is_long_unheard()
         wait = Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)
         self.waiting.append(wait)
-
-    def _is_long_unheard(self) -> bool:
-        """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
-        told = self.judge.memory.reported.items()
-        silent = [self.judge.now - since for key, since in told if key.startswith("unknown ")]
-        return bool(silent) and min(silent) > limits.HOUR
 
     def _drained_long_enough(self, vm: str, since: datetime) -> bool:
         online = any(runner.online for runner in self.judge.observed.runners_of(vm))
