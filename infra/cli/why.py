@@ -13,7 +13,7 @@ from infra.cli import options
 from infra.cli.failures import Failure, Refusal
 from infra.cli.fleet_looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.cli.render.console import machines, people, say
-from infra.cli.render.times import ago
+from infra.cli.render.times import ago, due
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
@@ -81,7 +81,7 @@ def _show(console: Console, told: Story) -> None:
     for line in told.now:
         say(console, f"  now: {line}")
     for step in told.next:
-        when = f" at {step.at:%H:%M}, {ago(step.at, told.at)}" if step.at else ""
+        when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
         say(console, f"  next{when}: {step.what}")
     if not told.lines:
         say(console, "no story is known: it was never made, or nobody remembers")
