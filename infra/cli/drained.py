@@ -7,7 +7,8 @@ is `infra.fleet.draining`.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -17,9 +18,11 @@ from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
 from infra.cli.leased import leased
 from infra.fleet import draining
+from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import Kind
 from infra.fleet.controller.observed import DrainWish, Observed
 from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.github_lists import RunningJob
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
@@ -44,11 +47,15 @@ def leaving(plan: Plan, order: Phases | None) -> tuple[str, ...]:
 def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tuple[VmStanding, ...]:
     """Wait until these VMs run nothing; what still does when the minutes are over, or is not known of."""
 
+    jobs = _JobsOfRunners(fleet)
+
     def look(settled: bool) -> list[VmStanding]:
-        observed = _observed(fleet)
+        observed, serves = _observed(fleet, pool_of)
         with clients(fleet.place.project, fleet.place.endpoint) as google:
             reports = draining.said(Records(google=google, bucket=fleet.place.bucket), pool_of)
-        return [draining.standing(vm, observed, reports, settled) for vm in sorted(pool_of)]
+        busy = {each.name for vm in pool_of for each in observed.runners_of(vm) if each.busy}
+        running = jobs.of(busy, serves)
+        return [draining.standing(vm, observed, reports, settled, running) for vm in sorted(pool_of)]
 
     return draining.wait(
         look,
@@ -151,8 +158,29 @@ def _scene(fleet: Fleet) -> Scene:
         raise Failure(f"nothing was changed: what the fleet shall be cannot be read: {error}") from None
 
 
-def _observed(fleet: Fleet) -> Observed:
-    observed = fleet.look().observed
-    if observed is None:
+@dataclass(slots=True)
+class _JobsOfRunners:
+    """The jobs of busy runners, by the runner's name. A runner has one job: it is asked for when it is first seen busy.
+
+    Looking into runs takes many calls, and a name is worth no more: what GitHub does not tell stays untold.
+    """
+
+    fleet: Fleet
+    _seen: set[str] = field(default_factory=set)
+    _found: dict[str, RunningJob] = field(default_factory=dict)
+
+    def of(self, busy: Collection[str], serves: Collection[str]) -> Mapping[str, RunningJob]:
+        if not self._seen.issuperset(busy):
+            self._seen.update(busy)
+            with suppress(GitHubError):
+                self._found |= {job.runner: job for job in self.fleet.place.github.running(serves)}
+        return self._found
+
+
+def _observed(fleet: Fleet, pool_of: Mapping[str, str]) -> tuple[Observed, frozenset[str]]:
+    """What is seen now, and the repositories whose jobs these VMs take."""
+    scene = fleet.look()
+    if scene.observed is None or scene.desired is None:
         raise Failure(f"the manifest of {fleet.stack} is gone; `./tidepool manifest publish {fleet.stack}` writes it")
-    return observed
+    serves = (each for slot in scene.desired.slots if slot.name in pool_of for each in slot.serves)
+    return scene.observed, frozenset(serves)

@@ -17,6 +17,7 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, NodeSeen, Observed, Phase
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.rules import DEAD
+from infra.fleet.github_lists import RunningJob
 from infra.fleet.records import Body, Records
 from infra.fleet.reports import moment, read_report
 from infra.model import names
@@ -94,8 +95,10 @@ def said(records: Records, pool_of: Mapping[str, str]) -> dict[str, Said]:
     return {vm: _said(report) for vm, report in found.items() if report is not None}
 
 
-def standing(vm: str, observed: Observed, reports: Mapping[str, Said], settled: bool) -> VmStanding:
-    """How far a VM is. settled: whether a supervisor has had the time to read its orders.
+def standing(
+    vm: str, observed: Observed, reports: Mapping[str, Said], settled: bool, running: Mapping[str, RunningJob]
+) -> VmStanding:
+    """How far a VM is. settled: whether a supervisor has had the time to read its orders. running: by runner.
 
     Where GitHub does not answer, a VM's own report counts. One that never reported has no supervisor and so no job.
     """
@@ -110,9 +113,9 @@ def standing(vm: str, observed: Observed, reports: Mapping[str, Said], settled: 
     if observed.github.known:
         busy = next((each for each in runners if each.busy), None)
         if busy is not None:
-            return VmStanding(vm=vm, standing=Standing.BUSY, why=_job(report, f"the job of runner {busy.name}"))
+            return VmStanding(vm=vm, standing=Standing.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))
     elif report is not None and report.phase is Phase.BUSY:
-        return VmStanding(vm=vm, standing=Standing.BUSY, why=_job(report, "a job, by its own report"))
+        return VmStanding(vm=vm, standing=Standing.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
     if report is None or settled or (report.phase in _AT_REST and not runners):
         return VmStanding(vm=vm, standing=Standing.QUIET)
     return VmStanding(vm=vm, standing=Standing.SETTLING, why="its supervisor has not answered yet")
@@ -160,5 +163,12 @@ def _own(node: NodeSeen, report: Said | None) -> Said | None:
     return report if created.tzinfo is None or report.at >= created else None
 
 
-def _job(report: Said | None, otherwise: str) -> str:
-    return f"job {report.job}" if report and report.job else otherwise
+def _job_of(runner: str, report: Said | None, job: RunningJob | None) -> str:
+    """A job so that people find it: by its page, else by its runner, which GitHub shows beside it."""
+    if job is None:
+        return f"{_named(report) or 'the job'} of runner {runner}"
+    return f"job {job.name} of {job.repository}, {job.url or f'on runner {runner}'}"
+
+
+def _named(report: Said | None) -> str:
+    return f"job {report.job}" if report and report.job else ""

@@ -1,4 +1,4 @@
-"""GitHub's lists, read to their end: pages of anything, and the jobs of a repository that wait for a runner.
+"""GitHub's lists, read to their end: pages of anything, and the jobs of a repository that wait for a runner or run.
 
 Owns pages, shapes and which runs are looked into. Does not own who asks, with which token and for how long: every list
 is read through a call that is handed in. https://docs.github.com/rest/actions/workflow-runs and .../workflow-jobs,
@@ -40,6 +40,24 @@ class QueuedJob:
     name: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJob:
+    """A job that a runner has, which is named. url: its page at GitHub; empty where GitHub does not say."""
+
+    repository: str
+    name: str
+    runner: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    """waiting: for a runner, the one that waits longest first."""
+
+    waiting: tuple[QueuedJob, ...]
+    running: tuple[RunningJob, ...]
+
+
 def pages(ask: Ask, path: str, key: str, *, whole: bool = True) -> Iterator[Any]:
     """Every element of a list. whole: one that ends before its own count is a ListError, as it looks like absence.
 
@@ -62,22 +80,25 @@ def pages(ask: Ask, path: str, key: str, *, whole: bool = True) -> Iterator[Any]
         raise ListError(f"listing {path.partition('?')[0]}: it ended at {found} of {total}")
 
 
-def waiting(ask: Ask, repository: str) -> tuple[QueuedJob, ...]:
-    """The jobs of a repository that wait for a runner, the one that waits longest first.
+def jobs(ask: Ask, repository: str) -> Jobs:
+    """The jobs of a repository that wait for a runner or have one.
 
     Of more than MOST_RUNS runs the oldest are looked into. Raises ListError, and what `ask` raises.
     """
-    jobs: list[QueuedJob] = []
+    waiting, running = [], []
     try:
         for run in _runs(ask, repository):
             path = f"repos/{repository}/actions/runs/{run}/jobs?filter=latest"
-            found = pages(ask, path, "jobs", whole=False)
-            jobs += [_job(repository, job) for job in found if job["status"] == "queued"]
+            for job in pages(ask, path, "jobs", whole=False):
+                if job["status"] == "queued":
+                    waiting.append(_job(repository, job))
+                elif job["status"] == "in_progress" and job.get("runner_name"):
+                    running.append(_running(repository, job))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ListError):
             raise
         raise ListError(f"listing the jobs of {repository}: one of them has another shape") from None
-    return tuple(sorted(jobs, key=lambda job: (job.since, job.name)))
+    return Jobs(waiting=tuple(sorted(waiting, key=lambda job: (job.since, job.name))), running=tuple(running))
 
 
 def _runs(ask: Ask, repository: str) -> list[int]:
@@ -99,3 +120,8 @@ def _job(repository: str, job: Any) -> QueuedJob:
         repository=repository,
         name=str(job["name"]),
     )
+
+
+def _running(repository: str, job: Any) -> RunningJob:
+    url = str(job.get("html_url") or "")
+    return RunningJob(repository=repository, name=str(job["name"]), runner=str(job["runner_name"]), url=url)

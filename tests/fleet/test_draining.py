@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,23 +13,34 @@ from infra.fleet import draining
 from infra.fleet.controller.memory import EMPTY, VmMemory
 from infra.fleet.controller.observed import DrainWish, Phase, unknown
 from infra.fleet.draining import Said, Standing, VmStanding
+from infra.fleet.github_lists import RunningJob
 from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, runner, seen
 
 VM = f"tpu-ci-{HOME}-0"
 
 
-def standing(*, settled: bool = False, said: Said | None = None, **given: Any) -> VmStanding:
-    return draining.standing(VM, seen(fleet(1), **given), {VM: said} if said else {}, settled)
+def standing(
+    *, settled: bool = False, said: Said | None = None, running: dict[str, RunningJob] | None = None, **given: Any
+) -> VmStanding:
+    return draining.standing(VM, seen(fleet(1), **given), {VM: said} if said else {}, settled, running or {})
 
 
 def says(phase: Phase, job: str = "", at: Any = START) -> Said:
     return Said(phase=phase, job=job, at=at)
 
 
-def test_a_running_job_is_named_by_the_vms_report_or_else_by_its_runner() -> None:
+def test_a_running_job_is_named_so_that_it_is_found_at_github() -> None:
     busy = (runner(VM, busy=True),)
-    told = standing(runners=busy, said=says(Phase.BUSY, "tests"))
-    assert (told.standing, told.why) == (Standing.BUSY, "job tests")
+    job = RunningJob(repository="lab/code", name="tests", runner=busy[0].name, url="https://github.com/x/1")
+    told = standing(runners=busy, said=says(Phase.BUSY, "its own word"), running={job.runner: job})
+    assert (told.standing, told.why) == (Standing.BUSY, "job tests of lab/code, https://github.com/x/1")
+    bare = standing(runners=busy, running={job.runner: replace(job, url="")})
+    assert bare.why == f"job tests of lab/code, on runner {VM}-000001"
+
+
+def test_a_job_that_github_does_not_name_is_named_by_the_vms_report_and_its_runner() -> None:
+    busy = (runner(VM, busy=True),)
+    assert standing(runners=busy, said=says(Phase.BUSY, "tests")).why == f"job tests of runner {VM}-000001"
     assert standing(runners=busy, settled=True).why == f"the job of runner {VM}-000001"
 
 

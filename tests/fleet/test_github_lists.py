@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.github_lists import MOST_RUNS, ListError, pages, waiting
+from infra.fleet.github_lists import MOST_RUNS, ListError, jobs, pages
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud
 
@@ -57,7 +57,7 @@ def test_of_too_many_runs_those_that_wait_longest_are_looked_into() -> None:
         looked.append(int(path.split("/")[5]))
         return listed("jobs", [])(path)
 
-    assert waiting(ask, REPO) == ()
+    assert jobs(ask, REPO).waiting == ()
     assert looked == [200 - each for each in range(MOST_RUNS)]
 
 
@@ -78,7 +78,7 @@ def test_a_job_of_another_shape_is_said_so(job: Any) -> None:
         return listed("workflow_runs", [{"id": 7, "created_at": "2026-11-20T08:00:00Z"}])(path)
 
     with pytest.raises(ListError):
-        waiting(ask, REPO)
+        jobs(ask, REPO)
 
 
 def test_jobs_that_wait_are_told_with_labels_and_since_when(cloud: TestCloud) -> None:
@@ -90,12 +90,25 @@ def test_jobs_that_wait_are_told_with_labels_and_since_when(cloud: TestCloud) ->
     cloud.wall.advance(60)
     first = hub.queue_job(REPO, ["tpu-ci"], name="third")
     api = RunnerApi(api=hub.api, token=lambda _: "a-person")
-    jobs = api.queued([REPO, "lab/other"])
-    assert [(job.name, job.repository, job.labels) for job in jobs] == [
+    waiting = api.queued([REPO, "lab/other"])
+    assert [(job.name, job.repository, job.labels) for job in waiting] == [
         ("second", "lab/other", ("tpu-ci", "self-hosted")),
         ("third", REPO, ("tpu-ci",)),
     ]
-    assert (jobs[1].since - jobs[0].since).total_seconds() == 60
+    assert (waiting[1].since - waiting[0].since).total_seconds() == 60
     assert first["status"] == "queued"
     with pytest.raises(GitHubError, match="404"):
         api.queued(["lab/nowhere"])
+
+
+def test_a_job_that_runs_is_told_with_its_runner_and_its_page() -> None:
+    run = {"id": 7, "created_at": "2026-11-20T08:00:00Z"}
+    body = {"status": "in_progress", "name": "tests", "runner_name": "vm-1", "html_url": "https://github.com/x"}
+    nobodys = {"status": "in_progress", "name": "hosted", "runner_name": None}
+
+    def ask(path: str) -> Any:
+        one = listed("jobs", [body, nobodys]) if "/jobs" in path else listed("workflow_runs", [run])
+        return one(path)
+
+    (found,) = jobs(ask, REPO).running
+    assert (found.repository, found.name, found.runner, found.url) == (REPO, "tests", "vm-1", "https://github.com/x")

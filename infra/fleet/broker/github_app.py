@@ -19,7 +19,7 @@ from google.auth import crypt, jwt
 
 from infra.fleet.broker.github_calls import Answered, GitHubCalls
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.github_lists import ListError, QueuedJob, pages, waiting
+from infra.fleet.github_lists import Jobs, ListError, jobs, pages
 
 RENEWED: Final = timedelta(minutes=5)
 """Before its end a token is kept no longer."""
@@ -101,8 +101,8 @@ class GitHubApp:
         except (KeyError, TypeError):
             raise _unreadable("runners") from None
 
-    def queued(self, repository: str, *, deadline: float) -> tuple[QueuedJob, ...]:
-        """The jobs of a repository that wait for a runner.
+    def jobs(self, repository: str, *, deadline: float) -> Jobs:
+        """The jobs of a repository that wait for a runner or have one.
 
         It takes many calls, so it is refused while few are left of the hour: those are for registrations.
         """
@@ -114,7 +114,7 @@ class GitHubApp:
             return self._ask("GET", scope, path.removeprefix(f"{scope}/"), deadline, jobs=True).body
 
         try:
-            return waiting(asked, repository)
+            return jobs(asked, repository)
         except ListError as error:
             raise Refused(Reason.GITHUB_DOWN, str(error)) from None
 

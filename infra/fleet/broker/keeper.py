@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -106,7 +106,7 @@ class Keeper:
 
     def _looked(self, fleet: Fleet) -> Mapping[str, Any]:
         deadline = deadline_from_now(PATIENCE)
-        jobs = [job for each in fleet.repositories for job in self.github.queued(each, deadline=deadline)]
+        found = [self.github.jobs(each, deadline=deadline) for each in fleet.repositories]
         return {
             "jobs": [
                 {
@@ -115,8 +115,10 @@ class Keeper:
                     "repository": job.repository,
                     "name": job.name,
                 }
-                for job in sorted(jobs, key=lambda job: job.since)
-            ]
+                for job in sorted((job for each in found for job in each.waiting), key=lambda job: job.since)
+            ],
+            # Who else has a runner there is told to nobody.
+            "running": [asdict(job) for each in found for job in each.running if vm_of(job.runner)],
         }
 
     def _removed(self, errand: Errand, fleet: Fleet, bindings: Bindings, story: Story) -> Mapping[str, Any]:

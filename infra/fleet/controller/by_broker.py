@@ -9,17 +9,18 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import urllib3
 
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.github_lists import QueuedJob
+from infra.fleet.github_lists import QueuedJob, RunningJob
 from infra.fleet.google import GoogleError
 
 SOURCE: Final = "broker"
+T = TypeVar("T")
 _ONE_CALL: Final = 18.0
 """Seconds; the broker gives GitHub fifteen."""
 
@@ -50,16 +51,24 @@ class BrokerApi:
 
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
         """The jobs that wait in these repositories, the oldest first; as it was a minute ago at most."""
-        body = self._ask("GET", "queue")
-        try:
-            jobs = [_job(job) for job in body["jobs"]]
-        except (KeyError, TypeError, ValueError):
-            raise GitHubError("the broker's queue has another shape") from None
+        jobs = self._listed("jobs", _job)
         return tuple(job for job in jobs if job.repository in repositories)
+
+    def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]:
+        """The jobs of these repositories that runners of ours have, as it was a minute ago at most."""
+        return tuple(job for job in self._listed("running", _running) if job.repository in repositories)
 
     def remove(self, scope: str, number: int) -> None:
         """Remove a runner; one that is gone already is no matter."""
         self._ask("DELETE", f"runners/{number}", scope=scope)
+
+    def _listed(self, key: str, shaped: Callable[[Mapping[str, Any]], T]) -> list[T]:
+        """A list of the queue; a broker of an earlier version has not all of them."""
+        body = self._ask("GET", "queue")
+        try:
+            return [shaped(each) for each in body.get(key, ())]
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise GitHubError("the broker's queue has another shape") from None
 
     def _ask(self, verb: str, path: str, **query: str) -> Any:
         doing = f"asking the broker to {verb} {path}"
@@ -103,4 +112,10 @@ def _job(job: Mapping[str, Any]) -> QueuedJob:
         since=datetime.fromisoformat(job["since"]),
         repository=str(job["repository"]),
         name=str(job["name"]),
+    )
+
+
+def _running(job: Mapping[str, Any]) -> RunningJob:
+    return RunningJob(
+        repository=str(job["repository"]), name=str(job["name"]), runner=str(job["runner"]), url=str(job["url"])
     )

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import urllib3
 
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.github_lists import ListError, QueuedJob, pages, waiting
+from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, pages
 
 NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
@@ -45,6 +45,8 @@ class GitHub(Protocol):
 
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]: ...
 
+    def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]: ...
+
     def remove(self, scope: str, number: int) -> None: ...
 
 
@@ -72,18 +74,23 @@ class RunnerApi:
 
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
         """The jobs of these repositories that wait for a runner, whatever their labels, the oldest first."""
-        jobs: list[QueuedJob] = []
-        for repository in sorted(repositories):
-            scope = f"repos/{repository}"
-            try:
-                jobs += waiting(lambda path, scope=scope: self.ask("GET", path, scope), repository)
-            except ListError as error:
-                raise GitHubError(str(error)) from None
-        return tuple(sorted(jobs, key=lambda job: job.since))
+        found = [job for repository in repositories for job in self._jobs(repository).waiting]
+        return tuple(sorted(found, key=lambda job: job.since))
+
+    def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]:
+        """The jobs of these repositories that a runner has."""
+        return tuple(job for repository in repositories for job in self._jobs(repository).running)
 
     def remove(self, scope: str, number: int) -> None:
         """Remove a runner; one that is gone already is no matter."""
         self.ask("DELETE", f"{scope}/actions/runners/{number}", scope)
+
+    def _jobs(self, repository: str) -> Jobs:
+        scope = f"repos/{repository}"
+        try:
+            return jobs(lambda path: self.ask("GET", path, scope), repository)
+        except ListError as error:
+            raise GitHubError(str(error)) from None
 
     def ask(self, verb: str, path: str, scope: str) -> Any:
         """One call with a scope's token; its JSON. Raises GitHubError where GitHub refuses or does not answer."""

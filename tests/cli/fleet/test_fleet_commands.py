@@ -81,7 +81,9 @@ def _job(checkout: Checkout) -> int:
 def test_a_drain_says_which_job_it_waits_for_and_cuts_none_off(standing: Checkout) -> None:
     said = standing.run("drain", "tpu-v4", "--minutes", "1", "--by", "ada")
     assert said.exit_code == 1
-    assert f"waiting for {V4}: job Tests" in said.output
+    told = "".join(said.output.split())
+    assert f"waitingfor{V4}:jobTestsof{REPOSITORY},http" in told
+    assert f"/{REPOSITORY}/actions/runs/" in told
     assert "the drain stands" in said.output
     (found,) = standing.json("status", "ci")["stacks"]
     assert [(each["subject"], each["by"]) for each in found["drains"]] == [("tpu-v4", "ada")]

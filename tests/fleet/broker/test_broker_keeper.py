@@ -13,6 +13,7 @@ from infra.fleet.broker.github_app import GitHubApp
 from infra.fleet.broker.keeper import A_MINUTE, AT_ONCE
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHubError
+from infra.fleet.github_lists import Jobs, RunningJob
 from infra.fleet.google import GoogleError
 from infra.model import names
 from tests.fleet.broker.broker_world import (
@@ -86,6 +87,25 @@ def test_the_controller_sees_which_jobs_wait_and_since_when(world: World) -> Non
     ]
     assert jobs[1].since - jobs[0].since == timedelta(seconds=90)
     assert [job.name for job in api(world).queued([REPO])] == ["second"]
+
+
+def test_the_controller_sees_which_runner_has_which_job(world: World) -> None:
+    registered = world.ask()
+    world.hub.connect(registered.body["jit"])
+    world.hub.queue_job(REPO, ["tpu-ci"], name="first")
+    assert world.hub.take_job(registered.body["jit"])
+    (job,) = api(world).running([REPO])
+    assert (job.name, job.repository, job.runner) == ("first", REPO, registered.body["runner"])
+    assert f"/{REPO}/actions/runs/" in job.url
+    assert api(world).running([OTHER_REPO]) == ()
+
+
+def test_jobs_of_runners_that_are_not_named_by_our_rule_are_told_to_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = RunningJob(repository=REPO, name="theirs", runner="somebodys-mac", url="")
+    monkeypatch.setattr(GitHubApp, "jobs", lambda *_, **__: Jobs(waiting=(), running=(theirs,)))
+    assert api(world).running([REPO]) == ()
 
 
 def test_a_queue_is_looked_at_once_a_minute_however_often_it_is_asked_for(world: World) -> None:

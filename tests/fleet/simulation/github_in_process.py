@@ -17,7 +17,7 @@ from infra.fleet.broker.github_app import Registered, Runner
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.github_lists import QueuedJob
+from infra.fleet.github_lists import QueuedJob, RunningJob
 from infra.local.cloud.control import ControlError
 from infra.model.runner_names import vm_of
 
@@ -181,6 +181,9 @@ class ByKeeper:
             for each in body["scopes"]
             for runner in each["runners"]
         )
+
+    def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]:
+        return ()
 
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
         return ()

@@ -32,12 +32,12 @@ def get_run(ask: Ask) -> Answer:
 def list_run_jobs(ask: Ask) -> Answer:
     run = _found(ask, records.RUN).body["id"]
     jobs = records.each(ask.cloud, records.JOB, ask.repo)
-    return Listing([job.body for job in jobs if job.body["run_id"] == run], key="jobs")
+    return Listing([_job_json(ask, job) for job in jobs if job.body["run_id"] == run], key="jobs")
 
 
 @serves("GET", _ACTIONS + "/jobs/{id}")
 def get_job(ask: Ask) -> Answer:
-    return _found(ask, records.JOB).body
+    return _job_json(ask, _found(ask, records.JOB))
 
 
 @serves("GET", _ACTIONS + "/runs/{id}/artifacts")
@@ -98,6 +98,14 @@ def _run_json(ask: Ask, found: Resource) -> JsonObject:
         # Empty for runs of forks' pull requests, so nobody may rely on it.
         "pull_requests": [],
         "created_at": records.stamp(found.created),
+    }
+
+
+def _job_json(ask: Ask, found: Resource) -> JsonObject:
+    site = ask.base.removesuffix("/api/v3")
+    return {
+        **found.body,
+        "html_url": f"{site}/{ask.repo}/actions/runs/{found.body['run_id']}/job/{found.body['id']}",
     }
 
 
