@@ -15,7 +15,7 @@ from infra.cli.render.times import due
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import Observed, Trouble
+from infra.fleet.controller.observed import Observed, Trouble, unknown
 from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.fleet.controller.sweep import Sweeper, Swept
 from infra.model.schema import Freeze
@@ -80,6 +80,16 @@ def test_what_is_held_says_what_why_and_until_when() -> None:
     )
     assert left(last) == [held]
     assert f"  held {held}" in told([last])
+
+
+def test_what_cannot_be_asked_is_named_with_its_reason() -> None:
+    desired = fleet(1)
+    vm = desired.slots[0].name
+    deaf = seen(desired, github=unknown("401: put another token there"), runners=())
+    assert left(swept(desired, deaf)[-1]) == [
+        "github is unknown: 401: put another token there",
+        f"{vm}: GitHub cannot be asked for its runner",
+    ]
 
 
 def test_a_stockout_is_said_shortly_and_in_each_sweep_once() -> None:

@@ -54,9 +54,14 @@ class SweepTeller:
 
 
 def left(swept: Swept) -> list[str]:
-    """What keeps a fleet from being settled, a line for each thing."""
+    """What keeps a fleet from being settled, a line for each thing; what cannot be asked comes first."""
     decision, now = swept.decision, swept.at
-    return [*(_held(each, now) for each in decision.held), *(_waiting(each, now) for each in decision.waiting)]
+    unknown = [f"{each.subject} is unknown: {each.reason}" for each in decision.findings if each.rule == "unknown"]
+    return [
+        *unknown,
+        *(_held(each, now) for each in decision.held),
+        *(_waiting(each, now) for each in decision.waiting),
+    ]
 
 
 def _done(swept: Swept) -> Iterator[Text]:
