@@ -96,6 +96,15 @@ def test_a_boot_is_told_step_by_step_in_the_vms_report(vm: Sandbox) -> None:
     assert kept == said, "what the console gets, the report has"
 
 
+def test_what_ran_before_a_crash_is_told_of_no_later_boot(vm: Sandbox) -> None:
+    vm.boot()
+    vm.reports.clear()
+    for part in ("runner", "job"):
+        (vm.root / f"var/lib/tidepool/report/{part}").write_text("of before")
+    vm.boot()
+    assert {(report["runner"], report["job"]) for report in vm.reports} == {(None, None)}
+
+
 def test_a_second_boot_repeats_nothing_that_is_done(vm: Sandbox) -> None:
     vm.boot()
     before = {path: path.stat().st_ino for path in (vm.root / "opt").rglob("*")}

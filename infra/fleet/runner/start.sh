@@ -33,6 +33,9 @@ mkdir -p "$state"
 : >"$state/boot"
 say refused
 say phase
+# Of before a crash: nothing of it runs any more.
+say runner
+say job
 say bundle "$bundle"
 log "start-up begins, bundle $bundle"
 phase booting
