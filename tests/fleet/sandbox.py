@@ -155,6 +155,8 @@ class Sandbox:
     """Root of another storage than the sandbox's own."""
     skew_s: int = 0
     """How far the metadata server's time is ahead."""
+    timeless: set[str] = field(default_factory=set)
+    """Who says no date: metadata, storage."""
     down: set[str] = field(default_factory=set)
     """Objects that storage answers with 503, and `reports` for no write at all."""
     refuse: int = 0
@@ -317,6 +319,8 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         vm = Sandbox(path=path, server=address, runner=path / "runner")
         server.vm = vm
         _pin_archives(vm)
+        (vm.root / "proc").mkdir(parents=True)
+        (vm.root / "proc/meminfo").write_text(f"MemTotal:       {48 << 20} kB\nMemFree:        1 kB\n")
         # Grants of the sandbox's broker follow one another without a wait, but where a test says otherwise.
         vm.edit("broker.sh", ask_apart="0")
         vm.publish()
@@ -452,7 +456,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200 if name in vm.objects else 403, vm.objects.get(name, b""))
 
     def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
+        source = "metadata" if self.path.startswith("/computeMetadata/") else "storage"
+        (self.send_response_only if source in self.vm.timeless else self.send_response)(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))

@@ -34,11 +34,17 @@ disk_has_room() {
 free_mb() { df --output=avail -BM "$state" | tail -n 1 | tr -dc '0-9'; }
 
 # By the metadata server, whose time is the machine's below this one: it needs neither a network nor TLS, which a wrong
-# clock breaks.
+# clock breaks. Should it send no date, as nothing promises that it does, the bucket's answer has one (RFC 9110, 6.6.1).
 clock_is_right() {
   local theirs ours skew
-  theirs=$(metadata id -o /dev/null -D - | sed -n 's/^[Dd]ate: *//p' | tr -d '\r') || return 1
-  if [[ -z $theirs ]]; then return 0; fi
+  theirs=$(metadata id -o /dev/null -D - | date_of) || return 1
+  if [[ -z $theirs ]]; then
+    theirs=$(curl -sS --max-time 20 -o /dev/null -D - "${TIDEPOOL_STORAGE:-https://storage.googleapis.com}/" | date_of) || :
+  fi
+  if [[ -z $theirs ]]; then
+    blame "the clock cannot be checked: neither the metadata server nor the bucket says what time it is"
+    return 1
+  fi
   printf -v ours '%(%s)T' -1
   skew=$((ours - $(date -d "$theirs" +%s))) || return 1
   if ((${skew#-} > most_skew_s)); then
@@ -46,6 +52,8 @@ clock_is_right() {
     return 1
   fi
 }
+
+date_of() { sed -n 's/^[Dd]ate: *//p' | tr -d '\r'; }
 
 # Set, and not looked at: a rule may be there and another before it, or the chain that it leads to may be empty.
 jobs_are_walled() {
