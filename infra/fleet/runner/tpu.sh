@@ -25,11 +25,15 @@ clean_tpu() {
   wait_for_tpu "${devices[@]}"
 }
 
+# reset_tpu: sets unreset. A chip whose reset fails may open all the same, and is then as good as any.
 reset_tpu() {
   local function
+  unreset=''
   for function in "$root"/sys/bus/pci/devices/*; do
     if [[ -e $function/iommu_group && $(basename "$(readlink "$function/driver")") == vfio-pci ]]; then
-      echo 1 2>/dev/null >"$function/reset" || log "$(basename "$function") could not be reset"
+      if { echo 1 >"$function/reset"; } 2>/dev/null; then continue; fi
+      unreset+=" $(basename "$function")"
+      log "$(basename "$function") could not be reset"
     fi
   done
 }
@@ -44,7 +48,7 @@ wait_for_tpu() {
       if opens "$device"; then continue 2; fi
       if ((second < 30)); then sleep 1; fi
     done
-    blame "the TPU stays busy: ${device#"$root"} did not open within 30 s"
+    blame "the TPU stays busy: ${device#"$root"} did not open within 30 s${unreset:+, and could not be reset:$unreset}"
     return 1
   done
 }
