@@ -175,6 +175,11 @@ UNFIT: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
     ),
     "disk": (lambda vm: vm.flag("free", "100"), "the disk is full: 100 MB are free and a job needs 20480"),
     "clock": (lambda vm: setattr(vm, "skew_s", 90), r"the clock is off by -(89|90|91) s"),
+    "timeless": (lambda vm: vm.timeless.update(("metadata", "storage")), "the clock cannot be checked: .*"),
+    "unreset": (
+        lambda vm: vm.device(1, busy=True).mkdir(),
+        "the TPU stays busy: /dev/vfio/1 did not open within 30 s, and could not be reset: 0000:00:01.0",
+    ),
     "docker": (lambda vm: vm.flag("no-docker"), "docker does not answer"),
     "wall": (lambda vm: vm.flag("no-iptables"), "jobs cannot be kept from the metadata server"),
     "left": (lambda vm: (vm.flag("left", "x"), vm.flag("no-rm")), "the last job's container cannot be removed"),
@@ -187,12 +192,46 @@ def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str)
     breaks, reason = UNFIT[fault]
     breaks(vm)
     vm.grants(1)
-    cycle = vm.supervise(sleeps=31 if fault == "busy" else 1)
+    cycle = vm.supervise(sleeps=31 if fault in ("busy", "unreset") else 1)
     assert vm.report["phase"] == "unfit"
     assert re.fullmatch(reason, vm.report["reason"])
     assert "sleep 15" in cycle.calls, "it tries again later"
     assert not vm.asked
     assert not containers(cycle)
+
+
+def test_a_chip_that_cannot_be_reset_and_opens_serves(vm: Sandbox) -> None:
+    vm.device(1).mkdir()
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "0000:00:01.0 could not be reset" in cycle.log
+    assert len(containers(cycle)) == 1
+
+
+@HEAVY
+@pytest.mark.parametrize(("skew", "served"), [(0, 1), (90, 0)])
+def test_a_metadata_server_without_a_date_leaves_the_clock_to_the_bucket(vm: Sandbox, skew: int, served: int) -> None:
+    vm.timeless.add("metadata")
+    vm.skew_s = skew
+    vm.grants(1)
+    assert len(containers(vm.supervise())) == served
+
+
+def test_a_job_leaves_the_machine_processes_and_memory(vm: Sandbox) -> None:
+    vm.grants(1)
+    (arguments,) = containers(vm.supervise())
+    assert values(arguments, "--pids-limit") == ["32768"]
+    assert values(arguments, "--memory") == [f"{48 * 1024 - 4096}m"]
+
+
+def test_a_runner_that_goes_on_after_its_job_is_stopped(vm: Sandbox) -> None:
+    vm.edit("supervisor.sh", look_every="1", longest_end="0")
+    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
+    vm.flag("container", ONE_JOB + NO_JOB.partition("\n")[2].partition("\n")[2])
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "the job is over and its runner goes on: the container is stopped" in cycle.log
+    assert vm.phases[-1] == "registering"
 
 
 @HEAVY

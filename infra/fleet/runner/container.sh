@@ -26,11 +26,22 @@ wipe() {
   }
 }
 
+# A job may fill its own limits and not the machine, on which the supervisor, docker and Google's agents go on: their
+# memory is not a job's, and of the processes and threads of a 64-bit kernel, 4 million at most, it gets 90 for each of
+# the 360 vCPUs of the largest TPU VM (ct6e-standard-8t in infra/model/facts/accelerators.yaml).
+most_processes=32768 spare_memory_mb=4096
+
 # prepare: fills args for `docker run`.
 prepare() {
+  local memory_kb
+  memory_kb=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' "$root/proc/meminfo") && [[ -n $memory_kb ]] || {
+    blame "how much memory there is cannot be read"
+    return 1
+  }
   args=(--rm --interactive --init --name "$container" --pull never --log-driver none --stop-timeout=5
     --user "$runner_user:$runner_user" --security-opt no-new-privileges --cap-drop=ALL
     --cap-add=SYS_RESOURCE --shm-size=100g --ulimit memlock=68719476736:68719476736
+    --pids-limit "$most_processes" --memory "$((memory_kb / 1024 - spare_memory_mb))m"
     --env "JAX_PLATFORMS=tpu,cpu" --env PJRT_DEVICE=TPU --env TPU_CI=true --env TPU_STDERR_LOG_LEVEL=3
     --env TPU_MIN_LOG_LEVEL=3 --env WANDB_MODE=offline --env "UV_CACHE_DIR=${uv_cache#"$root"}")
   add_devices && add_slice && add_cache
@@ -141,6 +152,7 @@ hear_runner() {
       phase busy
       ;;
     *': Job '*' completed with result: '*)
+      job_over=$SECONDS
       event job-ended job "$(said job)" result "${line##*completed with result: }"
       ;;
   esac

@@ -17,10 +17,12 @@ gather_every=5   # seconds between two looks of the hosts of a slice at each oth
 longest_wait=300 # seconds of the longest pause of its own; a longer one only where the broker asks for it
 most_idle_ends=5 # runners in a row that end at once without a job
 at_once=60       # seconds; GitHub removes a runner that is idle for longer
+longest_end=120  # seconds within which a runner ends after its job
 
 dirty=yes # whether something ran on the TPU since it was cleaned
 delay=5   # the next pause of its own
 idle_ends=0
+job_over='' # when the job ended by what its runner said
 args=() jit='' runner='' again='' ended=0 jobs=0 stopped=no last_heard=''
 
 serve() {
@@ -165,7 +167,7 @@ registered() {
 
 run() {
   local began=$SECONDS before=$jobs
-  dirty=yes stopped=no
+  dirty=yes stopped=no job_over=''
   say runner "$runner"
   event registered runner "$runner"
   report || :
@@ -195,6 +197,11 @@ meanwhile() {
   report_within "$report_every"
   if [[ -n $joined ]] && read_round && [[ $round != "$joined" ]]; then
     log "the round is over: the container is stopped"
+    stop_container
+    return 0
+  fi
+  if [[ -n $job_over ]] && ((SECONDS - job_over >= longest_end)); then
+    log "the job is over and its runner goes on: the container is stopped"
     stop_container
     return 0
   fi
