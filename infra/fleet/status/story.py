@@ -7,8 +7,9 @@ VM's report has its own clock and its last 50 events, and a VM that was made aga
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 
 from infra.fleet.controller.observed import NodeSeen
@@ -84,9 +85,19 @@ def story(vm: str, scene: Scene, report: Mapping[str, Any] | None, binding: Mapp
         stack=scene.stack,
         at=scene.at,
         now=tuple(_now(vm, scene, nodes, report)),
-        lines=tuple(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before))),
+        lines=tuple(_folded(sorted(lines, key=lambda line: (*_order(before.get(line, line)), line not in before)))),
         next=tuple(each for each in found.next if each.subject == vm),
     )
+
+
+def _folded(lines: Iterable[Line]) -> Iterable[Line]:
+    """The same thing several times in a row, such as a VM that asks until its runner of before is gone, as one line."""
+    for _, alike in groupby(lines, key=lambda line: (line.source, line.what)):
+        first, *more = alike
+        if more:
+            last = max(line.at for line in more)
+            first = replace(first, what=f"{first.what}, {len(more) + 1} times, the last at {last:%H:%M:%S}")
+        yield first
 
 
 def _order(line: Line) -> tuple[datetime, int, int]:

@@ -104,6 +104,19 @@ def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> 
     ]
 
 
+def test_what_happens_again_and_again_is_one_line() -> None:
+    asked = [f"2026-11-21T10:{minute:02}:07+00:00" for minute in range(10, 22)]
+    told = story(VM, scene(), REPORT, {**BINDING, "asked": [*BINDING["asked"], *asked]})
+    assert [line.what for line in told.lines if line.source == "broker"] == [
+        "bound to machine 77",
+        "asked for a runner",
+        "asked for a runner",
+        "asked for a runner",
+        "asked for a runner",
+        "asked for a runner, 11 times, the last at 10:18:07",
+    ]
+
+
 def test_a_registration_that_was_lost_is_told_from_when_on_until_when() -> None:
     desired = fleet(2)
     well, lost = seen(desired), seen(desired, runners=served(desired, but=(VM,)))
