@@ -26,6 +26,8 @@ from infra.fleet.github_lists import RunningJob
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
+from infra.fleet.wishes import read_wishes
+from infra.model import names
 from infra.model.phases import Phases
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
@@ -92,23 +94,22 @@ def drained_before(fleet: Fleet, vms: Collection[str]) -> Generator[None]:
     minutes = desired.settings.job
     fleet.session.say(f"draining {in_words(sorted(pool_of))} before the apply, {minutes} minutes at most")
     began = fleet.place.clock()
-    mine = _not_drained(scene, pool_of)
     # One that is killed ends nothing. Its VMs work again by themselves.
     until = began + timedelta(minutes=minutes) + SPARE
-    wishes = [DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes, until=until) for vm in mine]
+    # Of its own also where somebody else drains a VM: they may end theirs while this one relies on it.
+    own = [DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes, until=until) for vm in sorted(pool_of)]
     try:
-        _drain(fleet, pool_of, wishes, mine, minutes)
+        _drain(fleet, pool_of, own, minutes)
         yield
     finally:
-        _end(fleet, mine)
+        _end(fleet, own, pool_of)
 
 
-def _drain(
-    fleet: Fleet, pool_of: Mapping[str, str], wishes: Sequence[DrainWish], mine: Collection[str], minutes: int
-) -> None:
+def _drain(fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int) -> None:
     try:
-        begin(fleet, wishes, mine)
+        begin(fleet, own, pool_of)
         left = wait_for_jobs(fleet, pool_of, minutes)
+        ended = _ended_meanwhile(fleet, own)
     except GoogleError as error:
         raise Failure(
             f"nothing was changed: the VMs that go cannot be drained: {error}; "
@@ -121,6 +122,16 @@ def _drain(
             f"nothing was changed: after {minutes} minutes there is still {still(left)}; "
             "run up again later, or with --no-drain, which cuts it off"
         )
+    if ended:
+        raise Failure(f"nothing was changed: the drain of {', '.join(ended)} was ended meanwhile; run up again")
+
+
+def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
+    """VMs whose drain a person ended: they may have taken a job since they were looked at."""
+    with clients(fleet.place.project, fleet.place.endpoint) as google:
+        record = Records(google=google, bucket=fleet.place.bucket).read(names.wishes_object(fleet.stack))
+    standing = read_wishes(record.body).drains if record else ()
+    return [wish.subject for wish in own if wish not in standing]
 
 
 def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str]) -> None:
@@ -136,19 +147,15 @@ def still(left: Iterable[VmStanding]) -> str:
     return "; ".join(f"{each.vm}: {each.why}" for each in left)
 
 
-def _not_drained(scene: Scene, pool_of: Mapping[str, str]) -> tuple[str, ...]:
-    """Of these VMs those that nobody drains yet: only their drain is ours to end."""
-    wished = {wish.subject for wish in scene.observed.wishes.drains} if scene.observed else set()
-    return tuple(vm for vm, pool in sorted(pool_of.items()) if not wished & {vm, pool})
-
-
-def _end(fleet: Fleet, vms: Collection[str]) -> None:
+def _end(fleet: Fleet, own: Sequence[DrainWish], pool_of: Mapping[str, str]) -> None:
     """Needs no lease: a sweep that read the wish before orders a drain once more, and the next one ends it."""
     try:
         with clients(fleet.place.project, fleet.place.endpoint) as google:
-            draining.end(Records(google=google, bucket=fleet.place.bucket), fleet.stack, vms, vms)
+            records = Records(google=google, bucket=fleet.place.bucket)
+            draining.end_own(records, fleet.stack, own, pool_of, fleet.place.clock())
     except GoogleError as error:
-        fleet.session.say(Text(f"problem: the drain of {', '.join(vms)} could not be ended: {error}", style="bold red"))
+        vms = ", ".join(sorted(pool_of))
+        fleet.session.say(Text(f"problem: the drain of {vms} could not be ended: {error}", style="bold red"))
 
 
 def _scene(fleet: Fleet) -> Scene:

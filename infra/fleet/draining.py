@@ -70,6 +70,16 @@ def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[s
         order(records, vm, drain=False)
 
 
+def end_own(records: Records, stack: str, own: Sequence[DrainWish], pool_of: Mapping[str, str], now: datetime) -> None:
+    """End these drains alone, and let those VMs take jobs that nobody else drains. Raises GoogleError."""
+    records.update(names.wishes_object(stack), lambda body: wishes.without_these(body, own))
+    record = records.read(names.wishes_object(stack))
+    others = {wish.subject for wish in wishes.read_wishes(record.body).at(now).drains} if record else set()
+    for vm in (wish.subject for wish in own):
+        if not others & {vm, pool_of.get(vm, "")}:
+            order(records, vm, drain=False)
+
+
 def released(
     vms: Iterable[str], pool_of: Mapping[str, str], drains: Iterable[DrainWish], ended: str, memory: Memory
 ) -> tuple[str, ...]:

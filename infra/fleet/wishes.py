@@ -42,20 +42,30 @@ def read_wishes(body: Body) -> Wishes:
 
 
 def with_drains(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any]:
-    """With these drains in place of those of the same subjects."""
-    wanted = tuple(wishes)
-    new = [
-        {"subject": each.subject, "by": each.by, "since": each.since.isoformat(), "minutes": each.minutes}
-        | ({"until": each.until.isoformat()} if each.until else {})
-        for each in wanted
-    ]
-    kept = without_drains(body, {each.subject for each in wanted})
-    return kept | {"drains": [*kept["drains"], *new]}
+    """With these drains in place of those that people wish of the same subjects.
+
+    One that is over by itself is a command's own: it stands beside all others, and ends none of them but what is over.
+    """
+    wanted, whole = tuple(wishes), _whole(body)
+
+    def stays(drain: Body) -> bool:
+        until = _moment(drain["until"]) if drain.get("until") else None
+        new = (each for each in wanted if each.subject == drain.get("subject"))
+        return all(each.until is not None if until is None else each.since < until for each in new)
+
+    kept = [each for each in whole["drains"] if stays(each)]
+    return whole | {"drains": [*kept, *map(_drain, wanted)]}
 
 
 def without_drains(body: Body | None, subjects: Collection[str]) -> dict[str, Any]:
     whole = _whole(body)
     return whole | {"drains": [each for each in whole["drains"] if each.get("subject") not in subjects]}
+
+
+def without_these(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any]:
+    """Without these very drains; others of the same subjects stand."""
+    whole, gone = _whole(body), [_drain(each) for each in wishes]
+    return whole | {"drains": [each for each in whole["drains"] if each not in gone]}
 
 
 def paused(body: Body | None, pools: Iterable[str]) -> dict[str, Any]:
@@ -87,6 +97,11 @@ def redone(body: Body | None, pool: str, target: str, went_back: datetime) -> di
     left = [key for key in taken_back.pop(pool, ()) if key != target]
     again = dict(whole["rollout"].get("redone") or {}) | {pool: went_back.isoformat()}
     return _with_rollout(whole, undone=taken_back | ({pool: left} if left else {}), redone=again)
+
+
+def _drain(wish: DrainWish) -> dict[str, Any]:
+    until = {"until": wish.until.isoformat()} if wish.until else {}
+    return {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes} | until
 
 
 def _moment(text: str) -> datetime:

@@ -32,6 +32,22 @@ def test_a_drain_of_a_command_that_was_killed_is_over_by_itself() -> None:
     assert [each.subject for each in told.at(NOW + timedelta(minutes=90)).drains] == ["tpu-ci"]
 
 
+def test_a_commands_own_drain_stands_beside_others_and_ends_alone() -> None:
+    until = NOW + timedelta(minutes=90)
+    one, two = (
+        DrainWish(subject="vm-0", by="up", since=NOW + timedelta(minutes=later), minutes=60, until=until)
+        for later in (0, 5)
+    )
+    body = wishes.with_drains(wishes.with_drains(None, [one]), [two])
+    body = wishes.with_drains(body, [drain("vm-0")])
+    assert read_wishes(body).drains == (one, two, drain("vm-0")), "a person's replaces no command's"
+    body = wishes.without_these(wishes.with_drains(body, [drain("vm-0", by="bob")]), [one])
+    assert read_wishes(body).drains == (two, drain("vm-0", by="bob"))
+    assert read_wishes(wishes.without_drains(body, {"vm-0"})).drains == ()
+    late = DrainWish(subject="vm-0", by="up", since=until, minutes=60, until=until + timedelta(minutes=90))
+    assert read_wishes(wishes.with_drains(body, [late])).drains == (drain("vm-0", by="bob"), late)
+
+
 def test_ending_one_drain_leaves_the_others_and_the_rollouts() -> None:
     body = wishes.paused(wishes.with_drains(None, [drain("tpu-ci"), drain("tpu-v4")]), ["tpu-v4"])
     left = read_wishes(wishes.without_drains(body, {"tpu-ci"}))

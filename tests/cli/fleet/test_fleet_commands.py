@@ -201,6 +201,29 @@ def test_a_stack_file_that_is_edited_during_a_drain_is_not_applied_unseen(
     assert "the file of ci was edited while its VMs were drained; nothing was changed" in " ".join(said.output.split())
 
 
+def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_ended(
+    standing: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it waits, another up is interrupted and a person ends the drain of the pool; then also that of the VM."""
+    left: list[tuple[list[str], list[str]]] = []
+
+    def ends(*_: object) -> tuple[()]:
+        monkeypatch.setattr("infra.cli.drained.wait_for_jobs", _interrupts)
+        assert standing.run("up", "ci").exit_code == 130
+        kept = standing.json("drain", "tpu-v4", "--end")["kept"]
+        (found,) = standing.json("status", "ci")["stacks"]
+        left.append((kept, [each["by"] for each in found["drains"]]))
+        standing.ok("drain", V4, "--end")
+        return ()
+
+    monkeypatch.setattr("infra.cli.drain.wait_for_jobs", lambda *_: ())
+    standing.ok("drain", "tpu-v4", "--by", "ada")
+    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", ends)
+    said = standing.run("up", "ci")
+    assert left == [([V4], ["./tidepool up"])]
+    assert (said.exit_code, f"the drain of {V4} was ended meanwhile" in " ".join(said.output.split())) == (1, True)
+
+
 def test_the_drain_of_an_up_that_was_killed_is_over_by_itself_or_by_command(
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
