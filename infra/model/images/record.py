@@ -240,7 +240,9 @@ def undone(record: Record, pool: str, uses: Uses) -> Record:
     if present is None or present.previous is None:
         value = "no promotion" if present is None else f"{present.image}@{present.digest}, its first or oldest kept one"
         rule = f"there is something to undo; up to {EARLIER_TARGETS} earlier targets are kept"
-        fix = f"./tidepool images promote IMAGE@DIGEST --pool {pool}; `rollout undo {pool}` takes VMs back without it"
+        fix = f"./tidepool images promote IMAGE@DIGEST --pool {pool}"
+        if present is not None:
+            fix += f", or ./tidepool rollout undo {pool}, which leaves the record and brings VMs back"
         raise ConfigError([Problem(f"pool {pool}", value, rule, fix)])
     return _with_pool(record, pool, present.previous)
 
