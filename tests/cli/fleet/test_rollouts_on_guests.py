@@ -44,6 +44,7 @@ def fleet(clouded: Checkout) -> Checkout:
     """The ci stack, made and swept once, every runner online."""
     clouded.ok("up", "ci")
     clouded.ok("reconcile", "ci")
+    clouded.ok("cloud", "clock", "--advance", "2m")
     return clouded
 
 
