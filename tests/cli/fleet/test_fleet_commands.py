@@ -29,8 +29,9 @@ def github(clouded: Checkout) -> GitHubControl:
 
 @pytest.fixture(scope="module")
 def standing(clouded: Checkout) -> Checkout:
-    """The ci stack, made, whose guests come up when somebody looks."""
+    """The ci stack, made, whose guests come up when somebody looks, in minutes of the cloud's clock."""
     clouded.ok("up", "ci")
+    clouded.ok("cloud", "clock", "--advance", "2m")
     return clouded
 
 

@@ -32,6 +32,7 @@ def fleet(clouded: Checkout) -> Checkout:
     """The ci stack, made and swept once, every runner online."""
     clouded.ok("up", "ci")
     sweep(clouded)
+    clouded.ok("cloud", "clock", "--advance", "2m")
     return clouded
 
 

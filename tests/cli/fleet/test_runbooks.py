@@ -113,6 +113,7 @@ def fleet(clouded: Checkout, told: list[Line]) -> Fleet:
     clouded.ok("up", "ci")
     url = clouded.json("cloud", "status")["url"]
     made = Fleet(clouded, watch(url, PROJECT, "ci"), url)
+    made.later(2)
     made.sweep()
     return made
 

@@ -35,6 +35,7 @@ def lab(clouded: Checkout) -> Checkout:
     """The stack of a lab with an organisation, up."""
     clouded.path("lab").write_text(LAB)
     clouded.ok("up", "lab")
+    clouded.ok("cloud", "clock", "--advance", "2m")
     return clouded
 
 

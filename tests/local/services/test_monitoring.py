@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 PROJECT = "projects/tidepool-test"
+DESCRIPTOR = {"metricKind": "DELTA", "valueType": "INT64", "labels": [{"key": "pool"}]}
 METRIC = {
     "name": "sweeps",
     "filter": 'jsonPayload.event="sweep"',
     "labelExtractors": {"pool": "EXTRACT(jsonPayload.pool)"},
-    "metricDescriptor": {"metricKind": "DELTA", "valueType": "INT64", "labels": [{"key": "pool"}]},
+    "metricDescriptor": DESCRIPTOR,
 }
 THRESHOLD = {
     "filter": 'metric.type="logging.googleapis.com/user/sweeps" AND resource.type="cloud_run_job"',
@@ -51,7 +52,7 @@ def test_a_metric_is_made_changed_and_deleted(metrics, refused):
         **METRIC,
         "valueExtractor": "EXTRACT(jsonPayload.online)",
         "bucketOptions": {"linearBuckets": {"numFiniteBuckets": 8, "width": 1, "offset": 0}},
-        "metricDescriptor": {**METRIC["metricDescriptor"], "valueType": "DISTRIBUTION"},
+        "metricDescriptor": DESCRIPTOR | {"valueType": "DISTRIBUTION"},
     }
     refused(400, metrics.update(metricName=name, body=distribution))
     assert [each["filter"] for each in metrics.list(parent=PROJECT).execute()["metrics"]] == ["severity>=ERROR"]
