@@ -26,6 +26,7 @@ END_TO_END = (
     "fleet/broker/test_whole_path.py",
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
+    "fleet/test_runner_slice.py",
     "fleet/test_runner_supervisor.py",
     "fleet/test_runner_walls.py",
     "images/test_smoke_scripts.py",
