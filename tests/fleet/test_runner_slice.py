@@ -78,6 +78,14 @@ def test_worker_0_registers_nothing_before_every_host_has_joined(vm: Sandbox) ->
     assert said(vm, ROUND)["image"] == IMAGE
 
 
+def test_a_round_that_cannot_be_opened_is_tried_again_after_a_wait(vm: Sandbox) -> None:
+    vm.down.add("reports")
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert "phase registering: no round can be opened for the other hosts of its slice" in cycle.log
+    assert not vm.asked
+
+
 def requests(vm: Sandbox) -> tuple[str, str]:
     """The beginnings of a read and of a write of the bucket, in shell: the object's name follows."""
     curl = f"\"$REAL_CURL\" -s -H 'Authorization: Bearer {TOKEN}'"
@@ -295,7 +303,8 @@ def test_under_a_job_a_host_obeys_a_restart_alone(other: Sandbox, order: dict[st
     written = json.dumps({"version": 1, **order})
     del other.objects[f"runner/orders/{REPORT.rpartition('/')[2]}"]
     later = f"echo '{written}' | {requests(other)[1]}runner/orders/{REPORT.rpartition('/')[2]}\n"
-    other.flag("container", f"{later}/bin/sleep 2.5\n[[ -e $SANDBOX/stopped ]] || touch $SANDBOX/undisturbed\n")
+    lasts = UNTIL_STOPPED if "restart" in order else "/bin/sleep 2.5\n"
+    other.flag("container", f"{later}{lasts}[[ -e $SANDBOX/stopped ]] || touch $SANDBOX/undisturbed\n")
     cycle = other.supervise()
     assert (other.path / "undisturbed").exists() == ("restart" not in order)
     assert ("start-up begins" in cycle.log) == ("restart" in order)

@@ -47,8 +47,8 @@ serve() {
   elif ! imaged "$(wanted_image)"; then
     pause pulling
   elif ! gathered "$(said image)"; then
-    # A slice is as fit as each of its hosts. Others are waited for, and this one looks at itself again.
-    if [[ -n $host_unfit ]]; then unfit; fi
+    # A slice is as fit as each of its hosts. Others were waited for, and this one looks at itself again.
+    if [[ -n $host_unfit ]]; then unfit; elif [[ -z $round ]]; then pause registering; fi
   elif ! registered; then
     pause registering
   else
