@@ -24,7 +24,8 @@ from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings, stack_names
 
-_ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+")
+_PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
+"""A zone and an index, as they end a VM's name."""
 
 
 class UnknownSubject(Refusal):
@@ -95,5 +96,4 @@ def _is_in(subject: str, config: StackConfig) -> bool:
 
 
 def _is_vm_of(vm: str, pool: str) -> bool:
-    place, _, index = vm.rpartition("-")
-    return index.isdecimal() and bool(_ZONE.fullmatch(place.removeprefix(f"{pool}-")))
+    return re.fullmatch(f"{re.escape(pool)}-{_PLACE}", vm) is not None

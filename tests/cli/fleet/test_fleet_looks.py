@@ -19,6 +19,8 @@ from tests.model.given import parse, pool, stack_text
         ("tpu-ci-us-west4-a", False),
         ("tpu-ci-night-us-west4-a-0", False),
         ("tpu-us-west4-a-0", False),
+        ("us-west4-a-0", False),
+        ("x-west4-a-0", False),
         ("research", False),
     ],
 )
