@@ -63,10 +63,10 @@ class BrokerApi:
         self._ask("DELETE", f"runners/{number}", scope=scope)
 
     def _listed(self, key: str, shaped: Callable[[Mapping[str, Any]], T]) -> list[T]:
-        """A list of the queue; a broker of an earlier version has not all of them."""
+        """A list of the queue. One that is not there is unknown, and not empty."""
         body = self._ask("GET", "queue")
         try:
-            return [shaped(each) for each in body.get(key, ())]
+            return [shaped(each) for each in body[key]]
         except (AttributeError, KeyError, TypeError, ValueError):
             raise GitHubError("the broker's queue has another shape") from None
 

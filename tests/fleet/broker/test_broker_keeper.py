@@ -100,6 +100,13 @@ def test_the_controller_sees_which_runner_has_which_job(world: World) -> None:
     assert api(world).running([OTHER_REPO]) == ()
 
 
+def test_a_queue_that_lacks_a_list_is_not_taken_for_empty(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BrokerApi, "_ask", lambda *_, **__: {"jobs": []})
+    assert api(world).queued([REPO]) == ()
+    with pytest.raises(GitHubError, match="another shape"):
+        api(world).running([REPO])
+
+
 def test_jobs_of_runners_that_are_not_named_by_our_rule_are_told_to_nobody(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
