@@ -164,13 +164,9 @@ def _said(body: Body) -> Said:
 
 def _own(node: NodeSeen, report: Said | None) -> Said | None:
     """A report, unless it is of the VM that had this name before."""
-    if report is None or report.at is None:
+    if report is None or report.at is None or node.made is None:
         return report
-    try:
-        created = datetime.fromisoformat(node.created)
-    except ValueError:
-        return report
-    return report if created.tzinfo is None or report.at >= created else None
+    return report if report.at >= node.made else None
 
 
 def _job_of(runner: str, report: Said | None, job: RunningJob | None) -> str:

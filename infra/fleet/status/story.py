@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
+from infra.fleet import reports
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
@@ -157,8 +158,9 @@ def _work(*, online: bool, busy: bool) -> str:
 
 def _made(nodes: Iterable[NodeSeen]) -> Iterable[Line]:
     for node in nodes:
-        if (at := _time(node.created)) is not None:
-            yield Line(at=at, what=f"created in {node.zone}: {node.accelerator}, {node.capacity.value}", source=API)
+        if node.made is not None:
+            what = f"created in {node.zone}: {node.accelerator}, {node.capacity.value}"
+            yield Line(at=node.made, what=what, source=API)
 
 
 def _remembered(vm: str, scene: Scene) -> Iterable[Line]:
@@ -171,8 +173,8 @@ def _remembered(vm: str, scene: Scene) -> Iterable[Line]:
 
 def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
     """A VM's events in their order. Steps of its last boot that are not among the last events came before these."""
-    events = [each for each in _objects(report.get("events")) if _time(each.get("at")) is not None]
-    steps = [step for step in _objects(report.get("boot")) if _time(step.get("ended")) is not None]
+    events = [each for each in _objects(report.get("events")) if reports.moment(each.get("at")) is not None]
+    steps = [step for step in _objects(report.get("boot")) if reports.moment(step.get("ended")) is not None]
     ended = {_end_of(event, "at"): turn for turn, event in enumerate(events) if event.get("event") == "step-ended"}
     began = {_end_of(step, "ended"): step.get("began") for step in steps}
     earlier = [step for step in steps if _end_of(step, "ended") not in ended]
@@ -180,7 +182,7 @@ def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
         yield from _step(step, step.get("ended"), step.get("began"), turn)
     over = {str(step.get("step")) for step in steps} | {step for step, _ in ended}
     for turn, event in enumerate(events):
-        at, name = _time(event.get("at")), str(event.get("event"))
+        at, name = reports.moment(event.get("at")), str(event.get("event"))
         if name == "step-ended":
             yield from _step(event, event.get("at"), began.get(_end_of(event, "at")), turn)
         elif at is not None and not (name == "step-began" and str(event.get("step")) in over):
@@ -188,11 +190,11 @@ def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
 
 
 def _end_of(step: Mapping[str, Any], key: str) -> tuple[str, datetime | None]:
-    return str(step.get("step")), _time(step.get(key))
+    return str(step.get("step")), reports.moment(step.get(key))
 
 
 def _step(step: Mapping[str, Any], ended: Any, began: Any, turn: int) -> Iterable[Line]:
-    at, since = _time(ended), _time(began)
+    at, since = reports.moment(ended), reports.moment(began)
     if at is not None:
         took = f" in {(at - since).total_seconds():.0f} s" if since else ""
         why = f": {step['reason']}" if step.get("reason") else ""
@@ -210,25 +212,16 @@ def _told(name: str, event: Mapping[str, Any]) -> str:
 
 
 def _bound(binding: Mapping[str, Any]) -> Iterable[Line]:
-    if (since := _time(binding.get("since"))) is not None:
+    if (since := reports.moment(binding.get("since"))) is not None:
         machine = (
             f"machine {binding['instance']}" if binding.get("instance") else "no machine, for its token named none"
         )
         yield Line(at=since, what=f"bound to {machine}", source=BROKER)
     asked = binding.get("asked")
     for moment_asked in asked if isinstance(asked, list) else []:
-        if (at := _time(moment_asked)) is not None:
+        if (at := reports.moment(moment_asked)) is not None:
             yield Line(at=at, what=_ASKED, source=BROKER, turn=1)
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _time(text: Any) -> datetime | None:
-    """A moment with its time zone, None where it is none: whatever a VM writes, its story is told."""
-    try:
-        at = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return at if at.tzinfo else None
