@@ -26,7 +26,7 @@ KEY_DAYS: Final = 330
 _WINDOW: Final = 10
 """Minutes in which lines are counted, at least."""
 _SWEEP_MISSING: Final = 30
-"""Minutes: as long as a command that was killed keeps the lease."""
+"""Minutes: longer than a command that was killed keeps the lease."""
 _REFUSALS: Final = 5
 """Within a window: a VM that is refused asks again about once a minute."""
 _MEANT: Final = ("draining", "not-ready", "serving")

@@ -37,7 +37,7 @@ class NodeMemory(_Part):
     """One node as it was last listed. since: when state and health were first seen as they are.
 
     missing: sweeps in a row in which its zone answered without it. unserved: since when it is READY without a runner
-    online, counted only while GitHub answers. restarted: when its supervisor was last asked to start its loop again.
+    online, anew after an outage of GitHub. restarted: when its supervisor was last asked to start its loop again.
     """
 
     state: str

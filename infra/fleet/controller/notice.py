@@ -1,7 +1,8 @@
 """What a sweep's observations add to memory, before anything is judged.
 
 Owns the clocks: since when a state holds, since when nobody serves, in how many sweeps something had no owner. A source
-that is unknown stops the clocks that hang on it and starts none. Does not own what follows of them (`judge`).
+that is unknown stops the clocks that hang on it, but in a brief lapse, and starts none. Does not own what follows of
+them (`judge`).
 """
 
 from __future__ import annotations
