@@ -23,7 +23,7 @@ set -euo pipefail
 listen='import signal, socket, sys; kept = [socket.create_server((host, int(port)), family=10 if ":" in host else 2)
         for port, host in (each.split("@") for each in sys.argv[1:])]; print("up", flush=True); signal.pause()'
 beside() { # NAME INTERFACE PEER: another namespace, joined by a pair of interfaces; sets NAME to its process
-  unshare -n sleep 60 &
+  unshare -n sleep 300 &
   local process=$!
   until [[ $(readlink "/proc/$process/ns/net") != "$(readlink /proc/self/ns/net)" ]]; do sleep 0.01; done
   ip link add "$2" type veth peer name "$3" netns "$process"
@@ -87,6 +87,11 @@ everybody() {
     reach container "$address" nsenter -t "$container" -n
   done
 }
+# An interface that is up carries IPv6 only once the kernel has told so, by its own turn.
+for _ in {1..200}; do
+  if nsenter -t "$container" -n timeout 2 bash -c 'exec 5<>/dev/tcp/fd20:ce::254/80' 2>/dev/null; then break; fi
+  sleep 0.05
+done
 everybody
 # As beside the image's daemon, which forwards nothing of others. And nobody outside knows the container's network.
 iptables -P FORWARD DROP
