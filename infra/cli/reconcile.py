@@ -84,7 +84,8 @@ def command(
     Run, no stack file is read.
 
     --until-settled ends with exit code 1 once all that is left stands: what a person paused, what a freeze window holds
-    for more than an hour yet, what needs chips that others have.
+    for more than an hour yet, what needs chips that others have, what would take away a pool's one serving runner, and
+    what hangs on a source that could not be asked for an hour.
 
     Exit code 0 when the sweep did all that it decided, 1 when something of it failed or it could not begin.
     """
