@@ -14,6 +14,7 @@ import pytest
 
 from infra.fleet.broker.decide import A_TURN
 from infra.fleet.bundle import RUNNER, runner_bundle
+from infra.local.guests.guest import ASK_APART
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, TOKEN, VM, Boot, Sandbox, sandbox
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -280,8 +281,9 @@ def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: 
     assert len(containers(vm.supervise(sleeps=8))) == 1, "and then it is asked"
 
 
-def test_the_supervisors_turn_is_the_brokers() -> None:
+def test_the_turn_of_a_supervisor_and_of_its_guest_is_the_brokers() -> None:
     assert f"\nask_apart={A_TURN.total_seconds():.0f}\n" in (RUNNER / "broker.sh").read_text()
+    assert A_TURN.total_seconds() == ASK_APART
 
 
 @HEAVY
