@@ -28,7 +28,6 @@ END_TO_END = (
     "fleet/test_runner_boot.py",
     "fleet/test_runner_docker.py",
     "fleet/test_runner_slice.py",
-    "fleet/test_runner_slice.py",
     "fleet/test_runner_supervisor.py",
     "fleet/test_runner_walls.py",
     "images/test_smoke_scripts.py",
