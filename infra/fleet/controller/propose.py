@@ -126,8 +126,7 @@ class Proposals:
     def _return_home(self, slot: Wanted, judged: Judged) -> None:
         """First it takes no more jobs; once it has none, it is made again at home."""
         judge, node, vm = self.judge, self._node(slot), self.judge.memory.vms[slot.name]
-        home = f"{slot.home.zone}/{slot.accelerator.name}/{slot.home.capacity.value}"
-        if home in judge.memory.backoff:
+        if self._home_is_short(slot):
             return
         if judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
@@ -227,7 +226,14 @@ class Proposals:
         node = self.judge.fleet.slots[slot.name]
         if any(orphan.name == slot.name for orphan in self.judge.fleet.orphans):
             return True
-        return node is not None and node.state == "READY" and self.judge.away(slot, node)
+        if node is None or node.state != "READY" or not self.judge.away(slot, node) or self._home_is_short(slot):
+            return False
+        judged = self.judge.slot(slot)
+        return judged.rule.verdict is not Verdict.RETURN_HOME or judged.until is None
+
+    def _home_is_short(self, slot: Wanted) -> bool:
+        home = backoff_key(slot.home.zone, slot.accelerator.name, slot.home.capacity)
+        return home in self.judge.memory.backoff
 
     def _roll(self) -> None:
         judge = self.judge

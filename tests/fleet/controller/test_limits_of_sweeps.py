@@ -339,6 +339,33 @@ def test_a_vm_at_its_fallback_goes_home_once_its_runner_has_ended() -> None:
     assert action.place is None, "another zone is tried once this VM is gone"
 
 
+def test_a_vm_at_its_fallback_takes_jobs_again_once_people_drain_it_no_more() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    observed = seen(desired, nodes=(node(name, zone=AWAY, capacity=CapacityKind.SPOT), *nodes(desired, s0="")))
+    wish = DrainWish(subject=name, by="ada", since=START, minutes=30)
+    drained = first(desired, replace(observed, wishes=Wishes(drains=(wish,))))
+    assert doing(drained) == [("Drain", name)]
+    (over,) = decide(desired, observed, remembered(drained, desired, START), START + minutes(40)).actions
+    assert isinstance(over, Drain)
+    assert not over.on, "it goes home in eleven hours only"
+
+
+def test_a_vm_that_was_to_go_home_takes_jobs_again_where_its_home_has_no_capacity_after_all() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name, late = desired.slots[0].name, START + timedelta(hours=12)
+    observed = seen(desired, nodes=(node(name, zone=AWAY, capacity=CapacityKind.SPOT), *nodes(desired, s0="")))
+    memory = remembered(first(desired, observed), desired, START)
+    drained = decide(desired, observed, memory, late)
+    assert doing(drained) == [("Drain", name)]
+    home = backoff.backoff_key(HOME, desired.slots[0].accelerator.name, CapacityKind.PREEMPTIBLE)
+    short = backoff.failed(None, home, Trouble.STOCKOUT, "no more capacity", late, late)
+    memory = remembered(drained, desired, late).model_copy(update={"backoff": {home: short}})
+    (over,) = decide(desired, observed, memory, late + minutes(2)).actions
+    assert isinstance(over, Drain)
+    assert not over.on
+
+
 def test_a_clock_that_went_back_holds_nothing_for_ever() -> None:
     desired = fleet(2)
     observed = seen(desired, nodes=nodes(desired, s0="UNKNOWN"))
