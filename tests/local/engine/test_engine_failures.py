@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 import pulumi
 import pytest
 from pulumi import ResourceOptions
 
 from infra.local.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
-from infra.model.plan import Status
+from infra.model.plan import Diagnostic, Status
 from tests.local.engine.fake import FakeProvider, Net, Vm
 from tests.local.engine.world import World, ops, problems, step, verify
 
@@ -193,10 +194,16 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+def _stopping(world: World) -> bool:
+    return any(isinstance(event, Diagnostic) and event.message.startswith("stopping") for event in world.events)
+
+
 def test_ctrl_c_waits_for_what_is_under_way_and_begins_nothing_new(world: World) -> None:
     def pressed(verb: str, id_: str) -> None:
         if id_ == "vm/vm0":
             interrupt()
+            # The signal is heard by another thread, when its turn comes: what is under way lasts until then.
+            assert any(_stopping(world) or time.sleep(0.01) for _ in range(3000)), "Ctrl-C is not heard"
 
     world.cloud.before = pressed
     world.program = lambda: [Vm(f"vm{index}") for index in range(8)]
