@@ -16,7 +16,7 @@ from infra.model.demand import Code, Demand, Demands, ImageUse
 from infra.model.fields import is_github_own_label
 from infra.model.hosted import HOSTED
 from infra.model.misfit import Kind, Misfit
-from infra.model.offers import RUNNERS_OWN, Offer, Offers, owners
+from infra.model.offers import RUNNERS_OWN, Offer, Offers, absent_labels, owners
 from infra.model.partial import has
 from infra.model.schema import StackConfig, Trust
 from infra.model.unclaimed import idle, strangers
@@ -108,8 +108,7 @@ def _runners(case: _Case) -> Iterator[Misfit]:
 
 def _unmet(case: _Case, demand: Demand) -> Misfit:
     """A job whose labels no runner has."""
-    known = case.offers.labels
-    missing = [label for label in demand.labels if label.lower() not in known | RUNNERS_OWN]
+    missing = absent_labels(demand.labels, case.offers.labels)
     repository = demand.repository.lower()
     serving = [each for each in case.offers.pools if repository in each.serves]
     if not missing:

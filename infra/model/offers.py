@@ -6,7 +6,7 @@ whose repositories the stacks are there for. Stacks with mistakes are taken as f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,8 +71,7 @@ class Offers:
 
     def matching(self, demand: Demand) -> tuple[Offer, ...]:
         """The pools whose runners have every label of the job."""
-        wanted = {label.lower() for label in demand.labels} - RUNNERS_OWN
-        return tuple(each for each in self.pools if wanted <= each.labels)
+        return tuple(each for each in self.pools if not absent_labels(demand.labels, each.labels))
 
     def taking(self, demand: Demand) -> tuple[Offer, ...]:
         """The pools whose runners would be given the job: they match, and serve its repository."""
@@ -82,6 +81,11 @@ class Offers:
     def labels(self) -> frozenset[str]:
         """Every label that some pool has."""
         return frozenset(label for each in self.pools for label in each.labels)
+
+
+def absent_labels(wanted: Iterable[str], labels: Collection[str]) -> list[str]:
+    """Labels that a job wants, as it writes them, and that runners with these labels, in lower case, have not."""
+    return [label for label in wanted if label.lower() not in labels and label.lower() not in RUNNERS_OWN]
 
 
 def owners(stacks: Sequence[StackConfig]) -> frozenset[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import QueuedJob
 from infra.model.fields import is_github_own_label
-from infra.model.offers import RUNNERS_OWN
+from infra.model.offers import RUNNERS_OWN, absent_labels
 
 _THREADS: Final = 4
 
@@ -50,7 +50,7 @@ class Taker:
 
     def has_labels_of(self, job: QueuedJob) -> bool:
         """Whether GitHub would give the job to its runners, which need all labels of the job; case does not count."""
-        return bool(job.labels) and _lower(job.labels) - RUNNERS_OWN <= self.labels
+        return bool(job.labels) and not absent_labels(job.labels, self.labels)
 
     def takes(self, job: QueuedJob) -> bool:
         return job.repository.lower() in self.serves and self.has_labels_of(job)
@@ -148,8 +148,7 @@ def _lacking(job: QueuedJob, takers: Collection[Taker]) -> str:
     having = sorted(taker.pool for taker in takers if taker.has_labels_of(job))
     if having:
         return f"{' and '.join(having)} {'has' if len(having) == 1 else 'have'} them and serves another repository"
-    known = frozenset(label for taker in takers for label in taker.labels) | RUNNERS_OWN
-    absent = [label for label in job.labels if label.lower() not in known]
+    absent = absent_labels(job.labels, frozenset(label for taker in takers for label in taker.labels))
     return f"no pool has {', '.join(absent)}" if absent else "no pool has them all"
 
 
