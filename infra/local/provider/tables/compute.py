@@ -6,8 +6,10 @@ which is the version that the official provider calls (2026-11).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from infra.local.provider.checker import Naming
-from infra.local.provider.fields import block, blocks, flag, real, text, texts, whole
+from infra.local.provider.fields import Field, block, blocks, flag, real, text, texts, whole
 from infra.local.provider.network import RouterNat, Subnetwork
 from infra.local.provider.operations import Wait
 from infra.local.provider.resource import Path, ResourceType
@@ -32,6 +34,20 @@ _NAMING = Naming(lower=True)
 def _is_not_served(wanted: bool) -> str | None:
     """Routes are no part of what the local cloud serves."""
     return "the embedded provider deletes no routes; leave it out" if wanted else None
+
+
+def _calls(collection: str, fields: Mapping[str, Field]) -> Rest:
+    """Compute Engine's way with all that has a name of its own: each change is an operation, and none takes a mask."""
+    return Rest(
+        base=_BASE,
+        collection=Path(collection),
+        item=Path(f"{collection}/{{name}}"),
+        fields=fields,
+        create_wait=Wait.COMPUTE,
+        update_wait=Wait.COMPUTE,
+        delete_wait=Wait.COMPUTE,
+        masked=False,
+    )
 
 
 _NETWORK = {
@@ -59,16 +75,7 @@ NETWORK = ResourceType(
     identity=Path("projects/{project}/global/networks/{name}"),
     fields=_NETWORK,
     naming=_NAMING,
-    calls=Rest(
-        base=_BASE,
-        collection=Path("projects/{project}/global/networks"),
-        item=Path("projects/{project}/global/networks/{name}"),
-        fields=_NETWORK,
-        create_wait=Wait.COMPUTE,
-        update_wait=Wait.COMPUTE,
-        delete_wait=Wait.COMPUTE,
-        masked=False,
-    ),
+    calls=_calls("projects/{project}/global/networks", _NETWORK),
 )
 
 _SECONDARY = {
@@ -170,16 +177,7 @@ ROUTER = ResourceType(
     identity=Path("projects/{project}/regions/{region}/routers/{name}"),
     fields=_ROUTER,
     naming=_NAMING,
-    calls=Rest(
-        base=_BASE,
-        collection=Path("projects/{project}/regions/{region}/routers"),
-        item=Path("projects/{project}/regions/{region}/routers/{name}"),
-        fields=_ROUTER,
-        create_wait=Wait.COMPUTE,
-        update_wait=Wait.COMPUTE,
-        delete_wait=Wait.COMPUTE,
-        masked=False,
-    ),
+    calls=_calls("projects/{project}/regions/{region}/routers", _ROUTER),
 )
 
 _ROUTER_NAT = {
@@ -265,16 +263,7 @@ FIREWALL = ResourceType(
     identity=Path("projects/{project}/global/firewalls/{name}"),
     fields=_FIREWALL,
     naming=_NAMING,
-    calls=Rest(
-        base=_BASE,
-        collection=Path("projects/{project}/global/firewalls"),
-        item=Path("projects/{project}/global/firewalls/{name}"),
-        fields=_FIREWALL,
-        create_wait=Wait.COMPUTE,
-        update_wait=Wait.COMPUTE,
-        delete_wait=Wait.COMPUTE,
-        masked=False,
-    ),
+    calls=_calls("projects/{project}/global/firewalls", _FIREWALL),
 )
 
 TYPES = (NETWORK, SUBNETWORK, ROUTER, ROUTER_NAT, FIREWALL)
