@@ -49,6 +49,10 @@ class BrokerApi:
         except (KeyError, TypeError, ValueError):
             raise GitHubError(f"the {source}'s list of runners has another shape") from None
 
+    def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """All at once: the broker's queue is one list, and it counts how often it is asked."""
+        return (tuple(repositories),) if repositories else ()
+
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
         """The jobs that wait in these repositories, the oldest first; as it was a minute ago at most."""
         jobs = self._listed("jobs", _job)

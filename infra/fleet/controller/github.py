@@ -43,6 +43,9 @@ class GitHub(Protocol):
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]: ...
 
+    def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """These repositories, those whose waiting jobs one call of `queued` costs no more for than one of them."""
+
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]: ...
 
     def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]: ...
@@ -71,6 +74,10 @@ class RunnerApi:
             raise GitHubError(str(error)) from None
         except (KeyError, TypeError, ValueError):
             raise GitHubError(f"listing runners of {scope}: the answer has another shape") from None
+
+    def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """Each by itself, so that one that GitHub refuses hides no other."""
+        return tuple((each,) for each in repositories)
 
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
         """The jobs of these repositories that wait for a runner, whatever their labels, the oldest first."""

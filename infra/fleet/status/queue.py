@@ -84,26 +84,29 @@ class Unserved:
 class Asked(Protocol):
     """Who says which jobs wait; GitHubError where that is not to be had."""
 
+    def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]: ...
+
     def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]: ...
 
 
 def waiting_jobs(github: Asked | None, repositories: Iterable[str]) -> JobsSeen:
-    """The jobs of these repositories that wait; one that cannot be asked hides no other."""
+    """The jobs of these repositories that wait; one that cannot be asked hides none that is asked apart from it."""
     asked = sorted(set(repositories))
     if github is None:
         return JobsSeen(unknown=dict.fromkeys(asked, "nobody is at hand who may ask GitHub"))
 
-    def ask(repository: str) -> tuple[QueuedJob, ...] | str:
+    def ask(repositories: Collection[str]) -> tuple[QueuedJob, ...] | str:
         try:
-            return github.queued([repository])
+            return github.queued(repositories)
         except GitHubError as error:
             return str(error)
 
+    groups = github.together(asked)
     with ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="jobs") as pool:
-        answers = dict(zip(asked, pool.map(ask, asked), strict=True))
+        answers = list(zip(groups, pool.map(ask, groups), strict=True))
     return JobsSeen(
-        jobs=tuple(job for answer in answers.values() if not isinstance(answer, str) for job in answer),
-        unknown={repository: answer for repository, answer in answers.items() if isinstance(answer, str)},
+        jobs=tuple(job for _, answer in answers if not isinstance(answer, str) for job in answer),
+        unknown={each: answer for group, answer in answers if isinstance(answer, str) for each in group},
     )
 
 

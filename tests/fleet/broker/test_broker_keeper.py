@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.github_lists import Jobs, RunningJob
 from infra.fleet.google import GoogleError
+from infra.fleet.status.queue import waiting_jobs
 from infra.model import names
 from tests.fleet.broker.broker_world import (
     CONTROLLER,
@@ -87,6 +89,15 @@ def test_the_controller_sees_which_jobs_wait_and_since_when(world: World) -> Non
     ]
     assert jobs[1].since - jobs[0].since == timedelta(seconds=90)
     assert [job.name for job in api(world).queued([REPO])] == ["second"]
+
+
+def test_the_queue_of_many_repositories_is_asked_for_once_and_what_it_lacks_is_unknown_of_all(world: World) -> None:
+    world.hub.queue_job(OTHER_REPO, ["tpu-ci"], name="first")
+    before = len(world.lines)
+    assert [job.name for job in waiting_jobs(api(world), [REPO, OTHER_REPO]).jobs] == ["first"]
+    assert [line["event"] for line in world.lines[before:]] == ["queue"]
+    nobody = replace(api(world), address=lambda: "http://127.0.0.1:1")
+    assert waiting_jobs(nobody, [REPO, OTHER_REPO]).unknown.keys() == {REPO, OTHER_REPO}
 
 
 def test_the_controller_sees_which_runner_has_which_job(world: World) -> None:

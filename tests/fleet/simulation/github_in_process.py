@@ -182,6 +182,9 @@ class ByKeeper:
             for runner in each["runners"]
         )
 
+    def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        return ()
+
     def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]:
         return ()
 
