@@ -78,6 +78,7 @@ def test_the_page_excepts_nothing() -> None:
 def test_a_lab_that_changed_its_stack_alone_has_a_fleet_that_serves(lab: Checkout) -> None:
     up = lab.json("up", "ci", "--yes")
     assert set(findings(up)) == {("job-finds-runner", "warn"), ("pool-has-user", "warn")}
+    lab.ok("cloud", "clock", "--advance", "2m")
     (found,) = lab.json("status", "ci")["stacks"]
     assert {each["pool"]: each["online"] for each in found["pools"]} == {"deep-v5e": 2, "deep-fork": 1}
     assert found["healthy"]
