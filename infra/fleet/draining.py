@@ -14,12 +14,12 @@ from typing import Final
 
 from infra.fleet import wishes
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import DrainWish, NodeSeen, Observed, Phase
+from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.github_lists import RunningJob
-from infra.fleet.records import Body, Records
-from infra.fleet.reports import moment, read_report
+from infra.fleet.records import Records
+from infra.fleet.reports import read_report, report_seen
 from infra.model import names
 
 SETTLE: Final = timedelta(minutes=3)
@@ -45,15 +45,6 @@ class VmStanding:
     vm: str
     standing: Standing
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a VM's report says of its work."""
-
-    phase: Phase | None
-    job: str
-    at: datetime | None
 
 
 def begin(records: Records, stack: str, drains: Sequence[DrainWish], vms: Iterable[str]) -> None:
@@ -99,16 +90,22 @@ def released(
     return tuple(found)
 
 
-def said(records: Records, pool_of: Mapping[str, str]) -> dict[str, Said]:
-    """What VMs say of themselves, by VM. Raises GoogleError."""
+def said(records: Records, pool_of: Mapping[str, str]) -> dict[str, ReportSeen | None]:
+    """What VMs say of themselves, by VM that ever did; None where nobody understands it. Raises GoogleError."""
     found = {vm: read_report(records, pool, vm) for vm, pool in pool_of.items()}
-    return {vm: _said(report) for vm, report in found.items() if report is not None}
+    return {vm: report_seen(pool_of[vm], vm, body) for vm, body in found.items() if body is not None}
 
 
 def standing(
-    vm: str, observed: Observed, reports: Mapping[str, Said], settled: bool, running: Mapping[str, RunningJob]
+    vm: str,
+    observed: Observed,
+    reports: Mapping[str, ReportSeen | None],
+    settled: bool,
+    running: Mapping[str, RunningJob],
 ) -> VmStanding:
-    """How far a VM is. settled: whether a supervisor has had the time to read its orders. running: by runner.
+    """How far a VM is. reports: see `said`. settled: whether a supervisor has had the time to read its orders.
+
+    running: by runner.
 
     Where GitHub does not answer, a VM's own report counts. One that never reported has no supervisor and so no job.
     """
@@ -118,7 +115,9 @@ def standing(
         if node is None and silent:
             return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=f"{', '.join(silent)} did not answer")
         return VmStanding(vm=vm, standing=Standing.QUIET)
-    report = _own(node, reports.get(vm))
+    last = reports.get(vm)
+    heard = vm in reports and (last is None or last.is_of(node.made))
+    report = last if heard else None
     runners = [each for each in observed.runners_of(vm) if each.online]
     if observed.github.known:
         busy = next((each for each in runners if each.busy), None)
@@ -126,7 +125,8 @@ def standing(
             return VmStanding(vm=vm, standing=Standing.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))
     elif report is not None and report.phase is Phase.BUSY:
         return VmStanding(vm=vm, standing=Standing.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
-    if report is None or settled or (report.phase in _AT_REST and not runners):
+    at_rest = report is not None and report.phase in _AT_REST and not runners
+    if settled or at_rest or not heard:
         return VmStanding(vm=vm, standing=Standing.QUIET)
     return VmStanding(vm=vm, standing=Standing.SETTLING, why="its supervisor has not answered yet")
 
@@ -155,26 +155,12 @@ def wait(
         pause()
 
 
-def _said(body: Body) -> Said:
-    at, phase = moment(body.get("at")), body.get("phase")
-    if at is None or phase not in list(Phase):
-        return Said(phase=None, job="", at=None)
-    return Said(phase=Phase(phase), job=str(body.get("job") or "")[:300], at=at)
-
-
-def _own(node: NodeSeen, report: Said | None) -> Said | None:
-    """A report, unless it is of the VM that had this name before."""
-    if report is None or report.at is None or node.made is None:
-        return report
-    return report if report.at >= node.made else None
-
-
-def _job_of(runner: str, report: Said | None, job: RunningJob | None) -> str:
+def _job_of(runner: str, report: ReportSeen | None, job: RunningJob | None) -> str:
     """A job so that people find it: by its page, else by its runner, which GitHub shows beside it."""
     if job is None:
         return f"{_named(report) or 'the job'} of runner {runner}"
     return f"job {job.name} of {job.repository}, {job.url or f'on runner {runner}'}"
 
 
-def _named(report: Said | None) -> str:
+def _named(report: ReportSeen | None) -> str:
     return f"job {report.job}" if report and report.job else ""

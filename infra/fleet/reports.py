@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from infra.fleet.records import Records, UnreadableRecordError
+from infra.fleet.controller.observed import Phase, ReportSeen
+from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names
 
 MOST_BYTES: Final = 256 * 1024
 """Several times what `report.sh` writes of 50 steps and 50 events at their longest."""
+_LONGEST: Final = 300
+"""Characters of a reason or of a job's name."""
 
 
 def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | None:
@@ -26,6 +29,25 @@ def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | Non
         return None if record is None else _plain(record.body)
     except (UnreadableRecordError, RecursionError):
         return None
+
+
+def report_seen(pool: str, vm: str, body: Body) -> ReportSeen | None:
+    """What a report says, for the VM whose own object it is, whatever is in it; None where it has no time or phase."""
+    at, phase, obeyed = moment(body.get("at")), body.get("phase"), body.get("obeyed")
+    if at is None or phase not in list(Phase):
+        return None
+    image, bundle = (each if isinstance(each, str) else None for each in (body.get("image"), body.get("bundle")))
+    return ReportSeen(
+        vm=vm,
+        pool=pool,
+        phase=Phase(phase),
+        at=at,
+        reason=str(body.get("reason") or "")[:_LONGEST],
+        image=image,
+        bundle=bundle,
+        job=str(body.get("job") or "")[:_LONGEST],
+        obeyed=obeyed if isinstance(obeyed, int) else 0,
+    )
 
 
 def moment(text: object) -> datetime | None:

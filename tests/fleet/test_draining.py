@@ -11,22 +11,29 @@ import pytest
 
 from infra.fleet import draining
 from infra.fleet.controller.memory import EMPTY, VmMemory
-from infra.fleet.controller.observed import DrainWish, Phase, unknown
-from infra.fleet.draining import Said, Standing, VmStanding
+from infra.fleet.controller.observed import DrainWish, Phase, ReportSeen, unknown
+from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
 from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, runner, seen
 
 VM = f"tpu-ci-{HOME}-0"
 
 
+NEVER: dict[str, ReportSeen | None] = {}
+
+
 def standing(
-    *, settled: bool = False, said: Said | None = None, running: dict[str, RunningJob] | None = None, **given: Any
+    *,
+    settled: bool = False,
+    said: dict[str, ReportSeen | None] = NEVER,
+    running: dict[str, RunningJob] | None = None,
+    **given: Any,
 ) -> VmStanding:
-    return draining.standing(VM, seen(fleet(1), **given), {VM: said} if said else {}, settled, running or {})
+    return draining.standing(VM, seen(fleet(1), **given), said, settled, running or {})
 
 
-def says(phase: Phase, job: str = "", at: Any = START) -> Said:
-    return Said(phase=phase, job=job, at=at)
+def says(phase: Phase, job: str = "", at: Any = START) -> dict[str, ReportSeen | None]:
+    return {VM: ReportSeen(vm=VM, pool="tpu-ci", phase=phase, job=job, at=at)}
 
 
 def test_a_running_job_is_named_so_that_it_is_found_at_github() -> None:
@@ -54,6 +61,11 @@ def test_an_idle_vm_is_quiet_once_its_supervisor_says_that_it_takes_no_job() -> 
 def test_a_vm_that_never_reported_has_no_supervisor_and_no_job() -> None:
     assert standing(runners=()).standing is Standing.QUIET
     assert standing(github=unknown("403"), runners=()).standing is Standing.QUIET
+
+
+def test_a_vm_whose_report_nobody_understands_has_a_supervisor_that_may_take_a_job() -> None:
+    assert standing(runners=(), said={VM: None}).standing is Standing.SETTLING
+    assert standing(runners=(), said={VM: None}, settled=True).standing is Standing.QUIET
 
 
 def test_without_github_a_vms_own_report_counts() -> None:

@@ -248,7 +248,7 @@ class Judge:
         report = self.observed.reports.get(node.name)
         if report is None or not self.observed.reports_source.known:
             return None
-        return report if report.at > (node.made or self.memory.nodes[node.key].first_seen) else None
+        return report if report.is_of(node.made or self.memory.nodes[node.key].first_seen) else None
 
     def _holds_reservation(self, node: NodeSeen) -> bool:
         if node.capacity is not CapacityKind.RESERVED:

@@ -22,7 +22,6 @@ from infra.fleet.controller.observed import (
     CreateEnded,
     NodeSeen,
     Observed,
-    Phase,
     ReportSeen,
     RunnerSeen,
     Source,
@@ -33,7 +32,7 @@ from infra.fleet.controller.observed import (
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
-from infra.fleet.reports import moment, read_report
+from infra.fleet.reports import read_report, report_seen
 from infra.fleet.wishes import read_wishes
 from infra.model import names
 from infra.model.catalogue import CapacityKind
@@ -41,8 +40,6 @@ from infra.model.catalogue import CapacityKind
 DEADLINE: Final = 20.0
 """Seconds for every source with all its pages; reports, which are asked for last, have as many of their own."""
 _NODE_PAGE: Final = 500
-_LONGEST: Final = 300
-"""Characters of a text in a report."""
 _READERS: Final = 4
 """Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
 
@@ -158,7 +155,7 @@ class Observer:
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
             read = {vm: read_report(records, vm.pool, vm.name) for vm in asked}
-        found = {vm.name: _report(vm, report) for vm, report in read.items() if report is not None}
+        found = {vm.name: report_seen(vm.pool, vm.name, body) for vm, body in read.items() if body is not None}
         return {vm: report for vm, report in found.items() if report is not None}
 
     def _wishes(self, stack: str) -> Wishes:
@@ -242,25 +239,6 @@ def _ended(
         text = str(error.get("message", ""))
         trouble = troubles.of_operation(int(error.get("code", 0)), text) if error else None
         yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)
-
-
-def _report(vm: _Vm, body: Mapping[str, Any]) -> ReportSeen | None:
-    """A report, believed for the VM whose own object it is, whatever is in it."""
-    at, phase, obeyed = moment(body.get("at")), body.get("phase"), body.get("obeyed")
-    if at is None or phase not in list(Phase):
-        return None
-    image, bundle = (each if isinstance(each, str) else None for each in (body.get("image"), body.get("bundle")))
-    return ReportSeen(
-        vm=vm.name,
-        pool=vm.pool,
-        phase=Phase(phase),
-        at=at,
-        reason=str(body.get("reason") or "")[:_LONGEST],
-        image=image,
-        bundle=bundle,
-        job=str(body.get("job") or "")[:_LONGEST],
-        obeyed=obeyed if isinstance(obeyed, int) else 0,
-    )
 
 
 def _all_known(scopes: Mapping[str, Source]) -> Source:

@@ -116,6 +116,10 @@ class ReportSeen:
     job: str = ""
     obeyed: int = 0
 
+    def is_of(self, made: datetime | None) -> bool:
+        """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""
+        return made is None or made <= self.at
+
 
 class Trouble(StrEnum):
     """Why a create did not come to a VM."""

@@ -15,7 +15,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
 from infra.fleet.controller.notice import orphan_key, runner_key
-from infra.fleet.controller.observed import NodeSeen, Observed, ReportSeen, RunnerSeen, Target, Wishes
+from infra.fleet.controller.observed import Observed, RunnerSeen, Target, Wishes
 from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
@@ -160,16 +160,11 @@ def _why(vm: str, reason: str, fleet: Fleet, observed: Observed) -> str:
         node is None
         or node.state in DEAD
         or report is None
-        or not _is_by(node, report)
+        or not report.is_of(node.made)
         or report.reason in reason.split(": ")[1:]
     ):
         return said
     return f"{said}; it says {report.phase.value}" + (f": {report.reason}" if report.reason else "")
-
-
-def _is_by(node: NodeSeen, report: ReportSeen) -> bool:
-    """Whether a report is this node's own, and not of the one that had its name before."""
-    return node.made is not None and report.at > node.made
 
 
 def _finding(about: str, reason: str, since: datetime, scene: Scene) -> Trouble:
