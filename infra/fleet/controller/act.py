@@ -29,7 +29,6 @@ from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.observed import NodeSeen, RunnerSeen, Trouble
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.rollout import image_for
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
@@ -79,9 +78,8 @@ class Actor:
             case Drain():
                 order(self.records, action.vm, drain=action.on)
             case Assign():
-                image = image_for(action.target, action.zone)
                 drain = {"drain": action.drained} if action.first else {}
-                order(self.records, action.vm, image=image, bundle=action.target.bundle, **drain)
+                order(self.records, action.vm, image=action.image, bundle=action.bundle, **drain)
             case Report():
                 pass
         return Outcome(action=action, result=Result.DONE)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from infra.fleet.controller.desired import Place
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import NodeSeen, Target
+from infra.fleet.controller.observed import NodeSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +69,21 @@ class RemoveRunner(_Action):
 class Assign(_Action):
     """Say what a VM runs from its next job on.
 
-    first: it had no orders that are known, and so runs that already. Then drained says whether it takes jobs too: old
-    orders of a VM of that name may say otherwise.
+    image: the reference in its own region, None where its target has none there. first: it had no orders that are
+    known, and so runs that already. Then drained says whether it takes jobs too: old orders of a VM of that name may
+    say otherwise.
     """
 
     vm: str
-    zone: str
-    target: Target
+    image: str | None
+    bundle: str | None
     first: bool = False
     drained: bool = False
+
+    @property
+    def key(self) -> str:
+        """Equal for orders that say the same."""
+        return f"{self.image or ''}|{self.bundle or ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +241,7 @@ def described(action: Action) -> dict[str, Any]:
         case RemoveRunner():
             body |= {"scope": action.scope, "id": action.id}
         case Assign():
-            body |= {"target": action.target.key}
+            body |= {"image": action.image, "bundle": action.bundle}
         case Drain():
             body |= {"on": action.on}
         case Report():

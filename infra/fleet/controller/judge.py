@@ -163,6 +163,14 @@ class Judge:
         """Whether a slot's VM stands at one of its fallbacks."""
         return (node.zone, node.capacity) != (slot.home.zone, slot.home.capacity)
 
+    def zone(self, slot: Wanted) -> str | None:
+        """Where its VM is, is being made or is made first; None where a list that may have it does not say."""
+        where = self.fleet.slots[slot.name] or self.memory.creating.get(slot.name)
+        if where is not None:
+            return where.zone
+        unsure = {Situation.UNHEARD, Situation.MISSED_ONCE} & self._absent(slot)
+        return None if unsure else slot.home.zone
+
     @property
     def grace(self) -> timedelta:
         return self._minutes(self.desired.settings.grace)

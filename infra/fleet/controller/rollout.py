@@ -195,39 +195,36 @@ def _is_ready(slot: Wanted, judge: Judge) -> bool:
 
 
 def _assigns(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Assign, ...]:
-    """Orders that differ from what each VM was told. Of those that serve, a share is told at a time."""
+    """Orders that differ from what each VM was told. Of those that serve, a share is told at a time.
+
+    A VM that stands in another region than the one before it of its name pulls from that region's repository.
+    """
     new = {*rollout.waiting, *rollout.proved, *rollout.failed} if rollout.target != rollout.stable else set()
     most, serving = at_once(len(slots), judge.desired.settings.share), 0
     assigns = []
     for slot in slots:
+        zone = judge.zone(slot)
+        if zone is None:
+            continue
         target = (rollout.target if slot.name in new else rollout.stable).target()
         told = judge.memory.vms[slot.name].assigned
-        if told == target.key:
+        orders = Assign(
+            vm=slot.name,
+            image=target.images.get(region_of(zone)),
+            bundle=target.bundle,
+            first=told is None,
+            drained=judge.memory.vms[slot.name].drained is not None or judge.wished_to_drain(slot),
+            rule="rollout",
+            reason=_why(rollout, slot.name),
+        )
+        if told == orders.key:
             continue
         if told is not None and slot.name not in new and judge.serving(slot.name):
             serving += 1
             if serving > most:
                 continue
-        node = judge.fleet.slots[slot.name]
-        zone = node.zone if node else slot.home.zone
-        why = _why(rollout, slot.name)
-        assigns.append(
-            Assign(
-                vm=slot.name,
-                zone=zone,
-                target=target,
-                first=told is None,
-                drained=judge.memory.vms[slot.name].drained is not None or judge.wished_to_drain(slot),
-                rule="rollout",
-                reason=why,
-            )
-        )
+        assigns.append(orders)
     return tuple(assigns)
-
-
-def image_for(target: Target, zone: str) -> str | None:
-    """The reference that a VM of a zone pulls; None where the target names no image for its region."""
-    return target.images.get(region_of(zone))
 
 
 def _back(rollout: Rollout, stage: Literal["failed", "undone"], why: str, now: datetime) -> Rollout:

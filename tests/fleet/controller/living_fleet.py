@@ -276,7 +276,7 @@ class World:
             case Restart():
                 self.orders[action.vm]["restart"] = action.number
             case Assign():
-                self.orders[action.vm]["image"] = next(iter(action.target.images.values()), None)
+                self.orders[action.vm]["image"] = action.image
             case Drain():
                 self.orders[action.vm]["drain"] = action.on
             case Report():

@@ -8,11 +8,24 @@ from datetime import datetime
 from infra.fleet.controller.actions import Assign, Decision, Report
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import Phase, ReportSeen, RunnerSeen, Target, Wishes
-from infra.fleet.controller.rollout import at_once, image_for
+from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
+from infra.fleet.controller.observed import KNOWN, Observed, Phase, ReportSeen, RunnerSeen, Target, Wishes, unknown
+from infra.fleet.controller.rollout import at_once
+from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
-from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, remembered, runner, seen
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    fleet,
+    minutes,
+    node,
+    nodes,
+    place,
+    remembered,
+    runner,
+    seen,
+)
 
 
 def target(digest: str) -> Target:
@@ -38,7 +51,7 @@ class Pool:
         """Indices of VMs that were told something, with the last letters of the image."""
         decision = self.decided()
         self.memory = remembered(decision, self.desired, self.now)
-        told = {a.vm: image_for(a.target, HOME) for a in decision.actions if isinstance(a, Assign)}
+        told = {a.vm: a.image for a in decision.actions if isinstance(a, Assign)}
         self.runs |= {vm: image for vm, image in told.items() if vm not in self.busy}
         self.now += minutes(2)
         return [f"{vm[-1]}:{(image or ' ')[-1]}" for vm, image in told.items()]
@@ -252,3 +265,43 @@ def test_one_that_people_took_back_waits_for_their_wish_also_when_another_stood_
 def test_a_pool_is_never_in_work_as_a_whole() -> None:
     assert [at_once(size, 0.34) for size in (1, 2, 3, 6, 100)] == [1, 1, 2, 3, 34]
     assert [at_once(size, 1.0) for size in (1, 2, 3)] == [1, 1, 2]
+
+
+SOME, ALL = ("us-west4",), ("us-west4", "us-central1")
+
+
+def away(regions: tuple[str, ...] = ALL, *, there: bool = True, zones: tuple[str, ...] = (HOME, AWAY)) -> Observed:
+    """A fleet of one VM, which stands at its fallback; `regions` have the image, and `zones` answer."""
+    desired = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    standing = node(desired.slots[0].name, zone=AWAY, capacity=CapacityKind.SPOT)
+    return seen(
+        desired,
+        nodes=(standing,) if there else (),
+        zones={zone: KNOWN if zone in zones else unknown("503") for zone in (HOME, AWAY)},
+        targets={"tpu-ci": Target(images={region: f"{region}/r@sha256:a" for region in regions})},
+    )
+
+
+def told(*sights: Observed) -> list[str | None]:
+    """The images that one VM is told to run in sweeps that see this, one after another."""
+    desired = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    known = VmMemory(seen=START, tried={AWAY: START}, assigned="us-west4/r@sha256:a|")
+    memory, images = EMPTY.model_copy(update={"vms": {desired.slots[0].name: known}}), []
+    for index, sight in enumerate(sights):
+        decision = decide(desired, sight, memory, START + minutes(2 * index))
+        memory = remembered(decision, desired, START + minutes(2 * index))
+        images += [action.image for action in decision.actions if isinstance(action, Assign)]
+    return images
+
+
+def test_a_vm_at_its_fallback_pulls_from_the_repository_of_that_region() -> None:
+    assert told(away(), away()) == ["us-central1/r@sha256:a"]
+
+
+def test_a_vm_whose_zone_does_not_answer_keeps_what_it_was_told() -> None:
+    unseen = away(there=False, zones=(HOME,))
+    assert told(away(), unseen, away()) == ["us-central1/r@sha256:a"]
+
+
+def test_a_region_that_gets_its_copy_later_is_told_then_and_proves_nothing_anew() -> None:
+    assert told(away(SOME), away(ALL), away(ALL)) == [None, "us-central1/r@sha256:a"]

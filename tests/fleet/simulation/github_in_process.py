@@ -87,7 +87,7 @@ class GitHubInProcess:
     def connect(self, jit: str) -> None:
         found = self._of(jit)
         vm = vm_of(found.name) or ""
-        if self._world.image_of(vm) in self._world.bad:
+        if self._world.image_of(vm).rpartition("@")[2] in self._world.bad:
             raise ControlError("the runner of this image ends at once")
         found.connected = True
         self._world.serves(vm)

@@ -14,7 +14,7 @@ from infra.fleet.controller.desired import Cap
 from infra.fleet.controller.lease import SWEEP_TIME
 from infra.fleet.controller.rules import DEAD
 from infra.model import names
-from infra.model.catalogue import AcceleratorType
+from infra.model.catalogue import AcceleratorType, region_of
 from infra.model.runner_names import vm_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ class Promises:
         nodes = world.tpus.nodes.values()
         ready = {node.name for node in nodes if node.state == "READY"}
         said = [f"{name} does not serve" for name in sorted(slots - (online & ready))]
+        said += [
+            f"{node.name} runs an image of another region" for node in nodes if node.name in slots and _strays(node)
+        ]
         kept = slots | {STRANGER, NEIGHBOUR}
         said += [f"{node.name} is left" for node in nodes if node.name not in kept]
         names_left = [each.name for each in world.github.registrations.values() if each.name != FOREIGN]
@@ -141,6 +144,11 @@ def is_limited(node: Node) -> bool:
 
 def _chips(node: Node) -> int:
     return AcceleratorType.parse(node.body["acceleratorType"]).chips
+
+
+def _strays(node: Node) -> bool:
+    image = node.disk.image if node.disk else ""
+    return node.state == "READY" and bool(image) and image.partition("/")[0] != region_of(node.zone)
 
 
 def _draws_on(node: Node, cap: Cap) -> bool:

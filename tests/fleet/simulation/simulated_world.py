@@ -31,7 +31,7 @@ from tests.fleet.simulation.promises import FOREIGN, NEIGHBOUR, STRANGER, Promis
 from tests.fleet.simulation.simulated_tpus import Node, SimulatedTpus
 
 BEGAN = datetime(2026, 11, 2, tzinfo=UTC).timestamp()
-GOOD = "registry@sha256:first"
+GOOD = "sha256:first"
 
 
 class World:
@@ -160,10 +160,13 @@ class World:
         return self._parsed[name][1]
 
     def promote(self, *, image: str = "", bundle: str = "") -> None:
-        """Point at another image or bundle; what is not given stays."""
+        """Point at another image, by its digest, or bundle; what is not given stays.
+
+        As promotion does it, in every region that has a repository: those of the whole fleet.
+        """
         self._image, self._bundle = image or self._image, bundle or self._bundle
-        regions = {region_of(zone) for zone in self.desired.zones}
-        images = {pool: dict.fromkeys(sorted(regions), self._image) for pool in self.desired.pools}
+        regions = sorted({region_of(zone) for zone in manifests.read(self.manifest).zones})
+        images = {pool: {region: f"{region}/runner@{self._image}" for region in regions} for pool in self.desired.pools}
         pointer = {"version": 1, "bundle": self._bundle, "images": images}
         self.write(names.pointer_object(), json.dumps(pointer).encode())
 
@@ -177,7 +180,7 @@ class World:
 
     def strike(self, vm: str, kind: str, running: str) -> bool:
         if kind == "broken":
-            return self.bad.get(running, False)
+            return self.bad.get(running.rpartition("@")[2], False)
         if self.struck.get((vm, kind), 0) <= 0:
             return False
         self.struck[vm, kind] -= 1
