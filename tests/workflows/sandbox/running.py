@@ -36,6 +36,8 @@ SHELLS: Mapping[str | None, tuple[str, ...]] = {
 }
 _SECRET = re.compile(r"secrets\.(\w+)")
 _PATIENCE = 60
+_SOON = 15
+"""Seconds until a cancelled shell is ended: twice the runner's 7.5, for machines that have much else to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,10 +227,11 @@ class _Job:
             self._runner.programs.wait_until_reached()
             process.send_signal(self._runner.by)
         try:
-            code = process.wait(timeout=_PATIENCE)
+            code = _cancelled(process) if cancelled else process.wait(timeout=_PATIENCE)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         return code, log.read_text(), cancelled
 
     def _surroundings(self) -> dict[str, str]:
@@ -248,6 +251,18 @@ class _Job:
     def _filled(self, values: Mapping[str, Any]) -> dict[str, str]:
         return {key: text(expand(each, self._scope()) if isinstance(each, str) else each)
                 for key, each in values.items()}  # fmt: skip
+
+
+def _cancelled(process: subprocess.Popen[bytes]) -> int:
+    """The exit code of a shell that was interrupted, or ended where it did not hear that.
+
+    bash loses a signal that comes in the moment before it waits, until what it waits for is done.
+    """
+    try:
+        return process.wait(timeout=_SOON)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        return process.wait(timeout=_PATIENCE)
 
 
 def named(step: Mapping[str, Any]) -> str:
