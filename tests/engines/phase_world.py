@@ -21,7 +21,7 @@ from infra.local.cloud.limits import Limits, Pot
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
-from infra.local.engine.run import Options
+from infra.local.engine.run import DEFAULT_PARALLEL, Options
 from infra.local.provider import GoogleProvider
 from infra.model.phases import Bound, Phases
 from infra.model.plan import Op, Plan, Status, Step
@@ -115,11 +115,12 @@ class _Pass:
 
 @dataclass
 class Stack:
-    """One stack at one local cloud, and what has been asked of its engine."""
+    """One stack at one local cloud, and what has been asked of its engine; parallel: operations at a time."""
 
     root: Path
     cloud: TestCloud
     passes: list[tuple[str, ...]] = field(default_factory=list)
+    parallel: int = DEFAULT_PARALLEL
 
     def preview(self, pools: Pools) -> Plan:
         return self._pass(pools, (), True).preview()
@@ -157,7 +158,7 @@ class Stack:
             lambda: "a passphrase",
             "local",
         )
-        return _Pass(engine, Options(targets=targets, continue_on_error=go_on))
+        return _Pass(engine, Options(targets=targets, continue_on_error=go_on, parallel=self.parallel))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from infra.local.cloud.testing import TestCloud
+from infra.local.engine.run import DEFAULT_PARALLEL
 from infra.model.outcome import outcomes
 from infra.model.plan import Op, Status
 from tests.engines.phase_world import Pool, Stack, declared, stack_at, vms
@@ -14,9 +15,11 @@ from tests.engines.phase_world import Pool, Stack, declared, stack_at, vms
 SPOT = "spot"
 
 
-@pytest.fixture
-def stack(ticking_cloud: TestCloud) -> Iterator[Stack]:
+@pytest.fixture(params=[DEFAULT_PARALLEL, 1], ids=["many at a time", "one by one"])
+def stack(ticking_cloud: TestCloud, request: pytest.FixtureRequest) -> Iterator[Stack]:
+    """What has begun when something fails is another each time: all but one, or nothing else."""
     with stack_at(ticking_cloud) as stack:
+        stack.parallel = request.param
         yield stack
 
 
