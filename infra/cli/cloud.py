@@ -124,7 +124,7 @@ def fail(
     slow       answer --late
     lost       do it, and break off in the middle of the answer
     stockout   TPU creates answer 200 and fail for want of capacity
-    operation  TPU creates answer 200 and fail with --status
+    operation  TPU calls answer 200 and fail with --status
     preempt    take VMs away at --per-hour
     mute       VMs boot and never register
     slow-boot  VMs boot, --late

@@ -55,6 +55,11 @@ _CUT_OFF: Final = (
     is_flag=True,
     help="Sweep until nothing is left to do, and say what changes. On the local cloud its clock is moved.",
 )
+@click.option(
+    "--retry",
+    is_flag=True,
+    help="In the first sweep, try again what was refused or lacked capacity or quota, though it has to wait.",
+)
 @click.option("--every", type=click.FloatRange(1), default=120.0, show_default=True, help="Seconds between two sweeps.")
 @options.yes_option
 @options.json_option
@@ -71,6 +76,7 @@ def command(
     cloud: CloudName | None,
     watch: bool,
     until_settled: bool,
+    retry: bool,
     every: float,
     yes: bool,
     as_json: bool,
@@ -108,7 +114,7 @@ def command(
         for number in itertools.count(1):
             if guests:
                 guests.settle()
-            swept = _one(sweeper, console, lines=lines, goes_on=watch)
+            swept = _one(sweeper, console, lines=lines, goes_on=watch, retry=retry and number == 1)
             if swept is not None:
                 tell(swept)
             if not (watch or until_settled):
@@ -134,10 +140,10 @@ def _between_sweeps() -> Generator[None]:
         raise Interruption("Interrupted between two sweeps: nothing is half done.") from None
 
 
-def _one(sweeper: Sweeper, console: Console, *, lines: SweepLog | None, goes_on: bool) -> Swept | None:
+def _one(sweeper: Sweeper, console: Console, *, lines: SweepLog | None, goes_on: bool, retry: bool) -> Swept | None:
     """One sweep. Where others follow, one that cannot begin ends nothing: it is None."""
     try:
-        return sweeper.sweep()
+        return sweeper.sweep(retry=retry)
     except KeyboardInterrupt:
         raise Interruption(_CUT_OFF) from None
     except (LeaseTakenError, SweepError, GoogleError) as error:

@@ -116,10 +116,10 @@ def test_seconds_of_a_time_to_come_are_a_minute() -> None:
 
 
 class Interrupted:
-    def sweep(self) -> NoReturn:
+    def sweep(self, **_: bool) -> NoReturn:
         raise KeyboardInterrupt
 
 
 def test_ctrl_c_in_a_sweep_says_what_has_become_of_it() -> None:
     with pytest.raises(Interruption, match="what it had asked of Google and GitHub goes on there"):
-        _one(cast(Sweeper, Interrupted()), Console(), lines=None, goes_on=True)
+        _one(cast(Sweeper, Interrupted()), Console(), lines=None, goes_on=True, retry=False)

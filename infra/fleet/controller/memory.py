@@ -175,6 +175,11 @@ class Memory(_Part):
     fuse: Fuse | None = None
     events: tuple[Event, ...] = ()
 
+    def without_waits(self) -> Memory:
+        """Every create may be tried again now: somebody freed quota, mended what was refused, or knows of capacity."""
+        over = {key: each.model_copy(update={"until": each.last}) for key, each in self.backoff.items()}
+        return self.model_copy(update={"backoff": over})
+
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True) | {"version": self.version}
 

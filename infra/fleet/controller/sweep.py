@@ -115,14 +115,17 @@ class Sweeper:
     clock: Callable[[], datetime]
     wall: Callable[[], datetime] = wall_clock
 
-    def sweep(self) -> Swept:
-        """One sweep under the lease. Raises LeaseTakenError, SweepError, GoogleError."""
+    def sweep(self, *, retry: bool = False) -> Swept:
+        """One sweep under the lease; retry: creates that failed are tried again though they have to wait.
+
+        Raises LeaseTakenError, SweepError, GoogleError.
+        """
         with held(self.records, self.stack, Kind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
             desired = self._desired()
             memory = self._memory()
             observed = self.observer.observe(desired, memory)
             now = self.clock()
-            decision = decide(desired, observed, memory, now)
+            decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
             outcomes = self._act(desired, decision, lease)
             after = learned(decision.memory, desired, outcomes, self.clock())

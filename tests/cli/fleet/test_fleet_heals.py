@@ -165,6 +165,24 @@ def test_guests_are_listed_by_name_below_a_header(fleet: Checkout) -> None:
     assert (len(names), names) == (9, sorted(names))
 
 
+def test_who_freed_quota_need_not_wait_for_the_next_try(fleet: Checkout) -> None:
+    vm = PREEMPTED[-1]
+    fleet.ok("cloud", "preempt", vm)
+    create = ("--method", "*.nodes.create", "--status", "RESOURCE_EXHAUSTED", "--message", "Quota exceeded")
+    fleet.ok("cloud", "fail", "operation", *create)
+    for _ in range(3):
+        sweep(fleet)
+        fleet.ok("cloud", "clock", "--advance", "2m")
+    fleet.ok("cloud", "fail", "--mend-all")
+    (waits,) = sweep(fleet)
+    (reason,) = [each["reason"] for each in waits["waiting"] if each["subject"] == vm]
+    assert reason.endswith("quota of us-central2-b/v4-8/preemptible, once")
+    (retried,) = sweep(fleet, "--retry")
+    assert did(retried) == {"create": [vm]}
+    sweep(fleet, "--until-settled")
+    assert guests(fleet)[vm]["phase"] == "idle"
+
+
 def test_a_freeze_window_ends_sweeps_that_would_change_nothing(fleet: Checkout) -> None:
     """Last in this module: the window is written over the manifest."""
     fleet.ok("cloud", "node", "add", ORPHAN, "--zone", ZONE, "--managed", "ci/tpu-ci")
