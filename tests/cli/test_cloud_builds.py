@@ -16,6 +16,9 @@ from infra.cli.app import cli
 from infra.local.cloud import daemon
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 TPU_CI = ("cloud", "push", "marin-community/tidepool", "--changed", "images/tpu-ci/Dockerfile")
 

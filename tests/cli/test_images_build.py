@@ -14,6 +14,7 @@ from infra.cli.app import cli
 from infra.cli.images import build
 from infra.local.builds.builders import BuildError, Built
 from tests.cli.conftest import BARE, ROOT
+from tests.shipped_stacks import of_this_lab
 
 if TYPE_CHECKING:
     from infra.local.builds.builders import Listener
@@ -54,6 +55,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ("images", "build", *arguments), env=BARE, prog_name="tidepool")
 
 
+@of_this_lab
 def test_an_image_is_built_after_its_parents_and_from_them(recorder: Recorder, tmp_path: Path) -> None:
     result = run("levanter-cluster", "--context", str(tmp_path), "--json")
     assert result.exit_code == 0, result.output
@@ -75,12 +77,14 @@ def test_another_base_may_take_the_place_of_the_pinned_one(recorder: Recorder) -
     assert recorder.cached == [False]
 
 
+@of_this_lab
 def test_the_other_repositorys_checkout_is_asked_for(recorder: Recorder) -> None:
     result = run("tpu-ci")
     assert result.exit_code == 2
     assert "a checkout of marin-community/marin" in result.stderr
 
 
+@of_this_lab
 def test_a_build_that_fails_is_told_and_ends_the_rest(recorder: Recorder, tmp_path: Path) -> None:
     recorder.fails = "levanter-base"
     result = run("levanter-cluster", "--context", str(tmp_path))

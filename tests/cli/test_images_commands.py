@@ -27,6 +27,9 @@ from infra.model.images.places import places
 from infra.model.stack import load_stack
 from infra.tools.install import find
 from tests.cli.conftest import BARE, ROOT
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 IMAGE, POOL, REGIONS = "tpu-ci", "tpu-ci", 6
 REPOSITORY = "marin-ci"

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli
 from tests.cli.conftest import BARE, ROOT
+from tests.shipped_stacks import of_this_lab
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,7 @@ def test_what_does_not_differ_rebuilds_nothing(clean: Path) -> None:
     assert plan(clean) == []
 
 
+@of_this_lab
 def test_an_edit_that_is_not_committed_counts_and_so_does_a_new_file(clean: Path) -> None:
     (clean / "images" / "levanter-cluster" / "extra.txt").write_text("new\n")
     assert [each["image"] for each in plan(clean)] == ["levanter-cluster"]
@@ -87,6 +89,7 @@ def test_an_edit_of_one_image_in_the_table_rebuilds_that_one_alone(clean: Path) 
     assert [(each["image"], "another platforms" in each["reason"]) for each in plan(clean)] == [("controller", True)]
 
 
+@of_this_lab
 def test_a_branch_is_compared_with_where_it_parted_from_its_base(clean: Path) -> None:
     git(clean, "checkout", "--quiet", "-B", "edit")
     edit(clean / "images" / "tpu-ci" / "smoke.sh", "#", "##")

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from infra.cli.app import cli
 from infra.local.cloud import daemon
 from tests.cli.conftest import ROOT, Checkout
+from tests.shipped_stacks import of_this_lab
 
 PAGE: Final = (ROOT / "docs" / "next-lab.md").read_text(encoding="utf-8")
 FILES: Final = dict(re.findall(r"^```\w+\n# ([\w./, -]+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
@@ -75,6 +76,7 @@ def test_the_page_excepts_nothing() -> None:
     assert "trust: fork" in FILES[STACK]
 
 
+@of_this_lab
 def test_a_lab_that_changed_its_stack_alone_has_a_fleet_that_serves(lab: Checkout) -> None:
     up = lab.json("up", "ci", "--yes")
     assert set(findings(up)) == {("job-finds-runner", "warn"), ("pool-has-user", "warn")}
@@ -84,6 +86,7 @@ def test_a_lab_that_changed_its_stack_alone_has_a_fleet_that_serves(lab: Checkou
     assert found["healthy"]
 
 
+@of_this_lab
 def test_with_its_own_images_and_workflows_nothing_is_left_to_say(lab: Checkout, models: Path) -> None:
     for each in MARINS:
         path = lab.root / each
@@ -97,3 +100,27 @@ def test_with_its_own_images_and_workflows_nothing_is_left_to_say(lab: Checkout,
     preview = lab.json("preview", "ci")
     assert findings(preview) == [("trigger-on", "warn")] * len(findings(preview)), "pins that are unresolved yet"
     assert {step["op"] for step in preview["steps"]} == {"same", "create", "update"}, "builds come, and nothing goes"
+
+
+@of_this_lab
+@pytest.mark.heavy
+def test_every_check_passes_in_its_copy(tmp_path: Path, models: Path) -> None:
+    """What `checks.yaml` runs; the tests that stand on this lab's files are left out there, and no other."""
+    copy = tmp_path / "tidepool"
+    subprocess.run(["git", "clone", "-q", ROOT, copy], check=True)
+    (copy / ".venv").symlink_to(ROOT / ".venv")
+    taken = [*MARINS, "stacks/Pulumi.nightly.yaml", "stacks/Pulumi.training.yaml"]
+    subprocess.run(["git", "-C", copy, "rm", "-rq", *taken], check=True)
+    write(copy, {path: text for path, text in FILES.items() if ", " not in path})
+    write(copy, {STACK: FILES[STACK] + SERVING})
+    plan = ("--fast", "--", "tests/program", "-k", "golden", "--update-goldens")
+    for command in (
+        ["images", "listing", "deep-lab/models", "--checkout", models],
+        ["workflows", "--write"],
+        ["workflows", "--read-tests", models],
+        ["test", *plan],
+    ):
+        subprocess.run([copy / "tidepool", *command], check=True)
+    subprocess.run(["git", "-C", copy, "add", "."], check=True)
+    done = subprocess.run([copy / "tidepool", "test"], check=False, stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]

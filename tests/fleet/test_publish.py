@@ -18,6 +18,7 @@ from infra.model import fleet, names
 from infra.model.images.record import EMPTY
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from tests.shipped_stacks import of_this_lab
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -51,6 +52,7 @@ def test_with_nothing_but_the_bucket_the_whole_desired_fleet_is_published(
     assert manifest.body["bundle"] == f"sha256:{published.bundle_sha256}"
 
 
+@of_this_lab
 def test_the_pointer_names_a_bundle_that_is_there_and_whole(
     cloud: TestCloud, config: StackConfig, records: Records
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_stack_that_builds_no_images_has_no_record(cloud: TestCloud, config: S
     assert records.read(names.images_record_object()) is None
 
 
+@of_this_lab
 def test_a_stack_without_registries_of_its_own_names_those_it_reads(cloud: TestCloud, records: Records) -> None:
     nightly, ci = load_stack(ROOT, "nightly"), load_stack(ROOT, "ci")
     body = {"name": nightly.bucket.name, "location": nightly.bucket.location}
@@ -151,6 +154,7 @@ def test_a_changed_shell_file_is_another_bundle(tmp_path: Path) -> None:
     assert runner_bundle(tmp_path).sha256 != one.sha256
 
 
+@of_this_lab
 def test_vms_are_told_where_the_broker_is_once_it_is_there(
     cloud: TestCloud, config: StackConfig, records: Records
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.local.builds.builders import smoke_text
+from tests.shipped_stacks import of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = sorted(path.parent.name for path in (ROOT / "images").glob("*/Dockerfile"))
@@ -149,6 +150,7 @@ def test_an_import_that_fails_is_said(image: str, tmp_path: Path) -> None:
     assert any("import" in line or "dependencies" in line for line in box.said)
 
 
+@of_this_lab
 @pytest.mark.parametrize(
     ("image", "path", "said"),
     [

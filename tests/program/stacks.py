@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from infra.model.stack import pulumi_values
+from infra.model.stack import pulumi_values, stack_names
 from infra.program import run
 from tests.program.fake_engine import Built, build
 from tests.shipped_stacks import lend_steady, shipped, steady
 
 ROOT = Path(__file__).resolve().parents[2]
-STACKS = ("ci", "nightly", "training")
+STACKS = tuple(stack_names(ROOT))
 CI_REGISTRIES = {"us-east1": {"marin": "us-east1-docker.pkg.dev/hai-gcp-models/marin"}}
 REFERENCES: dict[str, dict[str, Any]] = {"organization/tidepool/ci": {"registries": CI_REGISTRIES}}
 

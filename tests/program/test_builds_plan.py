@@ -16,7 +16,7 @@ from infra.model.stack import load_stack, parse_stack
 from infra.program_builds import build_plan, image_build
 from tests.program.fake_engine import Registered
 from tests.program.stacks import ROOT, committed, edited
-from tests.shipped_stacks import RENEW
+from tests.shipped_stacks import RENEW, of_this_lab
 
 GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
 TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
@@ -40,6 +40,7 @@ def plan_of_builds() -> dict[str, Any]:
     return {f"{each.type} {each.name}": told(each) for each in sorted(resources, key=lambda r: (r.type, r.name))}
 
 
+@of_this_lab
 def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
     found = json.dumps(plan_of_builds(), indent=1, sort_keys=True) + "\n"
     if update_goldens:
@@ -63,6 +64,7 @@ def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_c
         assert [job.inputs["schedule"] for job in jobs] == ([image.when.schedule.cron] if image.when.schedule else [])
 
 
+@of_this_lab
 def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
     plan = build_plan(ROOT, load_stack(ROOT, "ci"))
     assert plan is not None
@@ -72,6 +74,7 @@ def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
     assert ours < {image.name for image in plan.spec.images}
 
 
+@of_this_lab
 def test_no_trigger_hears_of_pull_requests_and_each_runs_as_the_builder() -> None:
     for trigger in committed("ci").of("Trigger"):
         assert "pullRequest" not in trigger.inputs.get("repositoryEventConfig", {})
@@ -85,6 +88,7 @@ def test_a_trigger_comes_after_the_builder_may_write_its_log() -> None:
         assert len([name for name in waits if "build-logs" in name]) == 2
 
 
+@of_this_lab
 def test_the_builder_writes_repositories_its_log_and_the_images_of_the_fleet_bucket_alone() -> None:
     grants = [each for each in committed("ci").custom if each.inputs.get("member") == f"serviceAccount:{BUILDER}"]
     kinds = {each.type.split(":")[-1] for each in grants}
@@ -97,6 +101,7 @@ def test_the_starter_has_no_role_on_anything() -> None:
     assert not [each for each in committed("ci").custom if "starter" in each.inputs.get("member", "")]
 
 
+@of_this_lab
 @pytest.mark.parametrize("stack", ["nightly", "training"])
 def test_a_stack_that_builds_nothing_enables_nothing_for_it(stack: str) -> None:
     assert not [each for each in committed(stack).custom if each.type.startswith(TYPES)]
@@ -141,6 +146,7 @@ def test_connections_are_to_what_images_are_built_from(new: str) -> None:
         build_plan(ROOT, config)
 
 
+@of_this_lab
 def test_the_fetch_of_a_private_source_is_told_its_name_at_cloud_build_and_nothing_secret() -> None:
     public = build_plan(ROOT, load_stack(ROOT, "ci"))
     assert public is not None

@@ -16,6 +16,7 @@ from infra.model.errors import ConfigError
 from infra.model.federation import condition
 from infra.model.stack import load_stack, parse_stack
 from tests.program.stacks import ROOT, built, committed, edited, text_of
+from tests.shipped_stacks import of_this_lab
 
 GITHUB = "    repository: marin-community/tidepool\n"
 ENVIRONMENTS = "    environments: [apply, apply-after-approval]\n"
@@ -34,6 +35,7 @@ def provider_inputs(text: str | None = None) -> Mapping[str, Any]:
     return provider.inputs
 
 
+@of_this_lab
 def test_only_the_main_branch_in_a_named_environment_of_this_repository_deploys() -> None:
     assert members_of("tidepool-deployer") == {
         f"/attribute.deployment/{HERE}/apply/refs/heads/main",
@@ -41,6 +43,7 @@ def test_only_the_main_branch_in_a_named_environment_of_this_repository_deploys(
     }
 
 
+@of_this_lab
 def test_pull_requests_and_the_main_branch_read() -> None:
     assert members_of("tidepool-previewer") == {
         f"/attribute.preview/{HERE}/pull_request",
@@ -48,6 +51,7 @@ def test_pull_requests_and_the_main_branch_read() -> None:
     }
 
 
+@of_this_lab
 def test_the_workflow_of_images_on_a_sources_main_branch_builds_images() -> None:
     assert members_of("tidepool-ci-image-builder") == {
         f"/attribute.workflow/{repository}/.github/workflows/docker-images.yaml@refs/heads/main"
@@ -82,6 +86,7 @@ def acts_as_image_builder(claims: Mapping[str, str]) -> bool:
     )
 
 
+@of_this_lab
 def test_the_monorepos_workflow_of_images_acts_on_main() -> None:
     assert acts_as_image_builder(IMAGES)
     assert acts_as_image_builder(IMAGES | {"event_name": "schedule"})
@@ -119,6 +124,7 @@ OWN_IMAGES = {
 }
 
 
+@of_this_lab
 def test_this_repositorys_workflow_of_images_acts_on_main() -> None:
     assert acts_as_image_builder(OWN_IMAGES)
     assert acts_as_image_builder(OWN_IMAGES | {"event_name": "workflow_dispatch"})
@@ -150,6 +156,7 @@ def test_recipes_in_another_repository_than_the_stacks_are_let_in_by_their_workf
         assert not is_let_in({**OWN_IMAGES, **other}, said)
 
 
+@of_this_lab
 @pytest.mark.parametrize("event", ["pull_request", "push"])
 def test_a_pull_request_or_another_workflow_of_this_repository_builds_no_image(event: str) -> None:
     elsewhere = "refs/pull/1/merge" if event == "pull_request" else "refs/heads/main"
@@ -160,6 +167,7 @@ def test_a_pull_request_or_another_workflow_of_this_repository_builds_no_image(e
     assert not acts_as_image_builder(claims)
 
 
+@of_this_lab
 def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and_no_more() -> None:
     member = "serviceAccount:tidepool-ci-image-builder@hai-gcp-models.iam.gserviceaccount.com"
     grants = [each for each in committed("ci").custom if each.inputs.get("member") == member]
@@ -177,6 +185,7 @@ RUN_MAKER = "tidepool-ci-run-maker"
 SERVING = ("sgl-project/sglang-jax", ("tpu-nightly.yaml", "tpu-pull-request.yaml"))
 
 
+@of_this_lab
 def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_runs() -> None:
     declared = load_stack(ROOT, "ci").github
     assert declared
@@ -196,6 +205,7 @@ def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_run
     assert not is_let_in(claims | {"repository": "stranger/marin"})
 
 
+@of_this_lab
 def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_of_the_stack() -> None:
     member = f"serviceAccount:{RUN_MAKER}@hai-gcp-models.iam.gserviceaccount.com"
     (grant,) = (each for each in committed("ci").custom if each.inputs.get("member") == member)
@@ -224,6 +234,7 @@ def test_no_other_account_is_anybodys_outside() -> None:
             )
 
 
+@of_this_lab
 def test_a_token_of_another_repository_is_not_let_in() -> None:
     assert "assertion.repository == 'marin-community/tidepool'" in provider_inputs()["attributeCondition"]
     assert provider_inputs()["oidc"]["issuerUri"] == "https://token.actions.githubusercontent.com"
@@ -252,12 +263,14 @@ def test_the_deploying_account_outlives_the_stack_that_it_applies() -> None:
     assert all(a.retain_on_delete and a.inputs["createIgnoreAlreadyExists"] for a in accounts)
 
 
+@of_this_lab
 def test_workflows_are_told_the_providers_full_name_and_the_accounts() -> None:
     told = committed("ci").outputs["github"]
     assert told["provider"].endswith("/workloadIdentityPools/tidepool-ci/providers/github")
     assert told["accounts"]["previewer"] == "tidepool-previewer@hai-gcp-models.iam.gserviceaccount.com"
 
 
+@of_this_lab
 def test_a_stack_without_it_lets_nobody_in() -> None:
     assert not committed("nightly").of("WorkloadIdentityPool")
     assert "github" not in committed("nightly").outputs

@@ -10,6 +10,7 @@ from infra.fleet import bootstrap
 from infra.model import names
 from infra.model.stack import load_stack
 from tests.program.stacks import ROOT, committed
+from tests.shipped_stacks import of_this_lab
 
 VERBS = {"roles/storage.objectViewer": "reads", "roles/storage.objectUser": "writes"}
 Parts = dict[str, set[tuple[str, str]]]
@@ -52,6 +53,7 @@ def _merged(found: Parts) -> Iterator[tuple[str, set[tuple[str, str]]]]:
     yield from ((who, parts) for who, parts in found.items() if not who.startswith("pool "))
 
 
+@of_this_lab
 def test_each_identity_has_the_parts_that_the_page_says_and_no_other() -> None:
     assert declared() == told()
 

@@ -12,7 +12,9 @@ from infra.model import names
 from infra.model.stack import load_stack
 from tests.program.fake_engine import Registered
 from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, unedited
-from tests.shipped_stacks import shipped
+from tests.shipped_stacks import of_this_lab, shipped
+
+pytestmark = of_this_lab
 
 PROJECT_BY_PARENT = {"BucketIAMMember", "IAMMember"}
 """Types without a project of their own: the bucket or account that they name has one."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
-from tests.shipped_stacks import steady
+from tests.shipped_stacks import insist_on_shipped, steady
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
 from workflows.world import World, load_world
@@ -40,10 +40,12 @@ def world() -> World:
 @cache
 def committed() -> Spec:
     """As the file says today."""
+    insist_on_shipped()
     return load_spec(ROOT, "marin", shipped())
 
 
 def text() -> str:
+    insist_on_shipped()
     versions = ", ".join(f'"{version}"' for version in JAX)
     return re.sub(r"(?m)^( +jax: )\[.*\]$", rf"\g<1>[{versions}]", (ROOT / SOURCE).read_text(encoding="utf-8"))
 

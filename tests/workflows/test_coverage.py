@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
+from tests.shipped_stacks import of_this_lab
 from tests.workflows.monorepo import ROOT
 from workflows.checks import check
 from workflows.checks.coverage import selections as commands
@@ -116,6 +117,7 @@ def test_a_list_with_mistakes_is_refused_with_every_line() -> None:
     assert [each.subject for each in refused.value.problems] == ["lab.tests", "lab.tests:1", "lab.tests:2"]
 
 
+@of_this_lab
 def test_the_labs_tests_run_in_exactly_the_jobs_they_should() -> None:
     collected = load_collected(ROOT, "marin")
     assert collected is not None
@@ -124,6 +126,7 @@ def test_the_labs_tests_run_in_exactly_the_jobs_they_should() -> None:
     assert {gap.package: count for gap, count in found.by_gap}["levanter"] == 6
 
 
+@of_this_lab
 def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says() -> None:
     world = load_world(ROOT)
     spec = load_spec(ROOT, "marin", world)

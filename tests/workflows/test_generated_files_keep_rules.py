@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.shipped_stacks import of_this_lab
 from workflows.checks import Known, check, pools_of
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
@@ -177,6 +178,7 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+@of_this_lab
 @pytest.mark.parametrize("rule", FAULTS)
 def test_a_fault_in_a_generated_file_is_found(rule: str) -> None:
     tried = 0

@@ -14,12 +14,15 @@ import pytest
 from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
+from tests.shipped_stacks import of_this_lab
 from workflows.events import dispatch, push
 from workflows.image_pushes import image_jobs
 from workflows.own import generate_own
 from workflows.own.docker_images import CHOICE
 from workflows.runs import Given, run
 from workflows.world import World, load_world
+
+pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE, MONOREPO = "marin-community/tidepool", "marin-community/marin"

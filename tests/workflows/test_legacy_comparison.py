@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
+from tests.shipped_stacks import of_this_lab
 from tests.workflows.legacy_checkout import legacy, old_files, path
 from workflows.checks import Known, check
 from workflows.events import table, workflow_run
@@ -26,6 +27,8 @@ from workflows.runs import run, told
 from workflows.spec import Spec, load_spec, read_spec
 from workflows.spec.model import Legacy, LegacyRuns
 from workflows.world import World, load_world
+
+pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.shipped_stacks import of_this_lab
 from workflows.own import generate_own
 from workflows.world import load_world
+
+pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = """\

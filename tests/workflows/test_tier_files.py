@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 
 from infra.model.errors import ConfigError
+from tests.shipped_stacks import of_this_lab
 from workflows.events import dispatch, pull_request, table
 from workflows.generate import Generated, generate
 from workflows.generate.tiers_cost import cost, times_a_month
 from workflows.runs import Given, Result, run, told
 from workflows.spec import Spec, read_spec
 from workflows.world import World, load_world
+
+pytestmark = of_this_lab
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "workflows/spec/serving.yaml"

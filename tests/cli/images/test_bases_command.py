@@ -18,6 +18,7 @@ from infra.model.images.answers import Answer
 from infra.model.images.pins import Pins, parse_pins
 from tests.model.given import ROOT
 from tests.model.images.declared import PINS, edited
+from tests.shipped_stacks import of_this_lab
 
 DEBIAN, PYTHON = f"sha256:{'a' * 64}", f"sha256:{'1' * 64}"
 ANSWERS = {"debian": DEBIAN, "python": PYTHON, "uv": "b" * 64}
@@ -158,6 +159,7 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "--quiet", "--message", "x")
 
 
+@of_this_lab
 def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: Path) -> None:
     file = root / "images/listings/marin-community.marin.txt"
     assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 1
@@ -169,6 +171,7 @@ def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: P
     assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 0
 
 
+@of_this_lab
 def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, copy: Path) -> None:
     before = (root / "images/listings/marin-community.marin.txt").read_text()
     (copy / "uv.lock").unlink()
@@ -179,6 +182,7 @@ def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, 
     assert (root / "images/listings/marin-community.marin.txt").read_text() == before
 
 
+@of_this_lab
 def test_a_listing_of_a_repository_that_no_image_reads_is_refused(root: Path, copy: Path) -> None:
     result = run("listing", "lab/other", "--checkout", str(copy))
     assert result.exit_code == 2

@@ -12,6 +12,9 @@ from click.testing import CliRunner, Result
 from infra.cli.app import cli
 from infra.cli.images import plan
 from tests.model.given import ROOT
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from infra.cli.failures import Failure, Refusal
 from infra.cli.workflows.saved import refuse_unsaved
 from infra.cli.workflows.scene import put
 from tests.cli.conftest import ROOT, Checkout
+from tests.shipped_stacks import of_this_lab
 
 TESTS = ".github/workflows/levanter-tests.yaml"
 
@@ -27,6 +28,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, "-C", folder, *arguments], check=True, capture_output=True)
 
 
+@of_this_lab
 def test_a_file_by_hand_that_git_does_not_have_is_not_written_over(tmp_path: Path) -> None:
     path = by_hand(tmp_path)
     result = Checkout(ROOT).run("workflows", "--write", "--target", str(tmp_path))

@@ -19,6 +19,7 @@ from infra.model.images.record import Build, Outcome, built
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
 from tests.model.given import ROOT
+from tests.shipped_stacks import of_this_lab
 
 DOCUMENTS = {"sbom": b"{}", "provenance": b"{}"}
 
@@ -146,6 +147,7 @@ class Refusing:
         raise GoogleError(f"writing {name}", "no", status=self.status)
 
 
+@of_this_lab
 @pytest.mark.parametrize(("status", "problems"), [(404, 0), (403, 2)])
 def test_a_stack_that_was_never_brought_up_names_nothing_and_one_that_refuses_is_told(
     status: int, problems: int

@@ -11,6 +11,9 @@ from infra.local.builds.cloudbuild import run_build
 from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Fault, Status, When
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 OUT = "workspace/.tidepool/out/tpu-ci"
 

@@ -11,6 +11,7 @@ from infra.local.builds.order import Order, order
 from infra.model.errors import ConfigError
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.spec import ImageSpec
+from tests.shipped_stacks import of_this_lab
 
 ROOT = Path(__file__).resolve().parents[3]
 SPEC = ImageSpec.model_validate(yaml.safe_load((ROOT / "images/images.yaml").read_text()))
@@ -139,6 +140,7 @@ def test_a_failed_smoke_test_leaves_no_container_behind(
     assert calls.read_text().splitlines()[-1].endswith("rm container")
 
 
+@of_this_lab
 def test_an_order_without_context_or_parent_is_refused_with_both() -> None:
     with pytest.raises(ConfigError) as refused:
         order(ROOT, SPEC, PINS, SPEC.image("levanter-incremental"))

@@ -19,6 +19,9 @@ from infra.model.images.spec import Builder
 from infra.model.stack import load_stack, pulumi_values, stack_names
 from infra.program import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 ROOT = Path(__file__).parents[3]
 MARIN = "marin-community/marin"

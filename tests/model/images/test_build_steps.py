@@ -20,6 +20,7 @@ from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import Written, parsed
 from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
 from infra.model.images.steps import CHECKS, FETCH, LIBRARY, STEPS_FOLDER, bootstrap, build_steps, step_pins
+from tests.shipped_stacks import of_this_lab
 
 ROOT = Path(__file__).resolve().parents[3]
 SITE = Site(
@@ -167,6 +168,7 @@ def test_both_back_ends_run_the_same_steps_with_the_same_values() -> None:
         assert cloud[step.id]["timeout"] == f"{step.timeout}s"
 
 
+@of_this_lab
 def test_jobs_are_of_githubs_images_and_hand_digests_on() -> None:
     jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity="critical", bootstrap=FIRST)
     assert set(jobs) == {image.name for image in SPEC.images if image.builder is Builder.GITHUB}
@@ -228,6 +230,7 @@ def test_an_unresolved_pin_is_said_to_the_first_step_and_no_digest_is_invented()
     assert f"BUILDKIT={PINS.base('buildkit').image}:{PINS.base('buildkit').tag}" in build["env"]
 
 
+@of_this_lab
 def test_images_of_one_family_that_read_two_repositories_are_refused() -> None:
     images = [
         image.model_copy(update={"context": image.context.model_copy(update={"repository": "other/lab"})})
@@ -246,6 +249,7 @@ def test_the_first_step_needs_no_checkout_and_says_nothing_twice() -> None:
     assert '. "$(dirname' not in FIRST
 
 
+@of_this_lab
 def test_every_step_has_its_file_and_every_file_its_step() -> None:
     spec = SPEC
     used = {

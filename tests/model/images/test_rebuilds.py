@@ -16,6 +16,9 @@ from infra.model.images.spec import Builder, Image, ImageSpec, UsedBy, When
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
 from tests.model.given import ROOT
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 MARIN, TIDEPOOL = "marin-community/marin", "marin-community/tidepool"
 FAMILY = ["levanter-base", "levanter-incremental", "levanter-cluster"]

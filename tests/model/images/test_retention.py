@@ -19,6 +19,9 @@ from infra.model import names
 from infra.model.images.record import EMPTY, Build, Record, built, promoted, undone
 from infra.model.schema import Cleanup, MirrorCleanup, StackConfig
 from infra.model.stack import load_stack
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGE, POOLS = "tpu-ci", ("tpu-ci", "tpu-v4")
