@@ -6,7 +6,6 @@ Owns the words of the commands. How a build runs is `infra.local.builds`.
 from __future__ import annotations
 
 import re
-import signal
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -123,8 +122,6 @@ def _yard(control: BuildControl) -> Yard:
 
 @contextmanager
 def _at_work() -> Generator[None]:
-    # Ended politely, as by a service manager, is what Ctrl-C is: the step ends too.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except NoSuchStepError as error:
@@ -133,8 +130,6 @@ def _at_work() -> Generator[None]:
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _images(build: Mapping[str, Any]) -> list[str]:

@@ -89,6 +89,17 @@ def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(clouded: Ch
     assert clouded.json("cloud", "status")["nodes"] == {"READY": 9}
 
 
+def test_an_end_by_a_service_manager_is_heard_as_ctrl_c(clouded: Checkout) -> None:
+    good = clouded.text("ci")
+    clouded.edit("ci", "        us-east1-c: 2\n", "        us-east1-c: 4\n")
+    code, said, problems = _up_until_vms_are_being_made(clouded, signal.SIGTERM)
+    assert (code, problems.partition(".")[0]) == (130, "Interrupted")
+    assert "warning: stopping: nothing new is begun" in said
+    assert set(clouded.json("cloud", "status")["nodes"]) == {"READY"}
+    clouded.path("ci").write_text(good)
+    clouded.ok("up", "ci", "--no-drain")
+
+
 def test_a_killed_run_is_settled_by_the_next_which_says_so(clouded: Checkout) -> None:
     good = clouded.text("ci")
     clouded.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 4\n")
