@@ -15,7 +15,7 @@ import pytest
 from infra.fleet.bundle import RUNNER
 from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
 
-STEP = RUNNER / "steps" / "block-metadata.sh"
+STEP = RUNNER / "steps" / "build-walls.sh"
 
 # What both VMs below begin with: listeners, namespaces beside this one, and the question who reaches what.
 BEGIN = r"""

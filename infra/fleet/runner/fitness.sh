@@ -57,7 +57,7 @@ date_of() { sed -n 's/^[Dd]ate: *//p' | tr -d '\r'; }
 
 # Set, and not looked at: a rule may be there and another before it, or the chain that it leads to may be empty.
 jobs_are_walled() {
-  if bash "$here/steps/block-metadata.sh"; then return 0; fi
+  if bash "$here/steps/build-walls.sh"; then return 0; fi
   blame "jobs cannot be kept from the metadata server"
   return 1
 }

@@ -13,7 +13,7 @@ source "$here/report.sh"
 
 # The order matters: nothing installs before upgrades hold still, no foreign code runs before the metadata server is
 # out of its reach, nothing pulls before docker is there, and what registers comes last.
-steps=(hold-upgrades install-packages install-docker block-metadata pull-image warm-cache allow-reset install-runner
+steps=(hold-upgrades install-packages install-docker build-walls pull-image warm-cache allow-reset install-runner
   start-supervisor)
 may_fail=warm-cache
 bundle=$(basename "$here")

@@ -11,7 +11,7 @@ STEPS: Final = {
     "hold-upgrades": 10.0,
     "install-packages": 20.0,
     "install-docker": 25.0,
-    "block-metadata": 1.0,
+    "build-walls": 1.0,
     "pull-image": 90.0,
     "warm-cache": 60.0,
     "allow-reset": 1.0,
