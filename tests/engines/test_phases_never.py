@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from infra.local.cloud.testing import TestCloud, running_cloud
+from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Bound
 from infra.model.plan import Status
 from tests.engines.phase_world import (
@@ -51,12 +51,6 @@ def bounds_of(before: Pools, after: Pools, spare: dict[str, int], others: int) -
     """The smallest limits that hold each of both fleets, and a little more."""
     needed = drawn(before) | drawn(after)
     return [bound(kind, needed[kind] + spare[kind] + others, others=others) for kind in KINDS]
-
-
-@pytest.fixture(scope="module")
-def quick_cloud() -> Iterator[TestCloud]:
-    with running_cloud(ticking=0.5) as cloud:
-        yield cloud
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import DEFAULT_PARALLEL
@@ -93,3 +95,36 @@ def test_a_vm_that_cannot_be_deleted_for_its_replacement_stands_and_others_are_m
     assert vms(run, Status.FAILED) == {"a-us-west4-a-0": Op.REPLACE}
     assert vms(run, Status.DONE) == {"b-us-west4-a-0": Op.CREATE}
     assert stack.standing() == declared(pools(a=1, b=1))
+
+
+POOL = st.builds(
+    Pool, size=st.integers(0, 3), accelerator=st.sampled_from(["v5litepod-4", "v5litepod-8"]), kind=st.just(SPOT)
+)
+FLEET = st.fixed_dictionaries({"a": POOL, "b": POOL, "c": POOL})
+
+
+def of_pool(standing: dict[str, str], pool: str) -> dict[str, str]:
+    return {name: each for name, each in standing.items() if name.startswith(f"{pool}-")}
+
+
+@settings(max_examples=10)
+@example(before=pools(a=0, b=0, c=2), after=pools(a=1, b=1, c=1), parallel=1)
+@example(before=pools(a=0, b=0, c=1), after=pools(a=1, b=1) | larger(c=1), parallel=1)
+@given(before=FLEET, after=FLEET, parallel=st.sampled_from([1, 2, DEFAULT_PARALLEL]))
+def test_one_pools_stockout_keeps_no_other_pool_from_what_is_declared(
+    quick_cloud: TestCloud, before: dict[str, Pool], after: dict[str, Pool], parallel: int
+) -> None:
+    with stack_at(quick_cloud) as stack:
+        stack.parallel = parallel
+        stack.up(before)
+        quick_cloud.control.fail("stockout", name="a-*")
+        run = stack.up(after)
+        standing = stack.standing()
+        for pool in ("b", "c"):
+            assert of_pool(standing, pool) == of_pool(declared(after), pool)
+        kept = of_pool(declared(before), "a").keys() & of_pool(declared(after), "a").keys()
+        assert len(kept - standing.keys()) <= parallel, "of those to be replaced, the ones under way"
+        assert run.failed == (of_pool(standing, "a") != of_pool(declared(after), "a"))
+        quick_cloud.control.mend()
+        assert not stack.up(after).failed
+        assert stack.standing() == declared(after)
