@@ -69,12 +69,13 @@ class RemoveRunner(_Action):
 class Assign(_Action):
     """Say what a VM runs from its next job on.
 
-    image: the reference in its own region, None where its target has none there. first: it had no orders that are
-    known, and so runs that already. Then drained says whether it takes jobs too: old orders of a VM of that name may
-    say otherwise.
+    region: where it is taken to stand. image: the reference that it pulls, None where its target names none. first: it
+    had no orders that are known, and so runs that already. Then drained says whether it takes jobs too: old orders of a
+    VM of that name may say otherwise.
     """
 
     vm: str
+    region: str
     image: str | None
     bundle: str | None
     first: bool = False

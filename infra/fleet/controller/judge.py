@@ -165,9 +165,11 @@ class Judge:
 
     def zone(self, slot: Wanted) -> str | None:
         """Where its VM is, is being made or is made first; None where a list that may have it does not say."""
-        where = self.fleet.slots[slot.name] or self.memory.creating.get(slot.name)
-        if where is not None:
-            return where.zone
+        node, creating = self.fleet.slots[slot.name], self.memory.creating.get(slot.name)
+        if creating is not None and (node is None or node.state != "READY"):
+            return creating.zone
+        if node is not None:
+            return node.zone
         unsure = {Situation.UNHEARD, Situation.MISSED_ONCE} & self._absent(slot)
         return None if unsure else slot.home.zone
 

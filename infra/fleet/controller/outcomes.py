@@ -64,7 +64,7 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
         case Create() | Recreate():
             return _after_create(memory, desired, action, outcome, now)
         case Assign() if done:
-            return _vm(memory, action.vm, now, assigned=action.key, assigned_at=now)
+            return _vm(memory, action.vm, now, assigned=action.key, region=action.region, assigned_at=now)
         case Drain() if done:
             return _drained(memory, action.vm, now if action.on else None, now)
         case Restart() if done:

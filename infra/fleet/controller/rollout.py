@@ -197,20 +197,21 @@ def _is_ready(slot: Wanted, judge: Judge) -> bool:
 def _assigns(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Assign, ...]:
     """Orders that differ from what each VM was told. Of those that serve, a share is told at a time.
 
-    A VM that stands in another region than the one before it of its name pulls from that region's repository.
+    A VM pulls from the repository of the region in which it stands, or stood when that was last known; where its target
+    has no image there, from its home's: without any it would follow the pointer, which may name what nothing proved.
     """
     new = {*rollout.waiting, *rollout.proved, *rollout.failed} if rollout.target != rollout.stable else set()
     most, serving = at_once(len(slots), judge.desired.settings.share), 0
     assigns = []
     for slot in slots:
-        zone = judge.zone(slot)
-        if zone is None:
-            continue
         target = (rollout.target if slot.name in new else rollout.stable).target()
         told = judge.memory.vms[slot.name].assigned
+        zone, home = judge.zone(slot), region_of(slot.home.zone)
+        region = region_of(zone) if zone else judge.memory.vms[slot.name].region or home
         orders = Assign(
             vm=slot.name,
-            image=target.images.get(region_of(zone)),
+            region=region,
+            image=target.images.get(region) or target.images.get(home),
             bundle=target.bundle,
             first=told is None,
             drained=judge.memory.vms[slot.name].drained is not None or judge.wished_to_drain(slot),

@@ -160,6 +160,7 @@ def _why(vm: str, reason: str, fleet: Fleet, observed: Observed) -> str:
         node is None
         or node.state in DEAD
         or report is None
+        or node.made is None
         or not report.is_of(node.made)
         or report.reason in reason.split(": ")[1:]
     ):

@@ -8,8 +8,18 @@ from datetime import datetime
 from infra.fleet.controller.actions import Assign, Decision, Report
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
-from infra.fleet.controller.observed import KNOWN, Observed, Phase, ReportSeen, RunnerSeen, Target, Wishes, unknown
+from infra.fleet.controller.memory import EMPTY, Creating, Memory, Rollout, TargetMemory, VmMemory
+from infra.fleet.controller.observed import (
+    KNOWN,
+    NodeSeen,
+    Observed,
+    Phase,
+    ReportSeen,
+    RunnerSeen,
+    Target,
+    Wishes,
+    unknown,
+)
 from infra.fleet.controller.rollout import at_once
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
@@ -268,28 +278,33 @@ def test_a_pool_is_never_in_work_as_a_whole() -> None:
 
 
 SOME, ALL = ("us-west4",), ("us-west4", "us-central1")
+VM = f"tpu-ci-{HOME}-0"
+HAS_FALLBACK = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+KNOWN_VM = VmMemory(seen=START, tried={AWAY: START}, assigned="us-west4/r@sha256:a|", region="us-west4")
+REMEMBERED = EMPTY.model_copy(update={"vms": {VM: KNOWN_VM}})
+AT_FALLBACK = node(VM, zone=AWAY, capacity=CapacityKind.SPOT)
 
 
-def away(regions: tuple[str, ...] = ALL, *, there: bool = True, zones: tuple[str, ...] = (HOME, AWAY)) -> Observed:
-    """A fleet of one VM, which stands at its fallback; `regions` have the image, and `zones` answer."""
-    desired = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    standing = node(desired.slots[0].name, zone=AWAY, capacity=CapacityKind.SPOT)
+def copied(digest: str, regions: tuple[str, ...] = ALL) -> Target:
+    return Target(images={region: f"{region}/r@sha256:{digest}" for region in regions})
+
+
+def away(regions: tuple[str, ...] = ALL, *, listed: NodeSeen | None = AT_FALLBACK, dark: str = "") -> Observed:
+    """A fleet of one VM, which stands at its fallback; `regions` have the image, and one zone does not answer."""
     return seen(
-        desired,
-        nodes=(standing,) if there else (),
-        zones={zone: KNOWN if zone in zones else unknown("503") for zone in (HOME, AWAY)},
-        targets={"tpu-ci": Target(images={region: f"{region}/r@sha256:a" for region in regions})},
+        HAS_FALLBACK,
+        nodes=(listed,) if listed else (),
+        zones={zone: unknown("503") if zone == dark else KNOWN for zone in (HOME, AWAY)},
+        targets={"tpu-ci": copied("a", regions)},
     )
 
 
-def told(*sights: Observed) -> list[str | None]:
+def told(*sights: Observed, memory: Memory = REMEMBERED) -> list[str | None]:
     """The images that one VM is told to run in sweeps that see this, one after another."""
-    desired = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    known = VmMemory(seen=START, tried={AWAY: START}, assigned="us-west4/r@sha256:a|")
-    memory, images = EMPTY.model_copy(update={"vms": {desired.slots[0].name: known}}), []
+    images = []
     for index, sight in enumerate(sights):
-        decision = decide(desired, sight, memory, START + minutes(2 * index))
-        memory = remembered(decision, desired, START + minutes(2 * index))
+        decision = decide(HAS_FALLBACK, sight, memory, START + minutes(2 * index))
+        memory = remembered(decision, HAS_FALLBACK, START + minutes(2 * index))
         images += [action.image for action in decision.actions if isinstance(action, Assign)]
     return images
 
@@ -298,10 +313,31 @@ def test_a_vm_at_its_fallback_pulls_from_the_repository_of_that_region() -> None
     assert told(away(), away()) == ["us-central1/r@sha256:a"]
 
 
-def test_a_vm_whose_zone_does_not_answer_keeps_what_it_was_told() -> None:
-    unseen = away(there=False, zones=(HOME,))
-    assert told(away(), unseen, away()) == ["us-central1/r@sha256:a"]
+def test_one_that_is_being_made_at_its_fallback_is_told_so_though_its_home_lists_the_dead_one() -> None:
+    making = Creating(zone=AWAY, capacity=CapacityKind.SPOT, at=START)
+    memory = REMEMBERED.model_copy(update={"creating": {VM: making}})
+    assert told(away(listed=None), memory=memory) == ["us-central1/r@sha256:a"]
+    assert told(away(listed=node(VM, "DELETING")), memory=memory) == ["us-central1/r@sha256:a"]
 
 
-def test_a_region_that_gets_its_copy_later_is_told_then_and_proves_nothing_anew() -> None:
-    assert told(away(SOME), away(ALL), away(ALL)) == [None, "us-central1/r@sha256:a"]
+def test_a_vm_that_a_list_lacks_keeps_what_it_was_told() -> None:
+    assert told(away(), away(listed=None, dark=AWAY), away()) == ["us-central1/r@sha256:a"], "no list"
+    assert told(away(), away(listed=None), away()) == ["us-central1/r@sha256:a"], "a list without it"
+
+
+def test_what_is_taken_back_reaches_a_vm_whose_zone_does_not_answer() -> None:
+    before, bad = TargetMemory.of(copied("a")), TargetMemory.of(copied("b"))
+    rollout = Rollout(stable=bad, target=bad, previous=before, since=START)
+    vm = KNOWN_VM.model_copy(update={"assigned": "us-central1/r@sha256:b|", "region": "us-central1"})
+    memory = REMEMBERED.model_copy(update={"vms": {VM: vm}, "rollouts": {"tpu-ci": rollout}})
+    dark = replace(
+        away(listed=None, dark=AWAY),
+        targets={"tpu-ci": copied("b")},
+        wishes=Wishes(undone={"tpu-ci": frozenset({copied("b").key})}),
+    )
+    assert told(dark, memory=memory) == ["us-central1/r@sha256:a"]
+
+
+def test_where_a_region_has_no_copy_the_one_of_the_home_is_pulled_until_it_has() -> None:
+    assert told(away(SOME), away(SOME)) == []
+    assert told(away(SOME), away(ALL), away(ALL)) == ["us-central1/r@sha256:a"]

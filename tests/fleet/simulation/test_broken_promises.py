@@ -136,6 +136,11 @@ BREACHES: Final = {
         "tpu-ci-us-west4-a-0 is made, and nobody would remember",
         [at(1, "preempt", 2)],
     ),
+    "the region of an image": Breach(
+        [lambda: patch.object(judge.Judge, "zone", lambda _, slot: slot.home.zone)],
+        "tpu-ci-us-west4-a-0 runs an image of another region",
+        [at(1, "stockout", 2, minutes=180), at(1.1, "preempt", 2)],
+    ),
     "the end": Breach(
         [makes_nothing, lambda: patch.object(fleet_life, "BOUND", 3600.0)],
         "1 h after the last fault: tpu-ci-us-west4-a-0 does not serve",
