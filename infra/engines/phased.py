@@ -154,7 +154,7 @@ class _Course:
             ended = len(self._ended)
             if not self._pass(steps, whole=whole, go_on=go_on) or len(self._ended) == ended:
                 return
-            failed = [self._planned[urn] for urn, step in self._ended.items() if step.status is Status.FAILED]
+            failed = [self._planned.get(urn, step) for urn, step in self._ended.items() if step.status is Status.FAILED]
             steps = next_pass(tuple(self._left()), failed) if failed else ()
             whole = False
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from infra.engines.phased import apply
+from infra.engines.protocol import Engine
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import DEFAULT_PARALLEL
 from infra.model.outcome import outcomes
-from infra.model.plan import Op, Status
+from infra.model.plan import Op, Plan, Status, Step
 from tests.engines.phase_world import Pool, Stack, declared, stack_at, vms
 
 SPOT = "spot"
@@ -95,6 +99,25 @@ def test_a_vm_that_cannot_be_deleted_for_its_replacement_stands_and_others_are_m
     assert vms(run, Status.FAILED) == {"a-us-west4-a-0": Op.REPLACE}
     assert vms(run, Status.DONE) == {"b-us-west4-a-0": Op.CREATE}
     assert stack.standing() == declared(pools(a=1, b=1))
+
+
+class Extra:
+    """An engine that does all it is asked for, and something else, which fails."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def up(self, *_: object, **__: object) -> Plan:
+        done = (replace(step, status=Status.DONE, seconds=1.0) for step in self.plan.steps)
+        extra = Step(op=Op.CREATE, urn="urn::extra", type="gcp:x:Y", name="extra", status=Status.FAILED, error="no")
+        return replace(self.plan, steps=(*done, extra))
+
+
+def test_what_an_engine_did_besides_and_failed_is_told_with_the_rest(stack: Stack) -> None:
+    plan = stack.preview(pools(a=2))
+    run = apply(plan, (), lambda **_: cast(Engine, Extra(plan)), lambda _: None)
+    assert vms(run, Status.DONE) == {"a-us-west4-a-0": Op.CREATE, "a-us-west4-a-1": Op.CREATE}
+    assert [step.name for step in run.steps if step.status is Status.FAILED] == ["extra"]
 
 
 POOL = st.builds(
