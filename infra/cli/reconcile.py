@@ -58,7 +58,7 @@ _CUT_OFF: Final = (
 @click.option(
     "--retry",
     is_flag=True,
-    help="In the first sweep, try again what was refused or lacked capacity or quota, though it has to wait.",
+    help="In the first sweep that can begin, make again what could not be made, though it has to wait.",
 )
 @click.option("--every", type=click.FloatRange(1), default=120.0, show_default=True, help="Seconds between two sweeps.")
 @options.yes_option
@@ -114,7 +114,8 @@ def command(
         for number in itertools.count(1):
             if guests:
                 guests.settle()
-            swept = _one(sweeper, console, lines=lines, goes_on=watch, retry=retry and number == 1)
+            swept = _one(sweeper, console, lines=lines, goes_on=watch, retry=retry)
+            retry = retry and swept is None
             if swept is not None:
                 tell(swept)
             if not (watch or until_settled):

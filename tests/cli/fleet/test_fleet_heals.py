@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from infra.cli.fleet_place import declared_place
+from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.model import names
@@ -181,6 +182,23 @@ def test_who_freed_quota_need_not_wait_for_the_next_try(fleet: Checkout) -> None
     assert did(retried) == {"create": [vm]}
     sweep(fleet, "--until-settled")
     assert guests(fleet)[vm]["phase"] == "idle"
+
+
+def test_a_retry_is_of_the_first_sweep_that_can_begin(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, sweeps = [], Sweeper.sweep
+
+    def swept(sweeper: Sweeper, *, retry: bool = False) -> Swept:
+        asked.append(retry)
+        if len(asked) == 1:
+            raise SweepError("the controller holds the lease")
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return sweeps(sweeper, retry=retry)
+
+    monkeypatch.setattr(Sweeper, "sweep", swept)
+    monkeypatch.setattr("infra.cli.reconcile.time.sleep", lambda _: None)
+    assert fleet.run("reconcile", "ci", "--watch", "--retry").exit_code == 130
+    assert asked == [True, True, False, False]
 
 
 def test_a_freeze_window_ends_sweeps_that_would_change_nothing(fleet: Checkout) -> None:
