@@ -11,6 +11,7 @@ import base64
 import binascii
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -91,8 +92,9 @@ def _deciders(
 
 
 def serve(application: Any, *, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT, which let what is being answered end."""
-    asyncio.run(uvicorn.Server(server_config(application, host=host, port=port)).serve())
+    """Serve until SIGTERM or SIGINT, which let what is being answered end: then uvicorn raises them once more."""
+    with suppress(KeyboardInterrupt):
+        asyncio.run(uvicorn.Server(server_config(application, host=host, port=port)).serve())
 
 
 def server_config(application: Any, *, host: str, port: int) -> uvicorn.Config:

@@ -163,9 +163,14 @@ def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as running:
-        for line in running.stdout or ():
-            last.append(line.rstrip())
-            listen(last[-1])
+        try:
+            for line in running.stdout or ():
+                last.append(line.rstrip())
+                listen(last[-1])
+        except BaseException:
+            # Whoever ends this command alone, and not all of a terminal's, means the builder too.
+            running.terminate()
+            raise
     if running.returncode != 0:
         raise BuildError("\n".join((f"{builder} could not build {order.image}:", *last)))
     return round(time.perf_counter() - started, 1)

@@ -107,6 +107,18 @@ def test_a_failed_build_says_who_what_and_why(calls: Path, monkeypatch: pytest.M
     assert lines == ["the reason"]
 
 
+def test_a_builder_is_ended_with_the_command_that_waits_for_it(calls: Path) -> None:
+    ended = "trap 'echo ended >>\"$CALLS\"; exit 1' TERM; echo begun; sleep 20 & wait"
+    (calls.parent / "bin" / "docker").write_text(f"#!/bin/sh\n{ended}\n")
+
+    def stops(_: str) -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        Docker().build(controller(), listen=stops)
+    assert calls.read_text() == "ended\n"
+
+
 def test_what_a_failed_build_printed_need_not_be_text(calls: Path) -> None:
     buildah = calls.parent / "bin/buildah"
     buildah.write_text("#!/bin/sh\nprintf 'compiling \\377\\n'\nexit 1\n")
