@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.model.stack import stack_names
+from infra.model.stack import pulumi_values, stack_names
 
 ROOT = Path(__file__).resolve().parents[1]
 STEADY = {
@@ -110,7 +110,7 @@ ELSEWHERE = f"stands on the files of the lab that this project ships with, {LAB}
 
 def are_shipped() -> bool:
     """Whether the stacks of this checkout belong to the lab that this project ships with."""
-    return f"\n  tidepool:owner: {LAB}\n" in shipped("ci")
+    return pulumi_values(shipped("ci"))["tidepool:owner"] == LAB
 
 
 def insist_on_shipped() -> None:

@@ -33,7 +33,7 @@ from infra.model.schema import (
 )
 from infra.model.stack import load_stack, parse_stack, stack_names
 from tests.model.given import ROOT
-from tests.shipped_stacks import of_this_lab
+from tests.shipped_stacks import LAB, are_shipped, of_this_lab, shipped
 
 EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
 
@@ -144,3 +144,8 @@ def test_the_sections_that_the_reference_shows_are_right_together() -> None:
     sections = [block for block in blocks if block.startswith("  tidepool:") and "registry_stack" not in block]
     assert len(sections) == 10
     assert parse_stack(whole + "".join(sections), stack="ci", source="docs/stack-file.md")
+
+
+def test_stacks_that_are_another_labs_name_nothing_of_this_lab() -> None:
+    """Else all that stands on this lab's files would be left out by a slip, and nobody would notice."""
+    assert are_shipped() or f"{LAB}-" not in shipped("ci")
