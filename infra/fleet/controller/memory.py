@@ -58,9 +58,8 @@ class VmMemory(_Part):
     """What belongs to a slot's name, whichever node bears it.
 
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
-    was last answered by a stockout. assigned: the key of what its orders say. region: where
-    it stood for them. drained: since when its
-    orders say to take no job. attempts: creates and replacements since a runner of it was last online.
+    was last answered by a stockout. assigned: the key of what its orders say. region: where it stood for them. drained:
+    since when its orders say to take no job. attempts: creates and replacements since a runner of it was last online.
     """
 
     restart: int = 0
