@@ -50,9 +50,9 @@ def test_many_protected_resources_are_refused_in_one_message_with_a_list(world: 
     (said,) = [each.message for each in plan.diagnostics if each.severity == "error"]
     assert said.startswith("3 protected resources would be deleted: the stack file no longer declares them: put them")
     assert said.endswith("\n  a (Vm)\n  b (Vm)\n  c (Vm)")
-    assert {each.error for each in plan.steps if each.status is Status.FAILED} == {
+    assert sorted(each.error or "" for each in plan.steps if each.status is Status.FAILED) == [
         f"{name} (Vm) is protected" for name in "abc"
-    }
+    ]
 
 
 def test_no_refusal_advises_to_lift_protection(world: World) -> None:
