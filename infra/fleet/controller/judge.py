@@ -11,7 +11,7 @@ from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.limits import HOUR
-from infra.fleet.controller.memory import Memory, NodeMemory
+from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
@@ -61,8 +61,7 @@ class Judge:
         node = self.fleet.slots[slot.name]
         if node is None:
             return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot), detail=self.observed.engine)
-        if slot.name in self.memory.creating and node.state != "READY":
-            # Its successor was asked for: a list that still shows the one that was deleted lags.
+        if self._successor(slot) is not None:
             return self._ruled(slot.name, Subject.SLOT, ABSENT, "", frozenset({Situation.ASKED_FOR}))
         known = self.memory.nodes[node.key]
         clocks = {
@@ -165,11 +164,9 @@ class Judge:
 
     def zone(self, slot: Wanted) -> str | None:
         """Where its VM is, is being made or is made first; None where a list that may have it does not say."""
-        node, creating = self.fleet.slots[slot.name], self.memory.creating.get(slot.name)
-        if creating is not None and (node is None or node.state != "READY"):
-            return creating.zone
-        if node is not None:
-            return node.zone
+        where = self._successor(slot) or self.fleet.slots[slot.name]
+        if where is not None:
+            return where.zone
         unsure = {Situation.UNHEARD, Situation.MISSED_ONCE} & self._absent(slot)
         return None if unsure else slot.home.zone
 
@@ -214,6 +211,11 @@ class Judge:
         elif not online and self._says_it_works(node):
             situations.add(Situation.AT_WORK)
         return frozenset(situations)
+
+    def _successor(self, slot: Wanted) -> Creating | None:
+        """What was asked for and counts for the slot: a list that shows another one, not READY, lags."""
+        node = self.fleet.slots[slot.name]
+        return None if node is not None and node.state == "READY" else self.memory.creating.get(slot.name)
 
     def _absent(self, slot: Wanted) -> frozenset[Situation]:
         situations = set()
