@@ -57,7 +57,8 @@ class _Comparison:
         if field.kind is Kind.TABLE and new is not UNKNOWN:
             self._tables(path, old or {}, new or {}, replaces=field.replaces)
         elif is_empty(old):
-            self.found[path] = PropertyDiff("add", field.replaces or _replaces_within(field, new))
+            kind = "update" if isinstance(old, (str, int, float)) else "add"
+            self.found[path] = PropertyDiff(kind, field.replaces or _replaces_within(field, new))
         elif new is None:
             self.found[path] = PropertyDiff("delete", field.replaces or _replaces_within(field, old))
         elif new is UNKNOWN:
@@ -66,7 +67,7 @@ class _Comparison:
             self.fields(path, field.inner, old, new)
         elif field.kind is Kind.BLOCKS:
             self._blocks(path, field, old, new)
-        elif field.kind is Kind.TEXTS:
+        elif field.kind in (Kind.TEXTS, Kind.REALS):
             self._texts(path, field, old, new)
         elif old != new and not (field.same and field.same(old, new)):
             replaces = field.replaces or bool(field.replaces_when and field.replaces_when(old, new))
@@ -90,6 +91,8 @@ class _Comparison:
         if field.keyed and not has_unknown(new):
             old = sorted(old, key=lambda item: item.get(field.keyed, ""))
             new = sorted(new, key=lambda item: item.get(field.keyed, ""))
+        if field.unordered and not has_unknown(new):
+            old, new = self._unmatched(field, old, new)
         for index, (before, after) in enumerate(zip_longest(old, new)):
             at = f"{path}[{index}]"
             if before is None or after is None or after is UNKNOWN:
@@ -97,6 +100,22 @@ class _Comparison:
                 self.found[at] = PropertyDiff(_kind(before, after), replaces)
             else:
                 self.fields(at, field.inner, before, after)
+
+    def _unmatched(self, field: Field, old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
+        """What is left of two sets once everything that they share is taken out."""
+        left, added = list(old), []
+        for item in new:
+            twin = next((each for each in left if not self._differ(field, each, item)), None)
+            if twin is None:
+                added.append(item)
+            else:
+                left.remove(twin)
+        return left, added
+
+    def _differ(self, field: Field, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        comparison = _Comparison(self.old, self.new)
+        comparison.fields("", field.inner, old, new)
+        return bool(comparison.found)
 
 
 def _replaces_within(field: Field, value: Any) -> bool:

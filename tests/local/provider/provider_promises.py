@@ -70,7 +70,7 @@ REPLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp:compute/subnetwork:Subnetwork": ("name", "project", "region", "network", "description"),
     "gcp:compute/router:Router": ("name", "project", "region", "network", "encryptedInterconnectRouter"),
     "gcp:compute/routerNat:RouterNat": ("name", "project", "region", "router", "type"),
-    "gcp:compute/firewall:Firewall": ("name", "project", "network", "direction"),
+    "gcp:compute/firewall:Firewall": ("name", "project", "direction"),
     "gcp:kms/keyRing:KeyRing": ("name", "location", "project"),
     "gcp:kms/cryptoKey:CryptoKey": (
         "name",

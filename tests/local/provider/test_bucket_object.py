@@ -44,7 +44,9 @@ def test_an_edit_of_the_content_uploads_the_object_again_under_its_name(
     assert stored(cloud) == b"one\n"
 
     found = provider.diff(TOKEN, made.id, inputs, made.outputs, edited)
-    assert {path: each.replaces for path, each in found.detailed.items()} == {"content": False, "detectMd5hash": False}
+    assert {path: each.replaces for path, each in found.detailed.items()} == dict.fromkeys(
+        ("content", "detectMd5hash", "md5hash", "crc32c", "generation"), False
+    )
     outputs = provider.update(TOKEN, made.id, inputs, made.outputs, edited, None, virtual)
     assert stored(cloud).decode() == "two größer\n"
     assert outputs["generation"] > made.outputs["generation"]
@@ -64,7 +66,12 @@ def test_content_that_somebody_else_wrote_is_written_over(
     read = provider.read(TOKEN, made.id, inputs)
     assert read is not None
     assert read.outputs["content"] == "one\n", "content itself is never read"
-    assert provider.diff(TOKEN, made.id, read.inputs, read.outputs, inputs).detailed.keys() == {"detectMd5hash"}
+    assert provider.diff(TOKEN, made.id, read.inputs, read.outputs, inputs).detailed.keys() == {
+        "detectMd5hash",
+        "md5hash",
+        "crc32c",
+        "generation",
+    }
     outputs = provider.update(TOKEN, made.id, read.inputs, read.outputs, inputs, None, virtual)
     assert stored(cloud) == b"one\n"
     assert provider.diff(TOKEN, made.id, inputs, outputs, inputs).detailed == {}
