@@ -139,8 +139,7 @@ def _paired(
         yield from ((found[old[field.keyed]], old) for old in before if old[field.keyed] in found)
     elif field.unordered:
         for old in before:
-            if (twin := next((item for item in items if as_written(field.inner, item, old) == old), None)) is not None:
-                yield twin, old
+            yield from ((item, old) for item in items if plain(as_written(field.inner, item, old)) == plain(old))
     else:
         yield from zip(items, before, strict=False)
 

@@ -80,6 +80,7 @@ class Field:
     required: must be given. needs: a sibling that must be given with it. replaces: a change makes a new resource.
     server: the service fills it in where it is not given, so that leaving it out is never a difference.
     default: what the provider fills in where it is not given; false, 0 and an empty text are never filled in.
+    most: how many elements a list may have, any number where 0.
     choices, rule: values that are allowed, and a further rule of form. An optional text may be empty, whatever it
         chooses from.
     replaces_when: of an old and a new value, whether this change makes a new resource.
@@ -102,6 +103,7 @@ class Field:
     replaces: bool = False
     server: bool = False
     default: Any = None
+    most: int = 0
     choices: tuple[str, ...] = ()
     rule: Rule | None = None
     replaces_when: Compare | None = None
@@ -154,6 +156,7 @@ class Marks(TypedDict, total=False):
     replaces: bool
     server: bool
     default: Any
+    most: int
     choices: tuple[str, ...]
     rule: Rule | None
     replaces_when: Compare | None

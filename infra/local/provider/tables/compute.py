@@ -297,13 +297,6 @@ def _has_a_source(values: Mapping[str, Any]) -> str | None:
     return "one of source_tags, source_ranges, or source_service_accounts must be defined"
 
 
-def _names_few_accounts(values: Mapping[str, Any]) -> str | None:
-    for name in ("sourceServiceAccounts", "targetServiceAccounts"):
-        if isinstance(values.get(name), list) and len(values[name]) > _MOST_ACCOUNTS:
-            return f"{name}: at most {_MOST_ACCOUNTS} service accounts, got {len(values[name])}"
-    return None
-
-
 def _logs_what_it_describes(values: Mapping[str, Any]) -> str | None:
     if values.get("enableLogging") is False and "logConfig" in values:
         return "log_config cannot be defined when enable_logging is false"
@@ -343,9 +336,9 @@ _FIREWALL = {
     "sourceRanges": texts(unordered=True, same=_same_range, hidden=lambda old, new, *_: not new and old == _EVERYWHERE),
     "destinationRanges": texts(server=True, unordered=True, same=_same_range),
     "sourceTags": texts(unordered=True),
-    "sourceServiceAccounts": texts(unordered=True),
+    "sourceServiceAccounts": texts(unordered=True, most=_MOST_ACCOUNTS),
     "targetTags": texts(unordered=True),
-    "targetServiceAccounts": texts(unordered=True),
+    "targetServiceAccounts": texts(unordered=True, most=_MOST_ACCOUNTS),
     "creationTimestamp": text(computed=True),
     "selfLink": text(computed=True, told=_as_v1),
 }
@@ -364,7 +357,7 @@ FIREWALL = ResourceType(
         not_together("targetServiceAccounts", "sourceTags"),
         not_together("targetServiceAccounts", "targetTags"),
     ),
-    rules=(_has_a_source, _names_few_accounts, _logs_what_it_describes),
+    rules=(_has_a_source, _logs_what_it_describes),
     imports=1,
     calls=Firewall(
         base=_BASE,

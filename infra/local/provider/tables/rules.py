@@ -72,8 +72,9 @@ def does_not_contain(old: str, new: str) -> bool:
 
 
 def is_ip_range(value: str) -> str | None:
+    """A range may be named by any address in it."""
     try:
-        ip_network(value)
-    except ValueError as error:
-        return f"{value!r} is not an IP range in CIDR form ({error})"
-    return None
+        ip_network(value, strict=False)
+    except ValueError:
+        return f"{value!r} is not an IP range in CIDR form"
+    return None if "/" in value else f"{value!r} is not an IP range in CIDR form: it has no prefix length"

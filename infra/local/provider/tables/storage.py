@@ -72,6 +72,7 @@ _BUCKET = {
             "condition": block(_CONDITION, required=True),
         },
         wire="lifecycle.rule",
+        most=100,
     ),
     "softDeletePolicy": block(
         {
