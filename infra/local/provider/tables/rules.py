@@ -78,3 +78,8 @@ def is_ip_range(value: str) -> str | None:
     except ValueError:
         return f"{value!r} is not an IP range in CIDR form"
     return None if "/" in value else f"{value!r} is not an IP range in CIDR form: it has no prefix length"
+
+
+def link_as_v1(link: str) -> str:
+    """Links in a state are those of the API's first version, whichever version was asked."""
+    return re.sub("/compute/[a-z0-9]+/", "/compute/v1/", link)
