@@ -7,6 +7,7 @@ makes no call.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from infra.local.engine.provider import UNKNOWN
@@ -139,7 +140,8 @@ def _paired(
         yield from ((found[old[field.keyed]], old) for old in before if old[field.keyed] in found)
     elif field.unordered:
         for old in before:
-            yield from ((item, old) for item in items if plain(as_written(field.inner, item, old)) == plain(old))
+            same = (item for item in items if plain(as_written(field.inner, item, old)) == plain(old))
+            yield from ((item, old) for item in islice(same, 1))
     else:
         yield from zip(items, before, strict=False)
 
