@@ -31,9 +31,14 @@ def encode(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, 
 
 
 def _encode_block(field: Field, value: Mapping[str, Any]) -> dict[str, Any]:
-    """`{}` for a block that says nothing: an empty text, list or map in it is nothing, false and zero are something."""
-    said = (item for name, item in value.items() if name != DEFAULTS)
-    return encode(field.inner, value) if any(item is not None and item not in ("", [], {}) for item in said) else {}
+    """`{}` for a block that says nothing: an empty text, list or map in it is nothing, false, 0 and a block are not."""
+    return (
+        encode(field.inner, value) if any(_says(known, value.get(name)) for name, known in field.inner.items()) else {}
+    )
+
+
+def _says(field: Field, value: Any) -> bool:
+    return value is not None and (field.kind is Kind.BLOCK or value not in ("", [], {}))
 
 
 def _encode_value(field: Field, value: Any) -> Any:
@@ -43,7 +48,8 @@ def _encode_value(field: Field, value: Any) -> Any:
         case Kind.BLOCK:
             return _encode_block(field, value)
         case Kind.BLOCKS if field.keyed:
-            return {item[field.keyed]: encode(field.inner, item) for item in value}
+            inner = {name: each for name, each in field.inner.items() if name != field.keyed}
+            return {item[field.keyed]: encode(inner, item) for item in value}
         case Kind.BLOCKS:
             return [encode(field.inner, item) for item in value]
         case Kind.TABLE:

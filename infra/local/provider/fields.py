@@ -89,7 +89,7 @@ class Field:
     unordered: a list whose order means nothing.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     always: sent whatever it is, as its kind's zero where it is not given, once its block says anything; elsewhere
-        false, 0, empty texts and empty lists are left out. keeps_empty: a block that is sent as `{}` too.
+        false, 0, empty texts and empty lists are left out. keeps_empty: sent where it is given, whatever it is.
     told, stored: how the state has what the service says, and what the program says.
     wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written.
     keyed: a list that is a map on the wire, by this property of its elements.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from infra.local.provider.fields import Kind
 from infra.local.provider.operations import Wait, wait
 from infra.local.provider.resource import Call, Path
 from infra.local.provider.rest import Rest
@@ -74,8 +75,11 @@ class Firewall(Rest):
         return found
 
     def update(self, call: Call) -> None:
-        """Everything that can change."""
+        """Everything that can change, lists that are empty now among it."""
         _say_logs(call.body)
+        for name, field in self.fields.items():
+            if field.kind in (Kind.TEXTS, Kind.BLOCKS):
+                call.body.setdefault(field.wire or name, [])
         for fixed in ("name", "direction"):
             call.body.pop(fixed, None)
         Rest.update(self, call)

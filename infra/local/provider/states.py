@@ -63,8 +63,7 @@ class States:
     ) -> dict[str, Any]:
         """The outputs that these inputs lead to, as far as they are known before the apply."""
         values = self.values(kind, inputs)
-        known = plain(inputs) if old_outputs is None else overlay(kind.fields, old_outputs, inputs)
-        outputs = {**self._own(kind, values, foreseen=True), **known}
+        outputs = {**self._own(kind, values, foreseen=True), **self._planned(kind, inputs, old_outputs)}
         if old_outputs is None:
             outputs = {name: value for name, value in outputs.items() if name in inputs or name not in kind.late}
         for name, field in kind.fields.items():
@@ -80,6 +79,18 @@ class States:
         if ALL_ANNOTATIONS in kind.fields:
             outputs[ALL_ANNOTATIONS] = all_annotations(inputs, old_outputs)
         return outputs
+
+    def _planned(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The inputs over what is there; an input whose difference means nothing leaves what is there."""
+        held = old or {}
+        told = {
+            name: value
+            for name, value in inputs.items()
+            if not (
+                (field := kind.fields.get(name)) and field.hidden and field.hidden(held.get(name), value, held, inputs)
+            )
+        }
+        return plain(told) if old is None else overlay(kind.fields, old, {**{n: old.get(n) for n in inputs}, **told})
 
     def values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str | None = None) -> Values:
         """Everything known of a resource: from its id, its inputs and the settings, spelled as paths have it."""
@@ -113,8 +124,8 @@ class States:
         return own | {name: path.fill(values) for name, path in derived.items() if path.known(values)}
 
     def body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What a create sends, or an update of `old` may send."""
-        body = encode(kind.fields, inputs)
+        """What a create sends, or an update of `old` may send: what the service filled in goes along."""
+        body = encode(kind.fields, self._planned(kind, inputs, old))
         if kind.labelled and (labels := self.settings.labels.effective(inputs, old)):
             body["labels"] = labels
         if ALL_ANNOTATIONS in kind.fields and (annotations := all_annotations(inputs, old)):

@@ -135,7 +135,7 @@ _SUBNETWORK = {
     "purpose": text(server=True),
     "role": text(choices=("ACTIVE", "BACKUP")),
     "stackType": text(server=True, choices=("IPV4_ONLY", "IPV4_IPV6", "IPV6_ONLY")),
-    "secondaryIpRanges": blocks(_SECONDARY, server=True, always=True, unordered=True),
+    "secondaryIpRanges": blocks(_SECONDARY, server=True, unordered=True),
     "logConfig": block(
         _LOGS, relations=(at_least_one("aggregationInterval", "filterExpr", "flowSampling", "metadata"),)
     ),
@@ -196,7 +196,7 @@ _ROUTER = {
     "region": _REGION,
     **COMMON,
     "network": text(replaces=True, same=same_link, told=link_as_v1),
-    "description": text(always=True),
+    "description": text(),
     "bgp": block(_BGP, always=True),
     "encryptedInterconnectRouter": flag(replaces=True),
     "creationTimestamp": text(computed=True),
@@ -250,8 +250,8 @@ _ROUTER_NAT = {
     ),
     "minPortsPerVm": whole(server=True),
     "maxPortsPerVm": whole(),
-    "enableDynamicPortAllocation": flag(server=True, always=True),
-    "enableEndpointIndependentMapping": flag(server=True, always=True),
+    "enableDynamicPortAllocation": flag(server=True, keeps_empty=True),
+    "enableEndpointIndependentMapping": flag(server=True, keeps_empty=True),
     "icmpIdleTimeoutSec": whole(default=30),
     "tcpEstablishedIdleTimeoutSec": whole(default=1200),
     "tcpTimeWaitTimeoutSec": whole(default=120),

@@ -56,10 +56,10 @@ _FIREWALL = {
     "name": NAME,
     **COMMON,
     "network": text(required=True, same=same_link, told=link_as_v1),
-    "description": text(always=True),
+    "description": text(),
     "direction": text(server=True, replaces=True, choices=("INGRESS", "EGRESS")),
     "priority": whole(default=1000, always=True, rule=_is_priority),
-    "disabled": flag(always=True),
+    "disabled": flag(),
     "enableLogging": flag(server=True),
     # Without the block the service shows whether the deprecated flag is on, and the block is then no difference.
     "logConfig": block(
@@ -103,6 +103,7 @@ FIREWALL = ResourceType(
         update_wait=Wait.COMPUTE,
         delete_wait=Wait.COMPUTE,
         whole=True,
+        carried=("description", "disabled"),
     ),
 )
 
