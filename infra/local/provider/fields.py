@@ -87,6 +87,7 @@ class Field:
     same: of an old and a new value, whether they are two spellings of one (`30d` and `2592000s`).
     hidden: whether a difference means nothing, because of other properties.
     unordered: a list whose order means nothing.
+    unread: sent, but never shown by the service: the state keeps what was sent.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     always: sent whatever it is, as its kind's zero where it is not given, once its block says anything; elsewhere
         false, 0, empty texts and empty lists are left out. keeps_empty: sent where it is given, whatever it is.
@@ -110,6 +111,7 @@ class Field:
     same: Compare | None = None
     hidden: Hide | None = None
     unordered: bool = False
+    unread: bool = False
     local: bool = False
     computed: bool = False
     always: bool = False
@@ -163,6 +165,7 @@ class Marks(TypedDict, total=False):
     same: Compare | None
     hidden: Hide | None
     unordered: bool
+    unread: bool
     local: bool
     computed: bool
     always: bool

@@ -142,6 +142,7 @@ class States:
     ) -> dict[str, Any]:
         """What the state holds of an answer of the API."""
         outputs = decode(kind.fields, found) | self._own(kind, values)
+        outputs |= {name: values.get(name, field.zero) for name, field in kind.fields.items() if field.unread}
         if kind.labelled:
             outputs |= views(found.get("labels") or {}, inputs.get("labels") or {}, managed)
         if ALL_ANNOTATIONS in kind.fields:

@@ -21,10 +21,9 @@ from infra.local.provider.fields import (
     texts,
     whole,
 )
-from infra.local.provider.network import RouterNat, Subnetwork
+from infra.local.provider.network import InNetwork, RouterNat, Subnetwork
 from infra.local.provider.operations import Wait
 from infra.local.provider.resource import Path, ResourceType
-from infra.local.provider.rest import Rest
 from infra.local.provider.tables.common import COMMON
 from infra.local.provider.tables.rules import (
     COMPUTE_NAME,
@@ -52,9 +51,9 @@ def _is_no_routing_choice(wanted: bool) -> str | None:
     return "the embedded provider chooses no BGP path selection; leave it out" if wanted else None
 
 
-def _calls(collection: str, fields: Mapping[str, Field], carried: tuple[str, ...] = ()) -> Rest:
+def _calls(collection: str, fields: Mapping[str, Field], carried: tuple[str, ...] = ()) -> InNetwork:
     """Compute Engine's way with all that has a name of its own: each change is an operation, and none takes a mask."""
-    return Rest(
+    return InNetwork(
         base=BASE,
         collection=Path(collection),
         item=Path(f"{collection}/{{name}}"),

@@ -60,8 +60,8 @@ _FIREWALL = {
     "direction": text(server=True, replaces=True, choices=("INGRESS", "EGRESS")),
     "priority": whole(default=1000, always=True, rule=_is_priority),
     "disabled": flag(),
-    "enableLogging": flag(server=True),
-    # Without the block the service shows whether the deprecated flag is on, and the block is then no difference.
+    "enableLogging": flag(local=True, server=True),
+    # The deprecated flag turns logs on as well; the block that the service then shows is no difference.
     "logConfig": block(
         {"metadata": text(required=True, choices=("EXCLUDE_ALL_METADATA", "INCLUDE_ALL_METADATA"))},
         hidden=lambda _, new, __, wanted: new is None and wanted.get("enableLogging") is True,
