@@ -242,7 +242,7 @@ class GoogleProvider:
     def _locate(self, kind: ResourceType, inputs: Mapping[str, Any]) -> str | None:
         values = self._states.values(kind, inputs)
         if kind.sought is not None:
-            return kind.sought.fill(values) if kind.sought.known(values) else None
+            return kind.shortened(kind.sought.fill(values)) if kind.sought.known(values) else None
         return kind.id_of(values) if kind.identity.known(values) and not has_unknown(values.get("condition")) else None
 
     def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:

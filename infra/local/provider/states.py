@@ -112,7 +112,7 @@ class States:
         foreseen: of the latter, those that are known before a create.
         """
         own = {
-            name: values.get(name, field.default if field.default is not None else field.zero)
+            name: values.get(name, field.default if field.default is not None or field.server else field.zero)
             for name, field in kind.fields.items()
             if field.local
         }
