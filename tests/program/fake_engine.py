@@ -168,9 +168,8 @@ class _Cloud(pulumi_mocks.Mocks):
                 return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
             case "gcp:cloudbuildv2/connection:Connection":
                 name = f"projects/{project}/locations/{given['location']}/connections/{given['name']}"
-                waits = {"stage": "PENDING_USER_OAUTH", "message": "", "actionUri": "https://accounts.google.com/o"}
-                done = {"stage": "COMPLETE", "message": "", "actionUri": ""}
-                return name, {**given, "installationStates": [done if given["githubConfig"] else waits]}
+                state = {"stage": "COMPLETE", "message": "", "actionUri": ""}
+                return name, {**given, "installationStates": [state]}
             case "gcp:cloudbuildv2/repository:Repository":
                 return f"{given['parentConnection']}/repositories/{given['name']}", given
             case "gcp:cloudbuild/trigger:Trigger":

@@ -37,8 +37,8 @@ def build_jobs(
     parent's job did not run, the record's current digest is taken.
 
     places, severity, bootstrap: as for `cloudbuild.build_config`. timeout: seconds that each job may take. revisions:
-    expressions of commits, by repository, such as `${{ github.sha }}`. before: steps that come first in each job, such as the
-    one that signs in to Google.
+    expressions of commits, by repository, such as `${{ github.sha }}`. before: steps that come first in each job, such
+    as the one that signs in to Google.
     """
     images = [image for image in spec.order() if image.builder is Builder.GITHUB]
     names = {image.name for image in images}
