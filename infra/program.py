@@ -88,7 +88,7 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
     secrets = Secrets("secrets", _secrets(config, identities), ready) if config.secrets else None
     if serving:
         needed = [bucket, *([secrets] if secrets else [])]
-        pulumi.export("serving", declare_serving(config, identities.accounts, ready, needed))
+        pulumi.export("serving", declare_serving(config, identities.accounts, bucket.project_number, ready, needed))
     if plan is not None:
         tokens = pulumi.ResourceOptions(depends_on=[services, *([secrets] if secrets else [])])
         pulumi.export("builds", declare_builds(plan, identities.accounts, outside, ready, tokens))
