@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from infra.local.cloud import media, schema
+from infra.local.cloud import enums, media, schema
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.differences import MEDIA_PREFIXES
 from infra.local.cloud.discovery import Method
@@ -77,6 +77,8 @@ class Gateway:
             answer = HANDLERS[call.method](call)
             if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
                 raise AssertionError("; ".join(wrong))
+        if isinstance(answer, dict) and match.method.response and _wants_numbers(call):
+            answer = enums.as_numbers(match.method.api, match.method.response, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
     def _struck(self, call: Call) -> tuple[ApiError | None, float, bool]:
@@ -100,9 +102,15 @@ def _served_path(path: str) -> str:
     return path
 
 
+def _wants_numbers(call: Call) -> bool:
+    return "enum-encoding=int" in call.params.get("alt", "").split(";")
+
+
 def _call(cloud: Cloud, request: Request, match: Match) -> Call:
     method = match.method
     query = schema.checked_query(method, parse_qsl(request.query, keep_blank_values=True))
+    if "x-goog-fieldmask" in request.headers:
+        query.setdefault("fields", request.headers["x-goog-fieldmask"])
     described, attached = _content(method, request, query)
     return Call(
         method=method.id,
@@ -114,6 +122,7 @@ def _call(cloud: Cloud, request: Request, match: Match) -> Call:
         media=attached,
         headers=request.headers,
         root=request.root,
+        listed=schema.listed(method),
     )
 
 

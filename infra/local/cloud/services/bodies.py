@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.errors import invalid
+from infra.local.cloud.registry import JsonObject
 
 _DURATION = re.compile(r"(\d+)(?:\.(\d{1,9}))?([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -150,13 +150,6 @@ def check_labels(labels: JsonObject, *, field: str = "labels") -> None:
                 "and dashes.",
                 field=field,
             )
-
-
-def refuse_filter(call: Call) -> None:
-    """Raises 501 for a listing by `filter` or `orderBy`: better than an answer that ignores it."""
-    for name in ("filter", "orderBy"):
-        if call.params.get(name):
-            raise ApiError(501, f"The local cloud does not serve '{name}' of {call.method}; leave it out.")
 
 
 def listing(key: str, items: list[JsonObject], next_token: str | None) -> JsonObject:

@@ -15,7 +15,7 @@ from typing import Final
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, policies
+from infra.local.cloud.services import bodies, listings, policies
 from infra.local.cloud.store import Resource
 
 _POOLS = "iam.projects.locations.workloadIdentityPools"
@@ -188,10 +188,8 @@ def _undelete(call: Call, held: Resource) -> JsonObject:
 
 def _list(call: Call, kind: str, prefix: str, key: str) -> JsonObject:
     deleted_too = call.params.get("showDeleted", False)
-    page = call.cloud.store.page(
-        kind, prefix, call.params, where=lambda held: deleted_too or held.body["state"] == "ACTIVE"
-    )
-    return bodies.listing(key, [_shown(call, held) for held in page.resources], page.next_token)
+    there = [each for each in call.cloud.store.each(kind, prefix) if deleted_too or each.body["state"] == "ACTIVE"]
+    return listings.page(call, key, [_shown(call, held) for held in there])
 
 
 def _operation(call: Call, held: Resource) -> JsonObject:

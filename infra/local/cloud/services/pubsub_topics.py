@@ -14,7 +14,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, already_exists, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, policies
+from infra.local.cloud.services import bodies, listings, policies
 from infra.local.cloud.store import Resource
 
 TOPIC = "pubsub.topic"
@@ -51,8 +51,7 @@ def get_topic(call: Call) -> JsonObject:
 @handles("pubsub.projects.topics.list")
 def list_topics(call: Call) -> JsonObject:
     prefix = f"projects/{call.cloud.project(call.ids['projectsId']).id}/topics/"
-    page = call.cloud.store.page(TOPIC, prefix, call.params)
-    return bodies.listing("topics", [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, "topics", TOPIC, prefix, _shown)
 
 
 @handles("pubsub.projects.topics.patch")
