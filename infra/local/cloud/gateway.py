@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from infra.local.cloud import enums, media, schema
+from infra.local.cloud import enums, list_faults, media, rates, schema
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.differences import MEDIA_PREFIXES
 from infra.local.cloud.discovery import Method
@@ -70,23 +70,27 @@ class Gateway:
         call = _call(self.cloud, request, match)
         with self.cloud.store.transaction():
             self.cloud.settle()
-            refusal, slow, lost = self._struck(call)
+            target = _target(call)
+            refusal, slow, lost = self._struck(match.method, target)
         if refusal:
             raise refusal
         with self.cloud.store.transaction():
             answer = HANDLERS[call.method](call)
+            if isinstance(answer, dict):
+                answer = list_faults.struck(self.cloud, match.method, target, answer)
             if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
                 raise AssertionError("; ".join(wrong))
         if isinstance(answer, dict) and match.method.response and _wants_numbers(call):
             answer = enums.as_numbers(match.method.api, match.method.response, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
-    def _struck(self, call: Call) -> tuple[ApiError | None, float, bool]:
+    def _struck(self, method: Method, target: Target) -> tuple[ApiError | None, float, bool]:
         """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
         faults, now = self.cloud.faults, self.cloud.now
         if not faults.any:
             return None, 0.0, False
-        target = _target(call)
+        if rule := faults.above_rate(target, now):
+            return rates.exceeded(self.cloud, method, target, rule), 0.0, False
         if rule := faults.strike("error", target, now):
             return ApiError(rule.code, rule.message or "The service is currently unavailable."), 0.0, False
         slow = faults.strike("slow", target, now)

@@ -108,11 +108,20 @@ def problems_of_answer(method: Method, body: Any) -> list[str]:
     return [text for _, text in wrong]
 
 
-def listed(method: Method) -> frozenset[str]:
-    """The fields of what a method lists; none for a method that is no list."""
+def listed_in(method: Method) -> str | None:
+    """The field of an answer that has what a method lists; None for a method that lists nothing."""
     properties = method.api.schemas[method.response].get("properties", {}) if method.response else {}
-    items = [each["items"]["$ref"] for each in properties.values() if "$ref" in each.get("items", {})]
-    return frozenset(method.api.schemas[items[0]].get("properties", {})) if len(items) == 1 else frozenset()
+    found = [name for name, each in properties.items() if "$ref" in each.get("items", {})]
+    return found[0] if len(found) == 1 and "nextPageToken" in properties else None
+
+
+def listed(method: Method) -> frozenset[str]:
+    """The fields of what a method lists."""
+    field = listed_in(method)
+    if field is None:
+        return frozenset()
+    schemas = method.api.schemas
+    return frozenset(schemas[schemas[method.response or ""]["properties"][field]["items"]["$ref"]]["properties"])
 
 
 def _query_name(sent: str, known: Mapping[str, Schema]) -> str:
