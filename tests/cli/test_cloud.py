@@ -32,7 +32,7 @@ def test_a_cloud_of_another_version_is_told_of(clouded: Checkout, monkeypatch: p
 
 def test_faults_come_and_go(clouded: Checkout) -> None:
     said = clouded.ok("cloud", "fail", "error", "--zone", "us-west4-a", "--code", "429", "--count", "3").stdout
-    assert said == "  1 error     zone=us-west4-a code=429 count=3\n"
+    assert said == "  1 error       zone=us-west4-a code=429 count=3\n"
     (fault,) = clouded.json("cloud", "fail")["faults"]
     assert clouded.json("cloud", "fail", "--mend", str(fault["id"]))["faults"] == []
     clouded.ok("cloud", "fail", "slow", "--late", "5s", "--for", "10m")

@@ -137,10 +137,16 @@ class Operations:
         answer = json.loads(finished)
         answer.pop("response", None)
         answer["error"] = rpc_status(status, message)
+        self._connection.execute("UPDATE operations SET finished = ? WHERE name = ?", (json.dumps(answer), name))
+        self.postpone(name, self._cloud.now)
+
+    def postpone(self, name: str, due: float) -> None:
+        """Let an operation end at another time. Raises 404."""
+        answer = json.loads(self._row(name)[2])
         if "endTime" in answer.get("metadata", {}):
-            answer["metadata"]["endTime"] = timestamp(self._cloud.now)
+            answer["metadata"]["endTime"] = timestamp(due)
         self._connection.execute(
-            "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (self._cloud.now, json.dumps(answer), name)
+            "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (due, json.dumps(answer), name)
         )
 
     def _row(self, name: str) -> tuple[float, str, str]:
