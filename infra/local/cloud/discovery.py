@@ -86,6 +86,12 @@ def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
         yield from _read(name, handled)
 
 
+def published() -> frozenset[str]:
+    """The names of all services that have a document, served here or not: `tpu`, `bigquery`."""
+    documents = files("googleapiclient.discovery_cache.documents").iterdir()
+    return frozenset(each.name.partition(".")[0] for each in documents if each.name.endswith(".json"))
+
+
 def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
     resource = files("googleapiclient.discovery_cache.documents").joinpath(f"{name}.json")
     document = json.loads(resource.read_bytes())

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local.cloud import enums
+from infra.local.cloud import enums, masks
 from infra.local.cloud.differences import (
     DURATIONS_WITH_UNITS,
     IGNORED_FIELDS,
@@ -78,6 +78,7 @@ def checked_query(method: Method, pairs: list[tuple[str, str]]) -> dict[str, Any
         if declared.get("required") and declared.get("location") == "query" and name not in values
     ]
     wrong.extend((name, f"Required parameter: {name}") for name in missing)
+    wrong.extend((name, _no_field(name, path)) for name, path in masks.unknown_in_query(method, values))
     wrong.check()
     return values
 
@@ -93,6 +94,7 @@ def checked_body(method: Method, body: Any) -> JsonObject:
     if body is not None and not isinstance(body, dict):
         raise ApiError(400, f"Invalid JSON payload received. The body of {method.id} is an object.")
     clean = _Checker(method.api, wrong, request=True).object(method.request, body or {}, root)
+    wrong.extend((name, _no_field(name, path)) for name, path in masks.unknown_in_body(method, clean))
     wrong.check()
     return clean
 
@@ -147,6 +149,10 @@ def _query_value(declared: Schema, name: str, text: str, wrong: _Violations) -> 
     if "enum" in declared and text.partition(";")[0] not in declared["enum"]:
         wrong.append((name, f"Invalid value at '{name}', \"{text}\""))
     return text
+
+
+def _no_field(mask: str, path: str) -> str:
+    return f"Invalid value at '{mask}': the path '{path}' names no field of the message."
 
 
 def _unknown(name: str, where: str) -> str:
