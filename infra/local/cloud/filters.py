@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.local.cloud.clock import seconds_of
 from infra.local.cloud.differences import camel
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
 
@@ -20,7 +21,9 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<sign><=|>=|!=|[=<>:()-])|(?P<word>[^\s()"'=<>:!]+))"""
 )
 _COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">=", ":", "eq", "ne"})
+_RESERVED = _COMPARISONS | {"(", ")", "AND", "OR"}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
 
 
 def wanted(text: str | None, known: Collection[str], others: Mapping[str, str]) -> Wanted:
@@ -57,10 +60,16 @@ def _descending(words: list[str], text: str) -> bool:
     return len(words) == 2 and words[1].lower() == "desc"
 
 
-def _sortable(found: list[Any]) -> tuple[bool, float, str]:
-    value = found[0] if found else None
-    number = float(value) if value is not None and _NUMBER.fullmatch(str(value)) else 0.0
-    return value is not None, number, str(value)
+def _sortable(found: list[Any]) -> tuple[int, float, str]:
+    """Numbers by their value, times by when they are, all else as text; what is not set comes first."""
+    if not found:
+        return 0, 0.0, ""
+    text = _text(found[0])
+    if _NUMBER.fullmatch(text):
+        return 1, float(text), ""
+    if _TIME.match(text):
+        return 2, seconds_of(text), ""
+    return 3, 0.0, text
 
 
 @dataclass(slots=True)
@@ -121,6 +130,9 @@ class _Reader:
 
     def _comparison(self) -> Wanted:
         name, quoted = self._take()
+        if name.endswith(".") and not quoted:
+            # A key with dots in it: labels."a.b".
+            name += self._take()[0]
         if not self.tokens or self.tokens[0][1] or self.tokens[0][0] not in _COMPARISONS:
             return lambda item: any(name.lower() in text.lower() for text in _texts(item))
         sign, path = self.tokens.pop(0)[0], _path(self.others.get(camel(name), name), self.known, "filter")
@@ -137,7 +149,7 @@ class _Reader:
         return bool(self.tokens) and self.tokens[0] == (word, False)
 
     def _take(self) -> tuple[str, bool]:
-        if not self.tokens or (self.tokens[0][0] in ("(", ")", *_COMPARISONS) and not self.tokens[0][1]):
+        if not self.tokens or (self.tokens[0][0] in _RESERVED and not self.tokens[0][1]):
             raise self._unread()
         return self.tokens.pop(0)
 
@@ -190,7 +202,7 @@ def _holds(found: list[Any], sign: str, value: str) -> bool:
         return any(_regular(value).fullmatch(_text(each)) for each in found)
     if sign == ":":
         return any(_has(each, value) for each in found)
-    if not found:
+    if not found and sign == "=":
         # What is not set has the empty value of its kind.
         found = [False] if value in ("true", "false") else [""]
     return any(_compares(each, sign, value) for each in found)
@@ -217,5 +229,7 @@ def _compares(value: Any, sign: str, wanted_text: str) -> bool:
     if sign == "=":
         pattern = ".*".join(re.escape(part) for part in wanted_text.split("*"))
         return re.fullmatch(pattern, text, re.DOTALL) is not None
-    left, right = _sortable([text])[1:], _sortable([wanted_text])[1:]
+    left, right = _sortable([text]), _sortable([wanted_text])
+    if left[0] != right[0]:
+        left, right = (3, 0.0, text), (3, 0.0, wanted_text)
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[sign]
