@@ -13,7 +13,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlencode
 
 from infra.local.cloud import media
-from infra.local.cloud.errors import ApiError, invalid
+from infra.local.cloud.errors import invalid
 from infra.local.cloud.registry import Media
 from infra.local.cloud.store import Resource, Store
 from infra.local.cloud.wire import Reply, Request
@@ -54,7 +54,7 @@ class Uploads:
     def _continued(self, request: Request, session: Resource, now: float) -> Reply | Request:
         if request.verb == "DELETE":
             self._store.delete(_KIND, session.name)
-            raise ApiError(499, "The upload was cancelled.")
+            return Reply(499, b"", {})
         held = self._store.data(_KIND, session.name)
         first, total = _range(request.headers, len(held), len(request.data))
         if first is not None:

@@ -16,16 +16,16 @@ from infra.local.cloud.services import places
 from infra.local.cloud.store import Resource
 
 GLOBAL = "global"
-_PARENT = re.compile(r"projects/([^/]+)/locations/([^/]+)")
+_PARENT = re.compile(r"projects/([^/]+)/locations/([^/]+)(?:/|$)")
 
 
 def parent(call: Call) -> str:
     """`projects/P/locations/L` with the project's id. Raises 404 for a location that is neither global nor a region.
 
-    Generated clients call the path without a location and name it in the query.
+    Generated clients call the path without a location and name the place, or all of what they ask for, beside it.
     """
-    named = call.params.get("parent", "") if "locationsId" not in call.ids else ""
-    if hit := _PARENT.fullmatch(named):
+    named = call.params.get("parent") or call.params.get("name") or call.body.get("name", "")
+    if "locationsId" not in call.ids and (hit := _PARENT.match(named)):
         return _place(call.cloud.project(hit[1]).id, hit[2])
     project = call.cloud.project(call.ids.get("projectsId") or call.ids["projectId"]).id
     return _place(project, call.ids.get("locationsId", GLOBAL))
