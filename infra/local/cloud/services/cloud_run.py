@@ -155,6 +155,8 @@ def _kept(kind: str, body: JsonObject) -> JsonObject:
 def _checked(cloud: Cloud, body: JsonObject, name: str) -> JsonObject:
     """A job's tasks stand one template deeper than a service's containers."""
     template = body.get("template") or {}
+    bodies.check_labels(body.get("labels", {}), field=f"{name.split('/')[4].removesuffix('s')}.labels")
+    bodies.check_labels(template.get("labels", {}), field="template.labels")
     task = template.get("template") or {} if f"/{_COLLECTION[JOB]}/" in name else template
     containers = task.get("containers") or []
     if not containers:

@@ -132,6 +132,7 @@ def _kept(kind: str, body: JsonObject) -> JsonObject:
 
 
 def _checked(cloud: Cloud, kind: str, name: str, body: JsonObject) -> JsonObject:
+    bodies.check_labels(body.get("userLabels", {}), field="user_labels")
     return _policy(cloud, name, body) if kind == POLICY else _channel(body)
 
 
