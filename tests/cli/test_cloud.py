@@ -39,6 +39,30 @@ def test_faults_come_and_go(clouded: Checkout) -> None:
     assert clouded.ok("cloud", "fail", "--mend-all").stdout == "nothing goes wrong on purpose\n"
 
 
+def test_faults_of_operations_lists_and_rates_are_listed_and_lifted(clouded: Checkout) -> None:
+    clouded.ok("cloud", "fail", "hang", "--method", "*.delete", "--late", "2h", "--count", "1")
+    clouded.ok("cloud", "fail", "missing", "--probability", "0.5", "--seed", "7")
+    clouded.ok("cloud", "fail", "unreachable", "--zone", "us-west4-a", "--for", "10m")
+    said = clouded.ok("cloud", "fail", "rate", "--per-minute", "0").stdout.splitlines()
+    assert [line.partition("until")[0].strip() for line in said] == [
+        "1 hang        method=*.delete seconds=7200.0 count=1",
+        "2 missing     probability=0.5 seed=7",
+        "3 unreachable zone=us-west4-a",
+        "4 rate        per_minute=0",
+    ]
+    kinds = [each["kind"] for each in clouded.json("cloud", "fail", "--mend", "1")["faults"]]
+    assert kinds == ["missing", "unreachable", "rate"]
+    refused = clouded.run("cloud", "fail", "lag")
+    assert (refused.exit_code != 0, "lag needs seconds" in refused.output) == (True, True)
+    assert clouded.json("cloud", "fail", "--mend-all")["faults"] == []
+
+
+def test_a_limit_of_a_region_is_declared_and_lifted(clouded: Checkout) -> None:
+    said = clouded.ok("cloud", "limit", "us-west4", "v5e", "64").stdout
+    assert said.endswith("us-west4 v5e preemptible: 0 of 64 chips held\n")
+    assert clouded.json("cloud", "limit", "us-west4", "v5e", "--lift")["limits"] == []
+
+
 def test_a_fault_of_guests_says_when_it_strikes(clouded: Checkout) -> None:
     said = clouded.ok("cloud", "fail", "unfit", "--name", "tpu-ci-us-west4-a-0", "--count", "1").stdout
     assert said.endswith(

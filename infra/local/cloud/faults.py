@@ -76,7 +76,7 @@ class Rule:
     message: str = ""
     seconds: float = 0.0
     per_hour: float = 0.0
-    per_minute: int = 0
+    per_minute: int | None = None
     count: int | None = None
     probability: float = 1.0
     seed: int = 0
@@ -166,7 +166,7 @@ class Faults:
                 minute = int(now // _MINUTE)
                 used = {key: value for key, value in rule.used.items() if value[0] == minute}
                 before = used.get(whose, [minute, 0])[1]
-                if before >= rule.per_minute:
+                if before >= (rule.per_minute or 0):
                     return rule
                 used[whose] = [minute, before + 1]
                 self._keep(replace(rule, used=used), now)
@@ -208,7 +208,7 @@ def _check(key: str, value: Any) -> None:
         "probability": number and 0 <= value <= 1,
         "seconds": number and value >= 0,
         "per_hour": number and value >= 0,
-        "per_minute": whole and value >= 0,
+        "per_minute": value is None or (whole and value >= 0),
         "until": value is None or number,
         "seed": whole,
         "id": whole,

@@ -89,7 +89,8 @@ class _Reader:
             if hit is None:
                 raise self._unread()
             quoted = hit["text"]
-            value = re.sub(r"\\(.)", r"\1", quoted[1:-1]) if quoted else hit["sign"] or hit["word"]
+            # Only quotes are escaped: any other backslash belongs to a regular expression.
+            value = re.sub(r"\\([\"'])", r"\1", quoted[1:-1]) if quoted else hit["sign"] or hit["word"]
             self.tokens.append((value, bool(quoted)))
             at = hit.end()
 

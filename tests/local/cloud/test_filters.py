@@ -54,6 +54,9 @@ def chosen(text: str, **others: str) -> str:
         ("prod", "a"),
         ("name eq p/[ab]", "ab"),
         ("name ne .*a", "bc"),
+        (r'name eq ".*\ba\b.*"', "a"),
+        ('(name eq ".*(p/).*")(state eq READY)', "a"),
+        (r'name="p/\"a\""', ""),
         ("size>-1", "ab"),
     ],
 )
