@@ -87,17 +87,19 @@ def test_a_network_of_another_project_is_taken_as_it_is(cloud: TestCloud) -> Non
     assert create(cloud, networkConfig={"network": "projects/host/global/networks/shared"})[0] == 200
 
 
-def test_a_disk_must_exist_in_the_zone_and_is_held_while_it_is_attached(cloud: TestCloud) -> None:
+@pytest.mark.parametrize("link", ["data", "zones/us-west4-a/disks/data", "projects/lab/zones/us-west4-a/disks/data"])
+def test_a_disk_must_exist_in_the_zone_and_is_held_while_it_is_attached(cloud: TestCloud, link: str) -> None:
     disks = "/compute/v1/projects/lab/zones/us-west4-a/disks"
-    wanted = {"dataDisks": [{"sourceDisk": "projects/lab/zones/us-west4-a/disks/data"}]}
+    wanted = {"dataDisks": [{"sourceDisk": link}]}
     status, answer = create(cloud, **wanted)
     assert (status, refused_field(answer)) == (400, "node.data_disks[0].source_disk")
     assert ask(cloud.url, "POST", disks, {"name": "data", "sizeGb": "5"})[0] == 400
     assert ask(cloud.url, "POST", disks, {"name": "data", "sizeGb": "100"})[0] == 200
     assert create(cloud, **wanted)[0] == 200
-    assert (
-        ask(cloud.url, "DELETE", f"{disks}/data")[1]["error"]["errors"][0]["reason"] == "resourceInUseByAnotherResource"
-    )
+    everywhere = ask(cloud.url, "GET", "/compute/v1/projects/lab/aggregated/disks?filter=name%3Ddata")[1]["items"]
+    assert [disk["sizeGb"] for disk in everywhere["zones/us-west4-a"]["disks"]] == ["100"]
+    held = ask(cloud.url, "DELETE", f"{disks}/data")[1]["error"]
+    assert held["errors"][0]["reason"] == "resourceInUseByAnotherResource"
     cloud.wall.advance(A_WHILE)
     elsewhere = {"dataDisks": [{"sourceDisk": "projects/lab/zones/us-west4-b/disks/data"}]}
     assert ask(cloud.url, "PATCH", f"{NODES}/vm-0?updateMask=data_disks", elsewhere)[0] == 400

@@ -46,10 +46,11 @@ def list_everywhere(call: Call) -> JsonObject:
 @handles("compute.disks.delete")
 def delete_disk(call: Call) -> JsonObject:
     held = base.find(call, DISK, f"{base.scope(call)}/disks/{call.ids['disk']}")
-    for node in call.cloud.store.each(_TPU_NODE, f"projects/{base.project_of(call)}/"):
-        for disk in node.body["public"].get("dataDisks", []):
-            if disk.get("sourceDisk", "").endswith(held.name):
-                raise base.in_use(held.name, node.name)
+    # A node attaches disks of its own zone alone, by whatever form of link.
+    for node in call.cloud.store.each(_TPU_NODE, f"projects/{base.project_of(call)}/locations/{call.ids['zone']}/"):
+        attached = {disk.get("sourceDisk", "").rpartition("/")[2] for disk in node.body["public"].get("dataDisks", [])}
+        if call.ids["disk"] in attached:
+            raise base.in_use(held.name, node.name)
     return base.delete(call, held)
 
 
