@@ -12,6 +12,8 @@ from infra.local.provider.resource import Call
 from infra.local.provider.rest import Rest
 
 _IS_LIVE = {"LIVE": True, "ARCHIVED": False}
+_CLEARED = {"lifecycle": {"rule": []}}
+"""What an update says of a part that the program took out, where that is not null."""
 _STATES = {True: "LIVE", False: "ARCHIVED", None: "ANY"}
 
 
@@ -25,7 +27,10 @@ class Bucket(Rest):
 
     def read(self, call: Call) -> dict[str, Any] | None:
         found = Rest.read(self, call)
-        for rule in ((found or {}).get("lifecycle") or {}).get("rule", []):
+        if found is None:
+            return None
+        found.setdefault("hierarchicalNamespace", {"enabled": False})
+        for rule in (found.get("lifecycle") or {}).get("rule", []):
             condition = rule.setdefault("condition", {})
             condition["withState"] = _STATES[condition.pop("isLive", None)]
         return found
@@ -36,7 +41,7 @@ class Bucket(Rest):
         tops = {path.split(".")[0] for path in self.changed_paths(call)}
         if not tops:
             return
-        body = {top: call.body.get(top) for top in sorted(tops)}
+        body = {top: call.body.get(top, _CLEARED.get(top)) for top in sorted(tops)}
         if "labels" in tops:
             lost = dict.fromkeys(call.old.get(MANAGED) or {})
             body["labels"] = lost | (call.body.get("labels") or {})
