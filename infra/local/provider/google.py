@@ -161,7 +161,8 @@ class GoogleProvider:
             raise ProviderError(f"Error reading {kind.noun} {resource_id}: {error}") from error
         if found is None:
             return None
-        managed = self._settings.labels.managed(inputs, None if inputs else {})
+        # Ours alone has the attribution that a create adds: what another client made is taken over without.
+        managed = self._settings.labels.managed(inputs, {EFFECTIVE: found.get("labels") or {}})
         if kind.labelled and not inputs:
             managed = dict(found.get("labels") or {})
             values["labels"] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
