@@ -32,6 +32,9 @@ Rule = Callable[[Any], str | None]
 Compare = Callable[[Any, Any], bool]
 """Something that holds between an old and a new value."""
 
+Hide = Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], bool]
+"""Something that holds between an old and a new value because of what else the old and the new resource say."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
@@ -44,7 +47,9 @@ class Field:
     choices, rule: values that are allowed, and a further rule of form.
     excludes: sibling properties that cannot be given together with this one.
     replaces_when: of an old and a new value, whether this change makes a new resource.
-    same: two spellings of one value (`30d` and `2592000s`). unordered: a list whose order means nothing.
+    same: two spellings of one value (`30d` and `2592000s`).
+    hidden: whether a difference means nothing, because of other properties.
+    unordered: a list whose order means nothing.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     keeps_empty: false, 0, empty text and `{}` are sent too; elsewhere they are left out, as the service drops them.
     wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written.
@@ -63,6 +68,7 @@ class Field:
     excludes: tuple[str, ...] = ()
     replaces_when: Compare | None = None
     same: Compare | None = None
+    hidden: Hide | None = None
     unordered: bool = False
     local: bool = False
     computed: bool = False
@@ -109,6 +115,7 @@ class Marks(TypedDict, total=False):
     excludes: tuple[str, ...]
     replaces_when: Compare | None
     same: Compare | None
+    hidden: Hide | None
     unordered: bool
     local: bool
     computed: bool

@@ -8,7 +8,7 @@ called, and how answers become outputs. Does not own the calls (`rest` and its s
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
 from infra.local.engine.provider import (
@@ -156,6 +156,8 @@ class GoogleProvider:
 
     def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
         kind = TYPES[token]
+        if not inputs and not kind.imported:
+            raise ProviderError(f"{resource_id!r}: a {token} cannot be imported; declare it, and it is written anew")
         if not inputs and kind.identity.parse(resource_id) is None:
             raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.identity.template}")
         values = self._values(kind, inputs, resource_id)
@@ -188,7 +190,7 @@ class GoogleProvider:
     ) -> dict[str, Any]:
         kind = TYPES[token]
         paths = self.diff(token, resource_id, old_inputs, old_outputs, new_inputs).detailed
-        changed = {_TOP.split(path, maxsplit=1)[0].replace(MANAGED, "labels") for path in paths}
+        changed = {top.replace(MANAGED, "labels") for top in _tops(paths)}
         values = self._values(kind, new_inputs, resource_id)
         call = Call(
             api=self._api,
@@ -251,6 +253,10 @@ class GoogleProvider:
         values = self._values(kind, inputs)
         known = plain(inputs) if old_outputs is None else overlay(kind.fields, old_outputs, inputs)
         outputs = {**known, **self._own(kind, values)}
+        if old_outputs is not None and kind.unsettled:
+            changed = _tops(compare(kind.fields, old_outputs, inputs))
+            for name in (each for trigger in changed & kind.unsettled.keys() for each in kind.unsettled[trigger]):
+                outputs.pop(name, None)
         if kind.labelled:
             outputs[MANAGED] = self._settings.labels.managed(inputs, old_outputs)
             outputs[EFFECTIVE] = self._settings.labels.effective(inputs, old_outputs)
@@ -306,6 +312,11 @@ class GoogleProvider:
         if kind.labelled:
             outputs |= views(found.get("labels") or {}, inputs.get("labels") or {}, managed)
         return outputs
+
+
+def _tops(paths: Iterable[str]) -> set[str]:
+    """The top-level properties that these paths stand in."""
+    return {_TOP.split(path, maxsplit=1)[0] for path in paths}
 
 
 def _is_gone(error: Exception) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from infra.local.engine.provider import UNKNOWN
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import Field
-from infra.local.provider.transport import Api, ApiError, Deadline
+from infra.local.provider.transport import Api, ApiError, Deadline, Media
 
 _HOLE = re.compile(r"\{(\w+)\}")
 
@@ -86,9 +86,15 @@ class Call:
     changed: frozenset[str] = frozenset()
 
     def send(
-        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        media: Media | None = None,
     ) -> dict[str, Any]:
-        return self.api.call(method, path, self.deadline, query=query, body=body)
+        return self.api.call(method, path, self.deadline, query=query, body=body, media=media)
 
     def find(
         self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None, body: Any = None
@@ -138,6 +144,8 @@ class ResourceType:
     assigned: holes of the identity that the service fills in, and where a body has them. sought: where such a resource
         is found as long as nobody knows them.
     replaced_in_turn: always deleted before its replacement is made.
+    unsettled: outputs that nobody knows before the apply where an input differs, by that input.
+    imported: whether it can be read by its id alone.
     """
 
     token: str
@@ -154,6 +162,8 @@ class ResourceType:
     assigned: Mapping[str, str] = field(default_factory=dict)
     sought: Path | None = None
     replaced_in_turn: bool = False
+    unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    imported: bool = True
 
     def id_of(self, values: Values) -> str:
         """The id that these values lead to."""

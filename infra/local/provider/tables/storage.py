@@ -1,4 +1,4 @@
-"""Cloud Storage: buckets and who may read and write them.
+"""Cloud Storage: buckets, who may read and write them, and objects in them.
 
 Facts: the published schema of the official provider (pulumi-gcp 10.2) and the discovery document v1 (2026-10).
 """
@@ -6,6 +6,7 @@ Facts: the published schema of the official provider (pulumi-gcp 10.2) and the d
 from __future__ import annotations
 
 from infra.local.provider.bucket import Bucket
+from infra.local.provider.bucket_object import UNSETTLED, BucketObject, is_same_content
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
@@ -122,4 +123,41 @@ BUCKET_IAM_MEMBER = ResourceType(
     ),
 )
 
-TYPES = (BUCKET, BUCKET_IAM_MEMBER)
+_BUCKET_OBJECT = {
+    "bucket": text(required=True, replaces=True, local=True),
+    "name": text(replaces=True, local=True),
+    "deletionPolicy": COMMON["deletionPolicy"],
+    "content": text(required=True, local=True),
+    "sourceMd5hash": text(local=True),
+    "detectMd5hash": text(wire="md5Hash", default="different hash", hidden=is_same_content),
+    "contentType": text(replaces=True, server=True),
+    "cacheControl": text(replaces=True),
+    "contentDisposition": text(replaces=True),
+    "contentEncoding": text(replaces=True),
+    "contentLanguage": text(replaces=True),
+    "metadata": table(replaces=True),
+    "storageClass": text(replaces=True, server=True),
+    "md5hash": text(wire="md5Hash", computed=True),
+    "md5hexhash": text(wire="md5HexHash", computed=True),
+    "crc32c": text(computed=True),
+    "generation": whole(computed=True),
+    "mediaLink": text(computed=True),
+    "outputName": text(wire="name", computed=True),
+    "selfLink": text(computed=True),
+}
+"""Content that a program holds as text alone: an asset never reaches a provider of the embedded engine."""
+
+BUCKET_OBJECT = ResourceType(
+    "gcp:storage/bucketObject:BucketObject",
+    noun="object",
+    identity=Path("{bucket}-{name}"),
+    fields=_BUCKET_OBJECT,
+    naming=Naming(longest=255),
+    unsettled=UNSETTLED,
+    imported=False,
+    calls=BucketObject(
+        base=_BASE, collection=Path("b/{bucket}/o"), item=Path("b/{bucket}/o/{name}"), fields=_BUCKET_OBJECT
+    ),
+)
+
+TYPES = (BUCKET, BUCKET_IAM_MEMBER, BUCKET_OBJECT)
