@@ -44,9 +44,9 @@ class _Comparison:
     found: Differences = field(default_factory=dict)
 
     def fields(self, path: str, fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        for name, field in fields.items():
-            if not field.computed:
-                self._value(under(path, name), field, old.get(name), new.get(name))
+        for name, known in fields.items():
+            if not known.computed:
+                self._value(under(path, name), known, old.get(name), new.get(name))
 
     def _value(self, path: str, field: Field, old: Any, new: Any) -> None:
         absent = new is None if field.kind is Kind.BLOCK else is_empty(new)
