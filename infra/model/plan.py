@@ -15,13 +15,17 @@ from typing import Any, Literal
 
 
 class Op(StrEnum):
-    """What happens to one resource. A replacement is one step, whichever half comes first."""
+    """What happens to one resource. A replacement is one step, whichever half comes first.
+
+    retain: it leaves the program, and by the program's own wish stays in the cloud.
+    """
 
     SAME = "same"
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
     DELETE = "delete"
+    RETAIN = "retain"
     READ = "read"
 
 
@@ -111,7 +115,7 @@ class Plan:
     @property
     def summary(self) -> dict[str, int]:
         counts = Counter(step.op for step in self.steps)
-        shown = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.SAME)
+        shown = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE, *([Op.RETAIN] if counts[Op.RETAIN] else []), Op.SAME)
         return {op.value: counts[op] for op in shown}
 
     @property

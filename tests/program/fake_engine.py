@@ -194,6 +194,8 @@ class _Cloud(pulumi_mocks.Mocks):
                 }
             case "gcp:storage/bucket:Bucket":
                 return given["name"], {**given, "url": f"gs://{given['name']}"}
+            case "gcp:storage/bucketObject:BucketObject":
+                return f"{given['bucket']}-{given['name']}", given
             case "gcp:tpu/v2Vm:V2Vm":
                 return f"projects/{project}/locations/{given['zone']}/nodes/{given['name']}", {
                     **given,
