@@ -6,14 +6,14 @@ thing is made to `infra.components`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pulumi
 from pulumi.runtime import config as pulumi_config
 
-from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixAccess
+from infra.components.bucket import FleetBucket
 from infra.components.federation import FederatedAccount, Federation, FederationArgs
 from infra.components.fleet_records import FleetRecords
 from infra.components.identities import Identities, IdentitiesArgs, Identity
@@ -30,6 +30,7 @@ from infra.model.network import subnet_cidr
 from infra.model.node import node_spec
 from infra.model.schema import GitHub, Pool, StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
+from infra.program_bucket import fleet_bucket
 from infra.program_builds import BuildPlan, build_plan, declare_builds, unheard
 from infra.program_records import declare_records
 from infra.program_registries import Reach, registries
@@ -37,11 +38,6 @@ from infra.program_serving import CLOCK, broker_url, declare_serving, is_served,
 from infra.program_shared import grantee, labels, pool_key
 
 ROOT = Path(__file__).resolve().parent.parent
-FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
-"""Days after their last write for which records of VMs are kept, by prefix.
-
-A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
-"""
 
 
 def run(root: Path = ROOT) -> None:
@@ -91,7 +87,7 @@ def declare(
     run_maker = (
         github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
     )
-    bucket = FleetBucket("bucket", _bucket(config, identities, outside, run_maker), ready)
+    bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, run_maker), ready)
     broker = broker_url(config, bucket.project_number) if serving else None
     records = declare_records(config, bucket.bucket, broker, registry=registry, siblings=siblings)
     for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):
@@ -156,59 +152,6 @@ def _identities(config: StackConfig) -> tuple[Identity, ...]:
         for pool in config.pools
     )
     return roles + pools
-
-
-def _bucket(
-    config: StackConfig,
-    identities: Identities,
-    image_builder: pulumi.Input[str] | None,
-    run_maker: pulumi.Input[str] | None,
-) -> FleetBucketArgs:
-    """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs.
-
-    A VM writes its pool's reports and nothing else. What builds images writes their record, and nothing that a VM
-    reads; what makes VMs for runs reads it.
-    """
-    writers: dict[str, pulumi.Input[str]] = {"builder": identities.member("builder")} if config.builds else {}
-    if image_builder is not None:
-        writers[federation.IMAGE_BUILDER[0]] = image_builder
-    return FleetBucketArgs(
-        project=config.project,
-        bucket=config.bucket.name,
-        location=config.bucket.location,
-        labels=labels(config),
-        access=[
-            *(
-                PrefixAccess(name=grantee(key), member=identities.member(key), prefix=prefix, writes=writes)
-                for key, prefix, writes in _records(config)
-            ),
-            *(
-                PrefixAccess(name=key, member=member, prefix=names.IMAGES_PREFIX, writes=True)
-                for key, member in writers.items()
-            ),
-            *(
-                PrefixAccess(name=federation.RUN_MAKER[0], member=member, prefix=names.IMAGES_PREFIX)
-                for member in (run_maker,)
-                if member is not None
-            ),
-        ],
-        forgotten=FORGOTTEN,
-        listers={key: identities.member(key) for key in ("controller", "broker")},
-    )
-
-
-def _records(config: StackConfig) -> Iterator[tuple[str, str, bool]]:
-    """Who reads or writes which part of the fleet records: an identity, a prefix, and whether it writes."""
-    for pool in config.pools:
-        yield pool_key(pool), names.RUNNER_PREFIX, False
-        yield pool_key(pool), names.reports_prefix(pool.name), True
-    for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX):
-        yield "controller", prefix, False
-    for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
-        yield "controller", prefix, True
-    for prefix in (names.MANIFEST_PREFIX, names.CONTROL_PREFIX):
-        yield "broker", prefix, False
-    yield "broker", names.BROKER_PREFIX, True
 
 
 def _secrets(config: StackConfig, identities: Identities) -> SecretsArgs:

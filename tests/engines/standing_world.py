@@ -10,6 +10,7 @@ from typing import Any
 
 from infra.engines.embedded import EmbeddedEngine
 from infra.engines.protocol import CloudName, Request
+from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.local.cloud.testing import TestCloud
 from infra.model import fleet
@@ -18,7 +19,6 @@ from infra.model.plan import Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
-from infra.program import STUB
 from tests.program.stacks import lend
 
 ZONE = "us-west4-a"
