@@ -19,6 +19,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "preview": Entry("infra.cli.preview", "Say what up would change, and change nothing."),
         "explain": Entry("infra.cli.explain", "Say what an edit of a stack file means."),
         "refresh": Entry("infra.cli.refresh", "Take over into the state what the cloud says."),
+        "adopt": Entry("infra.cli.adopt", "Take into the state the VMs that stand and that it lacks."),
         "destroy": Entry("infra.cli.destroy", "Delete all that a stack has made."),
         "output": Entry("infra.cli.output", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),

@@ -22,6 +22,7 @@ def plan_document(plan: Plan, declared: Iterable[CapacityRow] = (), phases: Phas
         "stack": plan.stack,
         "engine": plan.engine,
         "cloud": plan.cloud,
+        "complete": plan.complete,
         "summary": plan.summary,
         "steps": [step.to_json() for step in plan.steps],
         "capacity": [change.to_json() for change in capacity(plan, declared)],

@@ -14,6 +14,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.model.node import NodeSpec
+from infra.model.planned_capacity import POOL_TYPE
 
 ONE_HOST_CREATE: Final = "10m"
 """How long a one-host slice may take to appear; it is there within a few minutes. The provider retries a 429 (a quota,
@@ -64,7 +65,7 @@ class RunnerPool(pulumi.ComponentResource):
     names: list[str]
 
     def __init__(self, name: str, args: RunnerPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("tidepool:runner_pool:RunnerPool", name, None, opts)
+        super().__init__(POOL_TYPE, name, None, opts)
         way = [_firewall(args.between, pulumi.ResourceOptions(parent=self))] if args.between else []
         for vm in args.vms:
             _node(

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import PROJECT, EngineError, EngineName, Listener, Request
+from infra.engines.standing import unadopted
+from infra.engines.strays import delete_strays
 from infra.local.engine import errors
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.provider.google import GoogleProvider
+from infra.model.plan import Diagnostic, Step
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import pulumi_values
 
 if TYPE_CHECKING:
@@ -37,20 +42,57 @@ class EmbeddedEngine:
         self._environ = environ
 
     def preview(self, listener: Listener | None = None) -> Plan:
-        return self._asked(lambda engine: engine.preview(self._options(), listener))
+        return self._knowing_what_stands(
+            lambda engine, options: engine.preview(options, listener), self._options(), listener, waits=False
+        )
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
-        options = self._options(previewed=planned is not None)
-        return self._asked(lambda engine: engine.up(options, listener))
+        return self._knowing_what_stands(
+            lambda engine, options: engine.up(options, listener),
+            self._options(previewed=planned is not None),
+            listener,
+            waits=True,
+        )
+
+    def adopt(self, listener: Listener | None = None) -> Plan:
+        return self._knowing_what_stands(
+            lambda engine, options: engine.adopt(options, listener), self._options(), listener, waits=True
+        )
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self._asked(lambda engine: engine.refresh(self._options(), listener))
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        return self._asked(lambda engine: engine.destroy(self._options(), listener))
+        strays: list[Step] = []
+
+        def work(engine: Engine) -> Plan:
+            known = engine.ids(VM_TYPE)
+            first = lambda: strays.extend(delete_strays(self._request, known, listener))  # noqa: E731
+            return engine.destroy(replace(self._options(), first=None if self._request.targets else first), listener)
+
+        plan = self._asked(work)
+        return replace(plan, steps=(*strays, *plan.steps))
 
     def outputs(self) -> Mapping[str, Any]:
         return self._asked(lambda engine: engine.outputs())
+
+    def _knowing_what_stands(
+        self, operation: Callable[[Engine, Options], Plan], options: Options, listener: Listener | None, *, waits: bool
+    ) -> Plan:
+        """The plan of an operation that adopts what stands; what was said while looking is in it."""
+        said: list[Diagnostic] = []
+
+        def say(diagnostic: Diagnostic) -> None:
+            said.append(diagnostic)
+            if listener is not None:
+                listener(diagnostic)
+
+        def work(engine: Engine) -> Plan:
+            found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits)
+            plan = operation(engine, replace(options, standing=frozenset(each.id for each in found)))
+            return replace(plan, diagnostics=(*said, *plan.diagnostics))
+
+        return self._asked(work)
 
     def _asked(self, operation: Callable[[Engine], Any]) -> Any:
         try:

@@ -84,6 +84,14 @@ class Engine(Protocol):
         """
         ...
 
+    def adopt(self, listener: Listener | None = None) -> Plan:
+        """Take into the state the VMs that stand under declared slots' names with this stack's labels.
+
+        Changes the state alone. `preview` and `up` do this first, by themselves: what then differs from its declaration
+        is an ordinary update or replacement. All three raise EngineError where a VM of others has a declared name.
+        """
+        ...
+
     def refresh(self, listener: Listener | None = None) -> Plan:
         """Take over what the cloud says of every resource in the state. Changes the state alone."""
         ...

@@ -94,19 +94,21 @@ def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
         api = google.api(Api.TPU).projects().locations().nodes()
         for zone in zones:
             try:
-                nodes[zone] = _nodes(api, f"projects/{config.project}/locations/{zone}")
+                listed = nodes_in(api, f"projects/{config.project}/locations/{zone}")
             except GoogleError as error:
                 silent[zone] = str(error)
+            else:
+                nodes[zone] = {node["name"].rpartition("/")[2]: node.get("state", UNKNOWN) for node in listed}
     return Listing(nodes=nodes, silent=silent)
 
 
-def _nodes(api: Any, parent: str) -> NodeStates:
-    found: dict[str, str] = {}
+def nodes_in(api: Any, parent: str) -> list[Mapping[str, Any]]:
+    """The TPU nodes of a location, all pages of them. Raises GoogleError."""
+    found: list[Mapping[str, Any]] = []
     request = api.list(parent=parent, pageSize=1000)
     while request is not None:
         page = execute(request, f"listing TPU VMs of {parent}")
-        for node in page.get("nodes", ()):
-            found[node["name"].rpartition("/")[2]] = node.get("state", UNKNOWN)
+        found += page.get("nodes", ())
         request = api.list_next(request, page)
     return found
 

@@ -110,6 +110,10 @@ def capacity(config: StackConfig) -> tuple[CapacityRow, ...]:
     )
 
 
+OWNERSHIP = ("tidepool-owner", "tidepool-stack", "tidepool-pool")
+"""Labels that say whose a VM is: one with other values is no VM of a slot, whatever its name."""
+
+
 def vm_labels(config: StackConfig, pool: Pool) -> dict[str, str]:
     """The labels of a pool's VMs: the program's own, by which it finds them again, and the lab's."""
     return {

@@ -15,9 +15,14 @@ from typing import Any, Literal
 
 
 class Op(StrEnum):
-    """What happens to one resource. A replacement is one step, whichever half comes first."""
+    """What happens to one resource. A replacement is one step, whichever half comes first.
+
+    ADOPT: it stands in the cloud as declared and the state lacks it; the state takes it over. One that differs from its
+    declaration is adopted too, and its step is the update or replacement that follows.
+    """
 
     SAME = "same"
+    ADOPT = "adopt"
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
@@ -111,7 +116,7 @@ class Plan:
     @property
     def summary(self) -> dict[str, int]:
         counts = Counter(step.op for step in self.steps)
-        shown = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.SAME)
+        shown = (Op.CREATE, Op.ADOPT, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.SAME)
         return {op.value: counts[op] for op in shown}
 
     @property
@@ -119,6 +124,14 @@ class Plan:
         return any(step.status is Status.FAILED for step in self.steps) or any(
             said.severity == "error" for said in self.diagnostics
         )
+
+    @property
+    def complete(self) -> bool:
+        """Whether the steps are all there is: not of a preview that broke off, nor of a run that left anything undone.
+
+        How many steps an incomplete preview has is chance: it depends on when the fault was met.
+        """
+        return not self.failed and all(step.status is not Status.SKIPPED for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from infra.model.plan import Plan, Step
 
 VM_TYPE = "gcp:tpu/v2Vm:V2Vm"
+POOL_TYPE = "tidepool:runner_pool:RunnerPool"
+"""Of the component that a pool's VMs are below."""
 POOL_LABEL = "tidepool-pool"
 
 

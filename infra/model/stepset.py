@@ -75,6 +75,8 @@ def _stack(plan: Any) -> str:
         raise PlanError("it is not what `preview STACK --json` prints")
     if plan.get("exit", 0) != 0:
         raise PlanError(f"the plan of {plan['stack']} could not be made or is held by a rule")
+    if plan.get("complete") is not True:
+        raise PlanError(f"the plan of {plan['stack']} is incomplete, so nothing of it can be agreed to: preview again")
     if not all(isinstance(step, dict) and {"op", "urn", "name", "diff"} <= step.keys() for step in plan["steps"]):
         raise PlanError(f"the plan of {plan['stack']} has a step without op, urn, name or diff")
     return plan["stack"]

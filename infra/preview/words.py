@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from infra.model.plan import PropertyChange, Step
+from infra.model.plan import Diagnostic, PropertyChange, Step
 
 MAX_VALUE = 48
 _INDEXED = re.compile(r"(.*-)(\d+)")
@@ -51,6 +51,15 @@ def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
     for _, run in groupby(enumerate(sorted(indexes)), key=lambda pair: pair[1] - pair[0]):
         members = [index for _, index in run]
         yield members[0], members[-1]
+
+
+def told(said: Diagnostic) -> str:
+    """What was said, behind the name and type of the resource that it is about; of the stack as a whole, alone."""
+    parts = said.urn.split("::", 3)
+    kind = short_type(parts[2].rpartition("$")[2]) if len(parts) == 4 else "stack"
+    if kind == "stack" or said.message.startswith(("urn:", parts[3])):
+        return said.message
+    return f"{parts[3]} ({kind}): {said.message}"
 
 
 def change_lines(step: Step) -> list[str]:

@@ -14,19 +14,21 @@ from rich.text import Text
 
 from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
-from infra.preview.words import change_lines, ranges, short_type
+from infra.preview.words import change_lines, ranges, short_type, told
 
 STYLES = {
     Op.CREATE: "green",
+    Op.ADOPT: "cyan",
     Op.UPDATE: "yellow",
     Op.REPLACE: "bold red",
     Op.DELETE: "bold red",
     Op.READ: "cyan",
     Op.SAME: "dim",
 }
-SIGNS = {Op.CREATE: "+", Op.UPDATE: "~", Op.REPLACE: "!", Op.DELETE: "-", Op.READ: ">", Op.SAME: "="}
+SIGNS = {Op.CREATE: "+", Op.ADOPT: "<", Op.UPDATE: "~", Op.REPLACE: "!", Op.DELETE: "-", Op.READ: ">", Op.SAME: "="}
 UNCHANGING = frozenset((Op.SAME, Op.READ))
 """What changes nothing anywhere: not counted and not told."""
+COUNTED = (Op.CREATE, Op.ADOPT, Op.UPDATE, Op.REPLACE, Op.DELETE)
 SHOWN_NAMES = 8
 SHOWN_CHANGES = 6
 
@@ -35,10 +37,11 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
     yield from _diagnostics(plan)
     if plan.failed:
-        yield Text(f"{plan.stack}: no plan could be made; nothing was changed", style="bold red")
+        yield Text(f"{plan.stack}: the plan is incomplete, so none is shown; nothing was changed", style="bold red")
         return
     by_op = {op: [step for step in plan.steps if step.op is op] for op in Op}
-    yield from _created(by_op[Op.CREATE], width)
+    yield from _made(Op.CREATE, by_op[Op.CREATE], width)
+    yield from _made(Op.ADOPT, by_op[Op.ADOPT], width, "in the cloud as declared; the state takes it over")
     yield from _changed(Op.UPDATE, by_op[Op.UPDATE], width)
     yield from _changed(Op.REPLACE, by_op[Op.REPLACE], width)
     yield from _deleted(by_op[Op.DELETE])
@@ -49,7 +52,7 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
 def headline(plan: Plan) -> Text:
     """`ci: 1 to create, 98 unchanged`, or that there is nothing to do."""
     counts = plan.summary
-    changes = [(counts[op.value], op) for op in (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE) if counts[op.value]]
+    changes = [(counts[op.value], op) for op in COUNTED if counts[op.value]]
     line = Text(f"{plan.stack}: ", style="bold")
     if not changes:
         return line.append(f"nothing to change, {counts['same']} unchanged", style="green")
@@ -58,10 +61,11 @@ def headline(plan: Plan) -> Text:
     return line.append(f"{counts['same']} unchanged")
 
 
-def _created(steps: Sequence[Step], width: int) -> Iterator[Text]:
+def _made(op: Op, steps: Sequence[Step], width: int, meaning: str = "") -> Iterator[Text]:
+    """What is new in the state."""
     if not steps:
         return
-    yield _heading(Op.CREATE, len(steps))
+    yield _heading(op, len(steps), meaning)
     for token, group in _grouped(steps, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
         yield from _names(group, width)
@@ -148,10 +152,10 @@ def _names(steps: Sequence[Step], width: int) -> Iterator[Text]:
 def remark(diagnostic: Diagnostic) -> Text:
     """What an engine or a program said."""
     if diagnostic.severity == "error":
-        return Text(f"error: {diagnostic.message}", style="red")
+        return Text(f"error: {told(diagnostic)}", style="red")
     if diagnostic.severity == "warning":
-        return Text(f"warning: {diagnostic.message}", style="yellow")
-    return Text(diagnostic.message, style="dim")
+        return Text(f"warning: {told(diagnostic)}", style="yellow")
+    return Text(told(diagnostic), style="dim")
 
 
 def _diagnostics(plan: Plan) -> Iterator[Text]:

@@ -30,6 +30,7 @@ WORDS = {
     Op.REPLACE: ("replacing", "replaced"),
     Op.DELETE: ("deleting", "deleted"),
     Op.READ: ("reading", "read"),
+    Op.ADOPT: ("adopting", "adopted"),
     Op.SAME: ("checking", "unchanged"),
 }
 MARGIN_ROWS = 4

@@ -1,7 +1,8 @@
-"""Creates that were in flight when a run was killed: what they are and how they are adopted.
+"""What stands in the cloud and the state lacks, and how the CLI takes it over.
 
-Owns reading them from an exported state, the ids under which the official Google provider imports them, the import file
-and the state without them. Does not own running the CLI (`recovery`).
+Owns reading what a killed run had in flight from an exported state, the ids under which the official Google provider
+imports it, the import file, and the state once nothing is in flight. Does not own which VMs stand
+(`infra.engines.standing`) nor running the CLI (`recovery`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.engines.official import values
 from infra.engines.official.steps import type_and_name
-from infra.engines.protocol import EngineError
+from infra.engines.protocol import PROJECT, EngineError
+from infra.engines.standing import Standing
+from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 
 IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:artifactregistry/repository:Repository": "projects/{project}/locations/{location}/repositories/{repositoryId}",
@@ -58,14 +62,22 @@ REPEATABLE: Final = frozenset(
 )
 """Types whose creation does no harm and fails with nothing when it is done twice: the next `up` simply creates them."""
 
+ATTRIBUTION: Final = "goog-pulumi-provisioned"
+"""The label that the provider adds to what it creates."""
+
 _LAST_PART_ONLY: Final = frozenset({"region", "router", "network"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A create that had begun and whose end nobody recorded.
+    """A resource that the cloud may have and the state lacks.
 
+    parent: the component that it belongs to, empty for the stack itself.
+    provider: URN of its provider; empty for the default one.
     import_id: what the provider imports it by; empty where creating it again is right in any case.
+    inputs: those that it is known to have been made with.
+    labels: those of its declared ones that it has; None for a type without labels.
+    attributed: whether it has the provider's own label besides.
     """
 
     urn: str
@@ -74,38 +86,105 @@ class Pending:
     parent: str
     provider: str
     import_id: str
+    inputs: Mapping[str, Any]
+    labels: Mapping[str, str] | None
+    attributed: bool
 
 
-def pending_creates(deployment: Mapping[str, Any]) -> tuple[Pending, ...]:
-    """The creates in flight of an exported state, except those that the state meanwhile has as resources.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """What must be done before the CLI can plan from a state.
 
-    Raises EngineError for a type that is neither importable nor repeatable here, by name.
+    creates: to be imported. again: URNs that the state has, but not as the cloud does: half a replacement whose new
+    resource stands, an update or a delete that was in flight. They are read anew.
+    in_flight: whether a killed run left operations open.
     """
-    known = {resource["urn"] for resource in deployment.get("resources") or ()}
-    creating = [
-        operation["resource"]
-        for operation in deployment.get("pending_operations") or ()
-        if operation["type"] == "creating" and operation["resource"]["urn"] not in known
-    ]
-    return tuple(_pending(resource) for resource in creating)
+
+    creates: tuple[Pending, ...]
+    again: frozenset[str]
+    in_flight: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.creates or self.again or self.in_flight)
 
 
-def without_pending(exported: Mapping[str, Any]) -> dict[str, Any]:
-    """An exported state with no operation in flight, ready for `pulumi stack import`."""
+def vm_ids(deployment: Mapping[str, Any]) -> frozenset[str]:
+    """Ids of the VMs that an exported state has whole: none that is replaced and not made again."""
+    return frozenset(
+        resource.get("id", "")
+        for resource in _resources(deployment)
+        if resource["type"] == VM_TYPE and not (resource.get("pendingReplacement") or resource.get("delete"))
+    )
+
+
+def unsettled(stack: str, deployment: Mapping[str, Any], standing: Sequence[Standing]) -> Unsettled:
+    """What an exported state and what stands besides it ask for.
+
+    Raises EngineError for a create in flight whose type is neither importable nor repeatable here, by name.
+    """
+    known = {resource["urn"]: resource for resource in _resources(deployment)}
+    operations = deployment.get("pending_operations") or ()
+    creating = {each["resource"]["urn"]: each["resource"] for each in operations if each["type"] == "creating"}
+    vms = {_vm_urn(stack, each): each for each in standing}
+    half = {urn for urn in (*creating, *vms) if known.get(urn, {}).get("pendingReplacement")}
+    changing = {each["resource"]["urn"] for each in operations if each["type"] in ("updating", "deleting")}
+    provider = _default_provider(deployment)
+    creates = {urn: _standing(urn, each, stack, provider) for urn, each in vms.items() if urn not in known}
+    creates |= {urn: _pending(resource) for urn, resource in creating.items() if urn not in known}
+    return Unsettled(
+        creates=tuple(creates.values()),
+        again=frozenset(half | (changing & known.keys())),
+        in_flight=bool(operations),
+    )
+
+
+def at_rest(exported: Mapping[str, Any], again: Collection[str]) -> dict[str, Any]:
+    """An exported state with no operation in flight, ready for `pulumi stack import`.
+
+    again: URNs whose resources exist, though the state has them as deleted by half a replacement.
+    """
     deployment = {key: value for key, value in exported["deployment"].items() if key != "pending_operations"}
+    deployment["resources"] = [
+        {key: value for key, value in resource.items() if key != "pendingReplacement" or resource["urn"] not in again}
+        for resource in _resources(deployment)
+    ]
     return {**exported, "deployment": deployment}
 
 
-def has_pending(deployment: Mapping[str, Any]) -> bool:
-    """Whether a killed run left anything in flight, deletes and updates too."""
-    return bool(deployment.get("pending_operations"))
+def completed(exported: Mapping[str, Any], taken: Sequence[Pending]) -> dict[str, Any]:
+    """An exported state in which what was imported has the inputs and labels that are known of it.
+
+    An import knows neither the inputs that a service may fill in nor which of the labels the program declared, so that
+    the next plan would write labels that are there already (seen with pulumi-gcp 10.2, 2026-11).
+    """
+    known = {each.urn: each for each in taken}
+    resources = [_completed(resource, known.get(resource["urn"])) for resource in _resources(exported["deployment"])]
+    return {**exported, "deployment": {**exported["deployment"], "resources": resources}}
 
 
-def import_file(wanted: Sequence[Pending]) -> dict[str, Any]:
-    """The content of a file for `pulumi import --file`: each resource below its parent, under its own provider."""
+def _completed(resource: Mapping[str, Any], known: Pending | None) -> Mapping[str, Any]:
+    if known is None:
+        return resource
+    inputs, outputs = {**resource["inputs"], **known.inputs}, {**resource["outputs"]}
+    if known.labels is not None:
+        managed = {**known.labels, **({ATTRIBUTION: "true"} if known.attributed else {})}
+        inputs["labels"] = outputs["labels"] = dict(known.labels)
+        outputs["pulumiLabels"] = values.secret(managed)
+    return {**resource, "inputs": inputs, "outputs": outputs}
+
+
+def import_file(wanted: Sequence[Pending], present: Collection[str]) -> dict[str, Any]:
+    """The content of a file for `pulumi import --file`: each resource below its parent, under its own provider.
+
+    present: URNs of the state. A parent that is not among them becomes a component of its own, as the program's is.
+    """
     relatives = sorted({urn for each in wanted for urn in (each.parent, each.provider) if urn})
     names = {urn: f"relative{number}" for number, urn in enumerate(relatives)}
-    resources = []
+    resources: list[dict[str, Any]] = []
+    for urn in relatives:
+        if urn not in present:
+            kind, name = type_and_name(urn)
+            resources.append({"type": kind, "name": names[urn], "logicalName": name, "component": True})
     for each in wanted:
         entry = {"type": each.type, "name": each.name, "logicalName": each.name, "id": each.import_id}
         if each.parent:
@@ -113,7 +192,11 @@ def import_file(wanted: Sequence[Pending]) -> dict[str, Any]:
         if each.provider:
             entry["provider"] = names[each.provider]
         resources.append(entry)
-    return {"nameTable": {name: urn for urn, name in names.items()}, "resources": resources}
+    return {"nameTable": {name: urn for urn, name in names.items() if urn in present}, "resources": resources}
+
+
+def name_of(urn: str) -> str:
+    return type_and_name(urn)[1]
 
 
 def missing(wanted: Collection[Pending], output: str) -> tuple[Pending, ...]:
@@ -121,15 +204,55 @@ def missing(wanted: Collection[Pending], output: str) -> tuple[Pending, ...]:
     return tuple(each for each in wanted if f"resource '{each.import_id}' does not exist" in output)
 
 
+def _resources(deployment: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return deployment.get("resources") or ()
+
+
+def _default_provider(deployment: Mapping[str, Any]) -> str:
+    """The URN of the default gcp provider that a state has; empty where it has none."""
+    found = (
+        resource["urn"]
+        for resource in _resources(deployment)
+        if resource["type"] == "pulumi:providers:gcp" and type_and_name(resource["urn"])[1].startswith("default")
+    )
+    return next(found, "")
+
+
+def _pool_urn(stack: str, pool: str) -> str:
+    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}::{pool}"
+
+
+def _vm_urn(stack: str, standing: Standing) -> str:
+    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}${VM_TYPE}::{standing.slot.name}"
+
+
+def _standing(urn: str, standing: Standing, stack: str, provider: str) -> Pending:
+    return Pending(
+        urn=urn,
+        type=VM_TYPE,
+        name=standing.slot.name,
+        parent=_pool_urn(stack, standing.slot.pool.name),
+        provider=provider,
+        import_id=standing.id,
+        inputs={"acceleratorType": standing.node["acceleratorType"]} if "acceleratorType" in standing.node else {},
+        labels={key: value for key, value in standing.labels.items() if key in standing.slot.labels},
+        attributed=ATTRIBUTION in standing.labels,
+    )
+
+
 def _pending(resource: Mapping[str, Any]) -> Pending:
     kind, name = type_and_name(resource["urn"])
+    inputs = resource.get("inputs") or {}
     return Pending(
         urn=resource["urn"],
         type=kind,
         name=name,
         parent=_importable_parent(resource.get("parent", "")),
         provider=resource.get("provider", "").rpartition("::")[0],
-        import_id=_import_id(kind, name, resource.get("inputs") or {}),
+        import_id=_import_id(kind, name, inputs),
+        inputs=inputs,
+        labels=inputs.get("labels"),
+        attributed=True,
     )
 
 

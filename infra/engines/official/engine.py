@@ -15,22 +15,27 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from pulumi import automation
 
 from infra.engines.official import filestate
+from infra.engines.official.adoption import unsettled, vm_ids
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
+from infra.engines.standing import Say, Standing, unadopted
+from infra.engines.strays import delete_strays
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.protected import kept
 from infra.model.stack import load_stack
 
 Operation = Callable[..., object]
+
+_NO_STATE: Final[Mapping[str, Any]] = {"version": 3, "deployment": {}}
 
 
 class OfficialEngine:
@@ -52,16 +57,38 @@ class OfficialEngine:
     def preview(self, listener: Listener | None = None) -> Plan:
         self._check()
         recorder = Recorder(listener, planning=True)
-        options = {**self._options, "refresh": self._request.refresh}
         try:
             with self._workspace(recorder.say) as work:
-                self._run(recorder, self._stack(work).preview, options)
+                self._preview(work, recorder)
+                exported = self._lacking(work, recorder)
         except automation.StackNotFoundError:
-            recorder = Recorder(listener, planning=True)
-            with scratch(self._request, self._place, self._runner) as work:
-                work.create_stack(self._request.stack)
-                self._run(recorder, self._stack(work).preview, options)
-        return self._plan(recorder)
+            exported = _NO_STATE
+        if exported is None:
+            return self._plan(recorder)
+        return self._plan(self._previewed_aside(exported, listener))
+
+    def _preview(self, work: Workspace, recorder: Recorder) -> None:
+        self._run(recorder, self._stack(work).preview, {**self._options, "refresh": self._request.refresh})
+
+    def _lacking(self, work: Workspace, recorder: Recorder) -> Mapping[str, Any] | None:
+        """The state, where `up` would first take something into it: then the preview was not of the same state."""
+        if not recorder.makes_anything:
+            return None
+        exported = work.exported(self._request.stack)
+        standing = self._standing(exported, lambda _: None, waits=False)
+        return exported if unsettled(self._request.stack, exported["deployment"], standing) else None
+
+    def _previewed_aside(self, exported: Mapping[str, Any], listener: Listener | None) -> Recorder:
+        """A preview on a passing copy of the state, in which all is adopted first that `up` would adopt."""
+        recorder = Recorder(listener, planning=True)
+        with scratch(self._request, self._place, self._runner) as work:
+            work.create_stack(self._request.stack)
+            if exported is not _NO_STATE:
+                work.load(self._request.stack, exported)
+            standing = self._standing(exported, recorder.say, waits=False)
+            recorder.adopt(self._recovery(work, recorder).settle(work.exported(self._request.stack), standing))
+            self._preview(work, recorder)
+        return recorder
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
@@ -72,10 +99,33 @@ class OfficialEngine:
         }
         recorder = Recorder(listener, planning=False)
         with self._workspace(recorder.say) as work:
-            self._settled(work, recorder, create=True)
+            self._adopted(work, recorder)
             self._run(recorder, self._stack(work).up, options, work)
             run = self._plan(recorder, {} if recorder.failed else self._outputs(work))
             return _with_unreached(run, planned) if planned and run.failed else run
+
+    def adopt(self, listener: Listener | None = None) -> Plan:
+        self._check()
+        recorder = Recorder(listener, planning=False)
+        with self._workspace(recorder.say) as work:
+            for urn in sorted(self._adopted(work, recorder)):
+                recorder.took_over(urn)
+        return self._plan(recorder)
+
+    def _adopted(self, work: Workspace, recorder: Recorder) -> frozenset[str]:
+        """Make the stack where it is missing, and settle all that its state lacks of the cloud."""
+        try:
+            exported = work.exported(self._request.stack)
+        except automation.StackNotFoundError:
+            work.create_stack(self._request.stack)
+            exported = _NO_STATE
+        standing = self._standing(exported, recorder.say, waits=True)
+        adopted = self._recovery(work, recorder).settle(exported, standing)
+        recorder.adopt(adopted)
+        return adopted
+
+    def _standing(self, exported: Mapping[str, Any], say: Say, *, waits: bool) -> tuple[Standing, ...]:
+        return unadopted(self._request, vm_ids(exported["deployment"]), say, waits=waits)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self._change_state(listener, self._refresh)
@@ -94,7 +144,7 @@ class OfficialEngine:
         recorder = Recorder(listener, planning=False)
         try:
             with self._workspace(recorder.say) as work:
-                self._settled(work, recorder, create=False)
+                self._recovery(work, recorder).settle(work.exported(self._request.stack))
                 change(work, recorder)
         except automation.StackNotFoundError:
             recorder.say(
@@ -108,25 +158,19 @@ class OfficialEngine:
     def _destroy(self, work: Workspace, recorder: Recorder) -> None:
         """Where anything protected would go, refuse it and touch nothing: the CLI would delete all else first."""
         request = self._request
-        protected = () if request.exclude_protected else protected_steps(work.exported(request.stack), request.targets)
+        exported = work.exported(request.stack)
+        protected = () if request.exclude_protected else protected_steps(exported, request.targets)
         if protected:
             recorder.refuse(protected, kept(protected))
         else:
+            if not request.targets:
+                recorder.done(delete_strays(request, vm_ids(exported["deployment"]), recorder.listener))
             options = {
                 **self._options,
                 "continue_on_error": request.continue_on_error,
                 "exclude_protected": request.exclude_protected or None,
             }
             self._run(recorder, self._stack(work).destroy, options, work)
-
-    def _settled(self, work: Workspace, recorder: Recorder, *, create: bool) -> None:
-        """Settle what a killed run left; make the stack where it is missing and may be made."""
-        try:
-            self._recovery(work, recorder).settle()
-        except automation.StackNotFoundError:
-            if not create:
-                raise
-            work.create_stack(self._request.stack)
 
     def _run(
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None

@@ -7,13 +7,21 @@ resource to `steps`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pulumi.automation import events
 
-from infra.engines.official.steps import NOISE, SEVERITIES, step_of_event, without_traceback, without_unprotecting
+from infra.engines.official.steps import (
+    NOISE,
+    SEVERITIES,
+    step_of_event,
+    type_and_name,
+    without_traceback,
+    without_unprotecting,
+    without_wrapping,
+)
 from infra.engines.protocol import Listener
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 
@@ -39,12 +47,13 @@ class Recorder:
     def __init__(
         self, listener: Listener | None, *, planning: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._tell = listener or (lambda _: None)
+        self.listener = listener or (lambda _: None)
         self._planning = planning
         self._clock = clock
         self._open: dict[str, _Open] = {}
         self._ended: dict[str, Step] = {}
         self._errors: dict[str, str] = {}
+        self._adopted: set[str] = set()
         self._said: dict[Diagnostic, None] = {}
         self._program_output: list[str] = []
         self._succeeded = False
@@ -66,14 +75,33 @@ class Recorder:
         """Add a diagnostic of this project's own, or the CLI's; each is told and kept once."""
         if said not in self._said:
             self._said[said] = None
-            self._tell(said)
+            self.listener(said)
 
     def refuse(self, steps: Sequence[Step], message: str) -> None:
         """Record steps that were not even tried; one message tells of all of them."""
-        for step in steps:
-            self._errors[step.urn] = step.error or ""
-            self._ended[step.urn] = step
+        self.done(steps)
         self.say(Diagnostic(severity="error", message=message))
+
+    def adopt(self, urns: Collection[str]) -> None:
+        """Tell of these resources, which were taken into the state just before, as adopted where nothing differs."""
+        self._adopted |= set(urns)
+
+    def done(self, steps: Iterable[Step]) -> None:
+        """Record steps that were done without the CLI, and told already."""
+        for step in steps:
+            if step.error is not None:
+                self._errors[step.urn] = step.error
+            self._ended[step.urn] = step
+
+    def took_over(self, urn: str) -> None:
+        """Record a resource that was taken into the state and that nothing else was done to."""
+        kind, name = type_and_name(urn)
+        self._close(Step(op=Op.ADOPT, urn=urn, type=kind, name=name, status=Status.DONE), since=None)
+
+    @property
+    def makes_anything(self) -> bool:
+        """Whether any step makes or changes a resource."""
+        return any(step.op is not Op.SAME for step in self.steps())
 
     @property
     def began(self) -> bool:
@@ -89,8 +117,21 @@ class Recorder:
         """Every step seen, in order of their ends. One that never ended is SKIPPED; half a replacement is FAILED."""
         begun = self._open.values()
         if self._planning:
-            return (*self._ended.values(), *(step.step for step in begun))
-        return (*self._ended.values(), *(_cut_short(step, succeeded=self._succeeded) for step in begun))
+            found = (*self._ended.values(), *(step.step for step in begun))
+        else:
+            found = (*self._ended.values(), *(_cut_short(step, succeeded=self._succeeded) for step in begun))
+        return (*(self._blamed(step) for step in found), *self._never_begun(found))
+
+    def _blamed(self, step: Step) -> Step:
+        """A step of which an error was told has failed, however the CLI counts it."""
+        why = self._errors.get(step.urn)
+        return step if why is None or step.status is Status.FAILED else replace(step, status=Status.FAILED, error=why)
+
+    def _never_begun(self, found: Sequence[Step]) -> Iterator[Step]:
+        """What a provider refused before it could be planned; the CLI has no step of it."""
+        for urn in sorted(self._errors.keys() - {step.urn for step in found}):
+            kind, name = type_and_name(urn)
+            yield Step(op=Op.CREATE, urn=urn, type=kind, name=name, status=Status.FAILED, error=self._errors[urn])
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What was said, once each. The program's own output is added where a run failed and nothing else says why."""
@@ -99,17 +140,23 @@ class Recorder:
         output = "".join(self._program_output).strip()
         return (*self._said, Diagnostic(severity="error", message=output)) if output else tuple(self._said)
 
-    def _begin(self, metadata: events.StepEventMetadata) -> None:
+    def _step(self, metadata: events.StepEventMetadata) -> Step | None:
         step = step_of_event(metadata)
+        if step is not None and step.op is Op.SAME and step.urn in self._adopted:
+            return replace(step, op=Op.ADOPT)
+        return step
+
+    def _begin(self, metadata: events.StepEventMetadata) -> None:
+        step = self._step(metadata)
         if step is None or metadata.urn in self._open:
             return
         self._ended.pop(metadata.urn, None)
         self._open[metadata.urn] = _Open(step=step, since=self._clock(), halves=set())
         if step.op is not Op.SAME and not self._planning:
-            self._tell(StepStarted(step=step))
+            self.listener(StepStarted(step=step))
 
     def _end(self, metadata: events.StepEventMetadata) -> None:
-        step = step_of_event(metadata)
+        step = self._step(metadata)
         if step is None:
             return
         begun = self._open.get(metadata.urn)
@@ -128,7 +175,7 @@ class Recorder:
         self._close(replace(step, status=self._success), since=begun.since)
 
     def _fail(self, metadata: events.StepEventMetadata) -> None:
-        step = step_of_event(metadata)
+        step = self._step(metadata)
         if step is None:
             return
         begun = self._open.pop(metadata.urn, None)
@@ -149,18 +196,18 @@ class Recorder:
             step = replace(step, seconds=round(self._clock() - since, 3) if since is not None else 0.0)
         self._ended[step.urn] = step
         if not self._planning:
-            self._tell(StepEnded(step=step))
+            self.listener(StepEnded(step=step))
 
     def _say(self, event: events.DiagnosticEvent) -> None:
-        message = without_unprotecting(without_traceback(event.message)).strip()
+        message = without_wrapping(without_unprotecting(without_traceback(event.message))).strip()
         if event.severity == "info#err":
             self._program_output.append(event.message)
             return
         if event.severity not in SEVERITIES or not message or message in NOISE:
             return
         if event.severity == "error" and event.urn and not event.urn.split("::")[2].endswith("pulumi:pulumi:Stack"):
-            self._errors[event.urn] = message
-            return
+            known = self._errors.get(event.urn)
+            self._errors[event.urn] = f"{known}; {message}" if known and message not in known else message
         self.say(Diagnostic(severity=SEVERITIES[event.severity], message=message, urn=event.urn or ""))
 
 

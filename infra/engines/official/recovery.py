@@ -1,15 +1,15 @@
-"""What a killed run of the CLI left behind, settled before the next one.
+"""What a state lacks of the cloud, settled before the CLI plans from it.
 
-The CLI itself stops at the dead process's lock and then fails with 409 for each create that was in flight, for ever
-(seen with 3.259 and 3.260, 2026-11). Owns the order: through the lock, adopt what exists, forget what does not.
-Does not own what an in-flight create is (`adoption`) nor whose lock it is (`locks`).
+The CLI itself stops at a dead process's lock and then fails with 409 for each resource that exists and that its state
+lacks, for ever (seen with 3.259 and 3.260, 2026-11). Owns the order: through the lock, adopt what exists, forget what
+does not, read again what was half-way. Does not own what that is (`adoption`) nor whose lock it is (`locks`).
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from pulumi import automation
 from infra.engines.official import adoption, locks
 from infra.engines.official.workspace import Workspace
 from infra.engines.protocol import EngineError
+from infra.engines.standing import Standing
 from infra.model.plan import Diagnostic
 
 T = TypeVar("T")
@@ -46,22 +47,34 @@ class Recovery:
         except automation.ConcurrentUpdateError as error:
             raise EngineError(f"stack {self._stack} was locked again at once: {_who(error)}; try again later") from None
 
-    def settle(self) -> None:
-        """Adopt the creates in flight that the cloud has, and forget the others. Does nothing where there are none."""
-        exported = self._export()
-        if not adoption.has_pending(exported["deployment"]):
-            return
-        wanted = adoption.pending_creates(exported["deployment"])
-        names = ", ".join(each.name for each in wanted)
-        if wanted:
+    def settle(self, exported: Mapping[str, Any], standing: Sequence[Standing] = ()) -> frozenset[str]:
+        """Bring an exported state to what the cloud has of it; the URNs that were adopted.
+
+        standing: VMs that stand and that the state lacks. Creates in flight are adopted where the cloud has them and
+        forgotten where not; other operations in flight are looked at anew. Does nothing where there is none of it.
+        """
+        found = adoption.unsettled(self._stack, exported["deployment"], standing)
+        if not found:
+            return frozenset()
+        vms = {each.id for each in standing}
+        flying = [each for each in found.creates if each.import_id not in vms]
+        if flying:
+            names = ", ".join(each.name for each in flying)
             self._tell(f"an earlier run was killed with creates in flight: {names}; looking each up on the cloud")
-        absent = self._adopt([each for each in wanted if each.import_id])
-        adopted = [each.name for each in wanted if each.import_id and each not in absent]
-        self._forget()
-        if adopted:
-            self._tell(f"adopted what the earlier run had made: {', '.join(adopted)}")
+        wanted = [each for each in found.creates if each.import_id]
+        absent = self._adopt(wanted)
+        taken = [each for each in wanted if each not in absent]
+        rest = adoption.completed(adoption.at_rest(self._export(), found.again), taken)
+        self.through_locks(lambda: self._workspace.load(self._stack, rest))
+        if found.again:
+            self._read_again(found.again)
+        present = self._present()
+        taken_names = sorted({each.name for each in taken} | {adoption.name_of(urn) for urn in found.again & present})
+        if taken_names:
+            self._tell(f"taken into the state, since they stand in the cloud: {', '.join(taken_names)}")
         if absent:
             self._tell(f"will be made again, since the cloud does not have them: {', '.join(e.name for e in absent)}")
+        return frozenset(each.urn for each in taken) | (found.again & present)
 
     def _break(self, error: automation.ConcurrentUpdateError) -> None:
         held = locks.locks_in(str(error))
@@ -84,7 +97,7 @@ class Recovery:
         while wanted:
             said = self._import(wanted)
             gone = adoption.missing(wanted, said)
-            present = {resource["urn"] for resource in self._export()["deployment"]["resources"]}
+            present = self._present()
             left = [each for each in wanted if each not in gone and each.urn not in present]
             if len(left) == len(wanted):
                 raise EngineError(f"resources that an earlier run had in flight could not be adopted:\n{said.strip()}")
@@ -94,7 +107,7 @@ class Recovery:
 
     def _import(self, wanted: list[adoption.Pending]) -> str:
         """What the CLI said of an import, whether it failed or not."""
-        content = json.dumps(adoption.import_file(wanted))
+        content = json.dumps(adoption.import_file(wanted, self._present()))
         options = ("--yes", "--skip-preview", "--protect=false", "--generate-code=false", "--color", "never")
         with _passing_file(content) as path:
             arguments = ("import", "--file", path, *options, "--stack", self._stack)
@@ -103,10 +116,17 @@ class Recovery:
             except automation.CommandError as error:
                 return str(error)
 
-    def _forget(self) -> None:
-        content = json.dumps(adoption.without_pending(self._export()))
-        with _passing_file(content) as path:
-            self.through_locks(lambda: self._workspace.ask("stack", "import", "--file", path, "--stack", self._stack))
+    def _read_again(self, urns: Collection[str]) -> None:
+        """Take over what the cloud has of these resources; those that it has not leave the state."""
+        targets = [word for urn in sorted(urns) for word in ("--target", urn)]
+        options = ("--yes", "--skip-preview", "--color", "never", "--stack", self._stack)
+        try:
+            self.through_locks(lambda: self._workspace.ask("refresh", *targets, *options))
+        except automation.CommandError as error:
+            raise EngineError(f"what an earlier run had in flight could not be read again:\n{error}") from None
+
+    def _present(self) -> frozenset[str]:
+        return frozenset(resource["urn"] for resource in self._export()["deployment"].get("resources") or ())
 
     def _export(self) -> dict[str, Any]:
         return self._workspace.exported(self._stack)

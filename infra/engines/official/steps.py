@@ -7,6 +7,7 @@ own how events arrive (`engine`) nor what a value looks like (`values`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -40,6 +41,9 @@ SEVERITIES: Final[Mapping[str, Literal["info", "warning", "error"]]] = {
     "error": "error",
 }
 """Severities of the CLI that are for people; left out are debug lines and `info#err`, the program's own output."""
+_LOGGED: Final = re.compile(r"sdk-v2/\S+: sdk\.helper_schema: (?P<said>.*): provider=google\S*", re.DOTALL)
+_COUNTED: Final = re.compile(r"1 error occurred:\s+\* (?P<said>.*)", re.DOTALL)
+"""An error of the gcp plugin as it is logged, and as the CLI repeats it (seen with 3.259 and pulumi-gcp 10.2)."""
 NOISE: Final = frozenset({"update failed", "preview failed", "destroy failed", "refresh failed"})
 
 
@@ -91,6 +95,14 @@ def without_traceback(message: str) -> str:
             within = False
             kept.append(line)
     return "\n".join(kept)
+
+
+def without_wrapping(message: str) -> str:
+    """What a provider said, without what its plugin and the CLI wrap it in; both tell it once each."""
+    logged = _LOGGED.fullmatch(message.strip())
+    counted = _COUNTED.fullmatch(message.strip())
+    found = logged or counted
+    return found["said"].strip() if found else message
 
 
 def without_unprotecting(message: str) -> str:

@@ -6,6 +6,7 @@ properties differ: the provider says that.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -31,6 +32,11 @@ _UNKNOWN_SENTINELS = frozenset(
 """What stands for an unknown value of each kind (pulumi/pulumi, sdk/go/common/resource/plugin/rpc.go, 2026-11)."""
 
 _PATH_PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|\.?([^.\[]+)')
+
+
+def secret(value: Any) -> dict[str, str]:
+    """A value as a state has it that the CLI is to encrypt when it reads the state."""
+    return {_SIGNATURE_KEY: _SECRET_SIGNATURE, "plaintext": json.dumps(value)}
 
 
 def masked(value: Any) -> Any:

@@ -84,6 +84,13 @@ class Workspace(automation.LocalWorkspace):
         """The stack's state, its secrets as ciphertext; the Automation API's own export has them in clear."""
         return json.loads(self.ask("stack", "export", "--stack", stack_name))
 
+    def load(self, stack_name: str, exported: Mapping[str, Any]) -> None:
+        """Put an exported state in the place of the stack's own."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(exported, file)
+            file.flush()
+            self.ask("stack", "import", "--file", file.name, "--stack", stack_name)
+
 
 class Stack(automation.Stack):
     """An automation stack that is only named: it selects nothing before an operation and asks for nothing after one.

@@ -43,7 +43,7 @@ class Apply:
         return False
 
     def do(self, decision: Decision, provider: Provider) -> Answer:
-        if decision.op is Op.SAME:
+        if decision.op in (Op.SAME, Op.ADOPT):
             self.settle(decision, decision.new)
             self._run.ended(decision.step(), 0.0)
             return Answer(decision.new.urn, decision.new.id, decision.new.outputs)

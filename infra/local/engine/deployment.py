@@ -136,6 +136,8 @@ class Deployment:
                 f"{goal.urn}: the embedded engine's provider for {provider.package} does not serve {goal.type}: "
                 "use --engine pulumi"
             )
+        if self._existing.stands(goal, old, provider):
+            old = self._existing.adopt(goal, old, provider, reference)
         if not self._targeted(goal):
             return self._untargeted(goal, old)
         old = self._replacements.await_condemned(old)
@@ -150,6 +152,8 @@ class Deployment:
             condemned=self._replacements.reasons(old.urn) if old is not None else (),
             recreate=old is not None and (old.pending_replacement or old.external),
         )
+        if decision.op is Op.SAME and goal.urn in run.adopted:
+            decision = replace(decision, op=Op.ADOPT)
         if run.preview:
             return self._planned(decision, provider)
         if has_unknown(decision.new.inputs):
@@ -182,7 +186,7 @@ class Deployment:
         run, new = self._run, decision.new
         if decision.op is Op.REPLACE and not self._apply.replaceable(decision):
             return Answer(new.urn, failed=True)
-        if decision.op is Op.SAME:
+        if decision.op in (Op.SAME, Op.ADOPT):
             state = new
         else:
             kept = decision.old.outputs if decision.op is Op.UPDATE and decision.old is not None else None
@@ -215,6 +219,8 @@ class Deployment:
     def _targeted(self, goal: Goal) -> bool:
         """Whether it may change: a target, or what depends on one where that is asked for."""
         run = self._run
+        if run.options.adopting:
+            return False
         if not run.targets:
             return True
         with run.lock:
@@ -231,7 +237,7 @@ class Deployment:
                 run.absent.add(goal.urn)
             return Answer(goal.urn, unknown=True)
         step = Step(
-            op=Op.SAME,
+            op=Op.ADOPT if goal.urn in run.adopted else Op.SAME,
             urn=goal.urn,
             type=goal.type,
             name=goal.name,

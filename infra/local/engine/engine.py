@@ -11,7 +11,7 @@ import platform
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infra.local.engine import checkpoint, program, refresh, urns
@@ -30,11 +30,11 @@ from infra.local.engine.run import Listener, Options, Run
 from infra.local.engine.settle import settle
 from infra.local.engine.values import masked, reveal
 from infra.model import protected
+from infra.model.plan import Op, Plan
 
 if TYPE_CHECKING:
     from infra.local.engine.backend import Backend, StackFiles
     from infra.local.engine.provider import Provider
-    from infra.model.plan import Plan
 
 ENGINE = "local"
 
@@ -110,6 +110,18 @@ class Engine:
                         parts.deletion.execute(found)
         return self._plan(parts.run)
 
+    def adopt(self, options: Options, listener: Listener | None = None) -> Plan:
+        """Take over what `Options.standing` names and the program declares; nothing else is changed."""
+        options = replace(options, adopting=True)
+        with (
+            held(self._files) as lock,
+            self._working(options, listener, lock.name, "resource-import", _taken(lock.taken_over)) as parts,
+        ):
+            self._settle(parts)
+            self._execute(parts)
+        plan = self._plan(parts.run)
+        return replace(plan, steps=tuple(step for step in plan.steps if step.op is Op.ADOPT or step.error))
+
     def refresh(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Take over what the cloud says of every resource in the state."""
         with (
@@ -132,6 +144,8 @@ class Engine:
             if parts.run.options.exclude_protected:
                 found = parts.deletion.without_protected(found)
             if not parts.deletion.protected(found, protected.kept):
+                if parts.run.options.first is not None:
+                    parts.run.options.first()
                 parts.deletion.execute(found)
         return self._plan(parts.run)
 
@@ -144,6 +158,14 @@ class Engine:
         """The state as `pulumi stack export` shows it and `pulumi stack import` takes it."""
         document = json.loads(b"".join(checkpoint.render(self._files, self._load())))
         return {"version": document["version"], "deployment": document["checkpoint"]["latest"]}
+
+    def ids(self, token: str) -> frozenset[str]:
+        """Ids of the resources of a type that the state has whole: none that is replaced and not made again."""
+        return frozenset(
+            state.id
+            for state in self._load().states.values()
+            if state.type == token and not (state.pending_replacement or state.delete or state.external)
+        )
 
     # How it goes
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from infra.local.engine.provider import Provider
     from infra.local.engine.registry import Registry
     from infra.local.engine.run import Run
+    from infra.local.engine.state import State
 
 
 class Existing:
@@ -52,6 +53,40 @@ class Existing:
         run.note(decision.new)
         run.ended(step, 0.0)
         return Answer(goal.urn, found.id, was.outputs)
+
+    def stands(self, goal: Goal, old: State | None, provider: Provider) -> bool:
+        """Whether it is in the cloud as this stack's own, while the state has nothing of it or half a replacement."""
+        standing = self._run.options.standing
+        if not standing or (old is not None and not old.pending_replacement):
+            return False
+        return provider.locate(goal.type, reveal(goal.inputs)) in standing
+
+    def adopt(self, goal: Goal, old: State | None, provider: Provider, reference: str) -> State | None:
+        """Take what stands in the cloud into the state; `old` where it is gone by now."""
+        run = self._run
+        inputs = planner.checked_inputs(goal, provider, None)
+        where = provider.locate(goal.type, reveal(inputs))
+        assert where is not None, "it was located before"
+        with run.slot():
+            found = provider.read(goal.type, where, reveal(inputs))
+        if found is None:
+            return old
+        state = planner.goal_state(goal, found.inputs, reference, None)
+        state = replace(
+            state,
+            id=found.id,
+            outputs=taken_over(state, found.outputs, provider.secret_outputs(goal.type)),
+            dependencies=tuple(urn for urn in state.dependencies if urn in run.states),
+            property_dependencies={
+                name: tuple(urn for urn in ons if urn in run.states)
+                for name, ons in state.property_dependencies.items()
+            },
+        )
+        run.note(state)
+        with run.lock:
+            run.adopted.add(goal.urn)
+        run.say("info", f"stands in the cloud as {found.id} and was not in the state: it is adopted", goal.urn)
+        return state
 
     def _look_up(
         self, goal: Goal, reference: str, fetch: Callable[[Goal], dict[str, Any]]

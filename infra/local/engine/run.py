@@ -36,6 +36,10 @@ class Options:
     refresh: read every resource first.
     exclude_protected: destroy leaves protected resources, and what they need, instead of refusing.
     previewed: the caller has previewed this very program and found no fault; `up` then does not look again.
+    standing: ids that exist in the cloud and are this stack's; what is registered under one that the state lacks is
+        adopted, and then planned as any other.
+    adopting: adopt, and change nothing else.
+    first: called before a destroy deletes anything, once it is known that nothing protected would go.
     """
 
     parallel: int = DEFAULT_PARALLEL
@@ -45,6 +49,9 @@ class Options:
     refresh: bool = False
     exclude_protected: bool = False
     previewed: bool = False
+    standing: frozenset[str] = frozenset()
+    adopting: bool = False
+    first: Callable[[], object] | None = None
 
 
 class Interruption(threading.Event):
@@ -66,9 +73,9 @@ class Run:
     """One preview, update, refresh or destroy.
 
     `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `touched`
-    the targeted ones and `absent` those that do not exist and are no target. `states` is the
-    state as it is now; `olds` what it was when the program began, by URN. `journal` is None in a
-    preview, which changes neither state nor cloud.
+    the targeted ones, `absent` those that do not exist and are no target, and `adopted` those that this run took over
+    from the cloud. `states` is the state as it is now; `olds` what it was when the program began, by URN. `journal` is
+    None in a preview, which changes neither state nor cloud.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class Run:
         self.seen: set[str] = set()
         self.touched: set[str] = set()
         self.absent: set[str] = set()
+        self.adopted: set[str] = set()
         self.cancel = Interruption()
         self.stopping = threading.Event()
         self.fatal: BaseException | None = None

@@ -166,7 +166,8 @@ class GoogleProvider:
         if found is None:
             return None
         written = inputs or None
-        managed = self._settings.labels.managed(inputs, None if written else {})
+        # Ours alone has the attribution that a create adds: what another client made is taken over without.
+        managed = self._settings.labels.managed(inputs, {EFFECTIVE: found.get("labels") or {}})
         if kind.labelled and written is None:
             managed = dict(found.get("labels") or {})
             values["labels"] = {key: value for key, value in managed.items() if not key.startswith("goog-")}

@@ -14,6 +14,7 @@ from infra.preview.markup import clipped, fenced, name, prose
 from infra.preview.masking import masked
 from infra.preview.meaning import Meaning
 from infra.preview.sentences import plural
+from infra.preview.words import told
 from infra.rules.finding import Finding
 
 MAX_LINES: Final = 60
@@ -43,9 +44,10 @@ def held(findings: Collection[Finding]) -> Iterator[Block]:
 def _failed(plan: Plan) -> Iterator[Block]:
     """Refusals by name, and what was said, each thing once."""
     lost = refused(plan)
-    said = [each.message for each in plan.diagnostics if each.severity == "error"]
-    said += [step.error for step in plan.steps if step.error and step.error != protected.refused(step)]
-    yield _box("There is no plan, and nothing was changed.")
+    said = [told(each) for each in plan.diagnostics if each.severity == "error"]
+    known = {each.message for each in plan.diagnostics if each.severity == "error"}
+    said += [step.error for step in plan.steps if step.error and step.error not in {*known, protected.refused(step)}]
+    yield _box("The plan is incomplete, so there is none, and nothing was changed.")
     if lost:
         yield Block(
             rank=Rank.LOSSES,
@@ -69,7 +71,7 @@ def unexpected(plan: Plan, meaning: Meaning | None) -> Iterator[Block]:
 
 def warnings(plan: Plan) -> Iterator[Block]:
     """What the engine or the program warns of."""
-    said = sorted({each.message for each in plan.diagnostics if each.severity == "warning" and not _machine(each)})
+    said = sorted({told(each) for each in plan.diagnostics if each.severity == "warning" and not _machine(each)})
     if said:
         lines = [f"- {prose(clipped(message, MAX_LINE))}" for message in said]
         yield Block(

@@ -1,0 +1,143 @@
+"""VMs that stand in the cloud under a declared slot's name while the state lacks them.
+
+A controller made them after an apply had met a stockout, or an apply was killed before it wrote its state. An engine
+that knew nothing of them would create them again, and Google would answer 409 for ever. Owns finding them and telling
+whose they are, by their labels. Each engine takes them into its state in its own way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from infra.engines.protocol import EngineError, Request
+from infra.engines.states import nodes_in
+from infra.fleet.google import Api, Clients, GoogleError, clients
+from infra.model import fleet
+from infra.model.fleet import OWNERSHIP, Slot
+from infra.model.plan import Diagnostic
+from infra.model.stack import load_stack
+
+Say = Callable[[Diagnostic], None]
+Nodes = Mapping[str, Mapping[str, Any]]
+
+IN_TRANSIT: Final = frozenset({"CREATING", "DELETING"})
+"""States of a node in which it cannot be said yet whether it will stand."""
+PATIENCE: Final = 1200.0
+"""Seconds for which an apply waits for such nodes: as long as the official provider waits for a create."""
+_PAUSE_ON_GOOGLE: Final = 10.0
+_PAUSE_HERE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A declared slot whose VM stands.
+
+    id: the VM's resource id, `projects/P/locations/Z/nodes/NAME`. node: what the Cloud TPU API says of it.
+    """
+
+    id: str
+    slot: Slot
+    node: Mapping[str, Any]
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.get("labels") or {}
+
+
+def unadopted(request: Request, known: Collection[str], say: Say, *, waits: bool) -> tuple[Standing, ...]:
+    """The declared slots whose VM stands with this stack's labels and is not among `known`, the ids of the state.
+
+    Only zones that have a slot outside `known` are asked. What a zone does not answer is told and left out.
+    waits: for an apply: nodes that are being made or deleted are waited for. A preview takes them as they are.
+    Raises EngineError where a VM with other labels has the name of a slot: nobody touches it.
+    """
+    config = load_stack(request.root, request.stack)
+    wanted = {node_id(config.project, slot): slot for slot in fleet.slots(config)}
+    wanted = {id_: slot for id_, slot in wanted.items() if id_ not in known}
+    if not wanted:
+        return ()
+    found = _Look(request, config.project, say).of(wanted, waits=waits)
+    standing = [Standing(id=id_, slot=wanted[id_], node=found[id_]) for id_ in sorted(found)]
+    if foreign := [each for each in standing if not _is_ours(each)]:
+        raise EngineError(_in_the_way(foreign))
+    return tuple(standing)
+
+
+def pause(request: Request) -> float:
+    """Seconds between two looks at nodes that change: the local cloud makes and deletes them at once."""
+    return _PAUSE_ON_GOOGLE if request.cloud_url is None else _PAUSE_HERE
+
+
+def node_id(project: str, slot: Slot) -> str:
+    """The id by which Google and every provider know a slot's VM in its own zone."""
+    return f"projects/{project}/locations/{slot.zone}/nodes/{slot.name}"
+
+
+class _Look:
+    """Looks at the zones of some slots until what is in transit has settled."""
+
+    def __init__(self, request: Request, project: str, say: Say) -> None:
+        self._request = request
+        self._project = project
+        self._say = say
+
+    def of(self, wanted: Mapping[str, Slot], *, waits: bool) -> dict[str, Mapping[str, Any]]:
+        """The nodes of these slots, by id."""
+        try:
+            with clients(self._project, self._request.cloud_url) as google:
+                return self._settled(google, wanted, waits=waits)
+        except GoogleError as error:
+            self._silent(sorted({slot.zone for slot in wanted.values()}), str(error))
+            return {}
+
+    def _settled(self, google: Clients, wanted: Mapping[str, Slot], *, waits: bool) -> dict[str, Mapping[str, Any]]:
+        until = time.monotonic() + PATIENCE
+        told = False
+        while True:
+            found = dict(self._listed(google, wanted))
+            moving = [wanted[id_].name for id_, node in found.items() if node.get("state") in IN_TRANSIT]
+            if not moving or not waits or time.monotonic() >= until:
+                return {id_: node for id_, node in found.items() if node.get("state") != "DELETING"}
+            if not told:
+                self._tell("info", f"waiting for {', '.join(moving)}: being made or deleted, and not in the state")
+            told = True
+            time.sleep(pause(self._request))
+
+    def _listed(self, google: Clients, wanted: Mapping[str, Slot]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        api = google.api(Api.TPU).projects().locations().nodes()
+        silent: dict[str, str] = {}
+        for zone in sorted({slot.zone for slot in wanted.values()}):
+            try:
+                nodes = nodes_in(api, f"projects/{self._project}/locations/{zone}")
+            except GoogleError as error:
+                silent[zone] = str(error)
+                continue
+            yield from ((node["name"], node) for node in nodes if node["name"] in wanted)
+        if silent:
+            self._silent(list(silent), next(iter(silent.values())))
+
+    def _silent(self, zones: list[str], why: str) -> None:
+        self._tell("warning", f"{', '.join(zones)}: not known whether VMs stand that the state lacks ({why})")
+
+    def _tell(self, severity: Any, message: str) -> None:
+        self._say(Diagnostic(severity=severity, message=message))
+
+
+def _is_ours(standing: Standing) -> bool:
+    return all(standing.labels.get(key) == standing.slot.labels[key] for key in OWNERSHIP)
+
+
+def _in_the_way(foreign: Sequence[Standing]) -> str:
+    lines = []
+    for each in foreign:
+        slot = each.slot
+        has = ", ".join(f"{key}={each.labels.get(key, '(none)')}" for key in OWNERSHIP)
+        needs = ", ".join(f"{key}={slot.labels[key]}" for key in OWNERSHIP)
+        lines.append(
+            f"{slot.name} in {slot.zone} exists with the labels {has}; a VM of this stack has {needs}. Delete it or "
+            f"give it these labels if it is this stack's, else rename pool {slot.pool.name}"
+        )
+    return "VMs that are not this stack's have the names of declared ones; nothing was changed:\n" + "\n".join(lines)

@@ -1,0 +1,111 @@
+"""VMs of a stack that its state does not have, deleted before the stack is destroyed.
+
+A controller makes VMs that no apply has recorded, and one that was killed leaves some behind. `destroy` works from the
+state, so it would leave them: billed, and in the way of the subnetwork that they stand in. Owns finding them by their
+labels, wherever they stand, and waiting until they are gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from infra.engines.protocol import PROJECT, Listener, Request
+from infra.engines.standing import PATIENCE, pause
+from infra.engines.states import nodes_in
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.model.errors import ConfigError
+from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
+from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
+from infra.model.schema import StackConfig
+from infra.model.stack import load_stack
+
+EVERYWHERE: Final = "-"
+"""The location that stands for all of a project's, as lists of the Cloud TPU API take it."""
+_GONE: Final = 404
+
+
+def delete_strays(request: Request, known: Collection[str], listener: Listener | None) -> tuple[Step, ...]:
+    """Delete every VM with the stack's labels whose id is not among `known`; a step for each.
+
+    What cannot be looked for or deleted is a FAILED step or an error told to the listener; nothing is raised.
+    """
+    tell = listener or (lambda _: None)
+    try:
+        config = load_stack(request.root, request.stack)
+        with clients(config.project, request.cloud_url) as google:
+            work = _Work(google, config, frozenset(known), pause(request))
+            found = work.standing()
+            for id_ in found:
+                tell(StepStarted(step=_step(config, id_, found[id_])))
+            steps = tuple(work.delete(found))
+    except ConfigError:
+        why = "the stack file is wrong, so VMs that the state lacks are not looked for"
+        tell(Diagnostic(severity="warning", message=why))
+        return ()
+    except GoogleError as error:
+        why = f"VMs that the state lacks are not looked for: {error}"
+        tell(Diagnostic(severity="warning", message=why))
+        return ()
+    for step in steps:
+        tell(StepEnded(step=step))
+    return steps
+
+
+class _Work:
+    """One stack's strays."""
+
+    def __init__(self, google: Clients, config: StackConfig, known: frozenset[str], pause_: float) -> None:
+        self._nodes = google.api(Api.TPU).projects().locations().nodes()
+        self._config = config
+        self._known = known
+        self._pause = pause_
+
+    def standing(self) -> dict[str, Mapping[str, Any]]:
+        """The strays that are listed now, by id."""
+        listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
+        own = {"tidepool-stack": self._config.stack, "tidepool-owner": self._config.owner}
+        return {
+            node["name"]: node
+            for node in listed
+            if own.items() <= (node.get("labels") or {}).items() and node["name"] not in self._known
+        }
+
+    def delete(self, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Step]:
+        """Ask for each delete, wait for all of them, and say how each ended."""
+        began, until = time.monotonic(), time.monotonic() + PATIENCE
+        asked: set[str] = set()
+        trouble: dict[str, str] = {}
+        left = dict(found)
+        while left:
+            for id_ in [id_ for id_, node in left.items() if id_ not in asked and node.get("state") != "DELETING"]:
+                try:
+                    execute(self._nodes.delete(name=id_), f"deleting {id_}")
+                except GoogleError as error:
+                    trouble[id_] = str(error)
+                    if error.status != _GONE:
+                        continue
+                asked.add(id_)
+            if time.monotonic() >= until or (trouble.keys() >= left.keys() and not asked & left.keys()):
+                break
+            time.sleep(self._pause)
+            left = {id_: node for id_, node in self.standing().items() if id_ in found}
+        seconds = round(time.monotonic() - began, 3)
+        for id_, node in found.items():
+            step = replace(_step(self._config, id_, node), status=Status.DONE, seconds=seconds)
+            if id_ not in left:
+                yield step
+                continue
+            why = trouble.get(id_) or f"it is still {left[id_].get('state')} after {PATIENCE / 60:.0f} minutes"
+            yield replace(step, status=Status.FAILED, error=why)
+
+
+def _step(config: StackConfig, id_: str, node: Mapping[str, Any]) -> Step:
+    """The deletion of a stray, under the URN that the program gives a VM of its name."""
+    name = id_.rpartition("/")[2]
+    urn = f"urn:pulumi:{config.stack}::{PROJECT}::{POOL_TYPE}${VM_TYPE}::{name}"
+    inputs = {"name": name, "zone": id_.split("/")[3], "acceleratorType": node.get("acceleratorType", "")}
+    labels = {"labels": dict(node.get("labels") or {})}
+    return Step(op=Op.DELETE, urn=urn, type=VM_TYPE, name=name, old_inputs={**inputs, **labels})
