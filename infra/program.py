@@ -28,7 +28,7 @@ from infra.model.network import subnet_cidr
 from infra.model.node import node_spec
 from infra.model.schema import GitHub, Pool, StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
-from infra.program_builds import BuildPlan, build_plan, declare_builds
+from infra.program_builds import BuildPlan, build_plan, declare_builds, unheard
 from infra.program_registries import Reach, registries
 from infra.program_serving import CLOCK, declare_serving, is_served, unnotified, unserved
 from infra.program_shared import grantee, labels, pool_key
@@ -83,14 +83,15 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
         github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
     )
     bucket = FleetBucket("bucket", _bucket(config, identities, outside, run_maker), ready)
-    for told in filter(None, (unserved(config), unnotified(config))):
+    for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):
         pulumi.warn(told)
     secrets = Secrets("secrets", _secrets(config, identities), ready) if config.secrets else None
     if serving:
         needed = [bucket, *([secrets] if secrets else [])]
-        pulumi.export("serving", declare_serving(config, identities.accounts, ready, needed))
+        pulumi.export("serving", declare_serving(config, identities.accounts, bucket.project_number, ready, needed))
     if plan is not None:
-        pulumi.export("builds", declare_builds(plan, identities.accounts, outside, ready))
+        tokens = pulumi.ResourceOptions(depends_on=[services, *([secrets] if secrets else [])])
+        pulumi.export("builds", declare_builds(plan, identities.accounts, outside, ready, tokens))
     for pool in config.pools:
         RunnerPool(pool.name, _pool(config, pool, network, identities), ready)
 

@@ -1,7 +1,7 @@
 """What of `images/images.yaml` a stack builds, joined: the plan of it, and the components that make it so.
 
-Owns which images get which triggers, and that no connection is for nothing. Leaves what a build does to
-`infra.model.images`, and how a trigger is made to the components.
+Owns which images get which triggers, that no connection is for nothing, and what a person is told of pushes that
+nobody hears of. Leaves what a build does to `infra.model.images`, and how a trigger is made to the components.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.load import load_images
 from infra.model.images.pins import PINS_FILE, RESOLVE, Pins, load_pins
 from infra.model.images.places import places
-from infra.model.images.rebuilds import trigger_files, trigger_ignores
+from infra.model.images.rebuilds import trigger_ignores
+from infra.model.images.sources import CONNECT, push_sources, unconnected
 from infra.model.images.spec import Builder, Image, ImageSpec
 from infra.model.images.steps import bootstrap, checkouts, step_pins
 from infra.model.schema import Builds as BuildsConfig
@@ -77,7 +78,7 @@ def build_plan(root: Path, config: StackConfig) -> BuildPlan | None:
         pins=load_pins(root),
         first_step=bootstrap(root),
     )
-    if problems := list(_unheard(plan)):
+    if problems := list(_unused(plan)):
         raise ConfigError(problems)
     return plan
 
@@ -87,15 +88,30 @@ def image_build(plan: BuildPlan, image: Image) -> dict[str, Any]:
     return _build(plan, image, {})
 
 
+def unheard(plan: BuildPlan) -> str:
+    """What a person is told of pushes that start nothing, and what is next; empty where all are heard."""
+    missing = _missing_triggers(plan)
+    if not missing:
+        return ""
+    triggers = sorted(trigger for names_ in missing.values() for trigger in names_)
+    return (
+        f"Cloud Build is not connected to {' and '.join(sorted(missing))}, so that no push there starts a build, and "
+        f"{len(triggers)} triggers are not declared: {', '.join(triggers)}. Schedules and messages start builds. "
+        f"Next: {CONNECT}"
+    )
+
+
 def declare_builds(
     plan: BuildPlan,
     accounts: Mapping[str, gcp.serviceaccount.Account],
     image_builder: pulumi.Input[str] | None,
     ready: pulumi.ResourceOptions,
+    tokens: pulumi.ResourceOptions,
 ) -> dict[str, pulumi.Input[Any]]:
     """Declare everything that builds images, and return what the stack says of it.
 
     accounts: by key, `builder` and `starter` among them. image_builder: the member that GitHub's jobs act as.
+    tokens: what connections come after, the secrets that they name among it.
     """
     config, settings = plan.config, plan.settings
     logs = BuildLogs(
@@ -110,7 +126,8 @@ def declare_builds(
         ),
         ready,
     )
-    sources = BuildSources("build-sources", _sources(plan, accounts["builder"].member), ready)
+    args = _sources(plan, accounts["builder"].member)
+    sources = BuildSources("build-sources", args, tokens) if args.sources else None
     builds = Builds(
         "builds",
         BuildsArgs(
@@ -120,7 +137,7 @@ def declare_builds(
             builder=accounts["builder"],
             starter=accounts["starter"],
             publishers={} if image_builder is None else {federation.IMAGE_BUILDER[0]: image_builder},
-            images=tuple(_image(plan, image, sources) for image in plan.images),
+            images=tuple(_image(plan, image, sources.ids if sources else {}) for image in plan.images),
             ready=logs.ready,
         ),
         ready,
@@ -128,7 +145,8 @@ def declare_builds(
     return {
         "region": settings.region,
         "logs": logs.bucket,
-        "connections": sources.connections,
+        "connections": sources.connections if sources else {},
+        "unconnected": _missing_triggers(plan),
         "triggers": builds.triggers,
     }
 
@@ -138,16 +156,21 @@ def _is_built_by(config: StackConfig, image: Image) -> bool:
     return image.builder is Builder.CLOUDBUILD and registry is not None and registry.stack == config.stack
 
 
-def _repositories(plan: BuildPlan, image: Image) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each repository whose pushes build the image, with the files that count."""
-    for repository in dict.fromkeys((image.context.repository, plan.spec.recipes)):
-        files = trigger_files(plan.spec, image, repository) if image.when.push else ()
-        if files:
-            yield repository, files
+def _missing_triggers(plan: BuildPlan) -> dict[str, list[str]]:
+    """The names of the push triggers that wait for a connection, by repository."""
+    missing: dict[str, list[str]] = {}
+    for image in plan.images:
+        for repository in unconnected(plan.spec, image, plan.settings):
+            missing.setdefault(repository, []).append(_push_trigger(plan, image, repository))
+    return missing
 
 
-def _unheard(plan: BuildPlan) -> Iterator[Problem]:
-    wanted = {repository for image in plan.images for repository, _ in _repositories(plan, image)}
+def _push_trigger(plan: BuildPlan, image: Image, repository: str) -> str:
+    return names.build_trigger(plan.config.stack, image.name, f"push-{names.source_repository(repository)}")
+
+
+def _unused(plan: BuildPlan) -> Iterator[Problem]:
+    wanted = {repository for image in plan.images for repository in push_sources(plan.spec, image)}
     where = f"stacks/Pulumi.{plan.config.stack}.yaml tidepool:builds.connections"
     for each in plan.settings.connections:
         if each.repository not in wanted:
@@ -166,16 +189,18 @@ def _sources(plan: BuildPlan, builder: pulumi.Input[str]) -> BuildSourcesArgs:
                 repository=each.repository,
                 connection_name=names.source_connection(config.stack, each.repository),
                 repository_name=names.source_repository(each.repository),
-                installation=each.installation,
-                token_version=f"projects/{config.project}/secrets/{each.token_secret}" if each.token_secret else None,
+                installation=access[0],
+                token_version=f"projects/{config.project}/secrets/{access[1]}",
                 private=each.private,
             )
             for each in plan.settings.connections
+            if (access := each.access)
         ),
     )
 
 
-def _image(plan: BuildPlan, image: Image, sources: BuildSources) -> ImageBuilds:
+def _image(plan: BuildPlan, image: Image, ids: Mapping[str, pulumi.Output[str]]) -> ImageBuilds:
+    """ids: of the repositories that are connected."""
     stack, family = plan.config.stack, plan.spec.family(image.name)
     told = {
         each.repository: f"$(body.message.attributes.{each.folder}_revision)" for each in checkouts(plan.spec, family)
@@ -188,21 +213,21 @@ def _image(plan: BuildPlan, image: Image, sources: BuildSources) -> ImageBuilds:
         message_build=_build(plan, image, told),
         pushes=tuple(
             PushTrigger(
-                name=names.build_trigger(stack, image.name, f"push-{names.source_repository(repository)}"),
+                name=_push_trigger(plan, image, repository),
                 repository=repository,
-                repository_id=sources.ids[repository],
+                repository_id=ids[repository],
                 branch=image.when.push.branch,
                 included_files=files,
                 ignored_files=trigger_ignores(plan.spec, repository),
                 build=_build(plan, image, {repository: COMMIT}),
             )
-            for repository, files in _repositories(plan, image)
-            if image.when.push
+            for repository, files in push_sources(plan.spec, image).items()
+            if image.when.push and repository in ids
         ),
         clock=Clock(name=names.build_schedule(stack, image.name), cron=schedule.cron, time_zone=schedule.time_zone)
         if schedule
         else None,
-        unready=_unready(plan.pins.unresolved(step_pins(family))),
+        unready=_unready(plan, family),
     )
 
 
@@ -234,7 +259,12 @@ def _build(plan: BuildPlan, image: Image, revisions: Mapping[str, str]) -> dict[
     )
 
 
-def _unready(unresolved: tuple[str, ...]) -> str:
-    if not unresolved:
-        return ""
-    return f"Off: {PINS_FILE} does not pin {', '.join(unresolved)}. On a machine with internet: {RESOLVE}"
+def _unready(plan: BuildPlan, family: tuple[Image, ...]) -> str:
+    told = []
+    if unresolved := plan.pins.unresolved(step_pins(family)):
+        told.append(f"{PINS_FILE} does not pin {', '.join(unresolved)}. On a machine with internet: {RESOLVE}")
+    read = {each.repository for each in checkouts(plan.spec, family)}
+    waiting = (each for each in plan.settings.connections if each.private and not each.access)
+    if closed := sorted(each.repository for each in waiting if each.repository in read):
+        told.append(f"{', '.join(closed)} is private and not connected, so that no build reads it. Next: {CONNECT}")
+    return f"Off: {'; '.join(told)}" if told else ""

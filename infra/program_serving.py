@@ -56,17 +56,20 @@ def unnotified(config: StackConfig) -> str:
 def declare_serving(
     config: StackConfig,
     accounts: Mapping[str, gcp.serviceaccount.Account],
+    project_number: pulumi.Output[str],
     ready: pulumi.ResourceOptions,
     needed: Sequence[pulumi.Resource],
 ) -> dict[str, pulumi.Input[Any]]:
-    """Declare them, and return what the stack says of them. accounts: by key. needed: what both find at their start."""
+    """Declare them, and return what the stack says of them. accounts: by key. needed: what both find at their start.
+
+    project_number: a resource's output and not looked up: Google's provider asks for the billing of a project as well.
+    """
     settings, app = config.controller, config.runners.app
     if settings.image is None or settings.region is None or app is None:
         raise ValueError("an image comes with a region and an app, which the stack file's rules see to")
     pools = {grantee(pool_key(pool)): accounts[pool_key(pool)] for pool in config.pools}
-    number = gcp.organizations.get_project_output(project_id=config.project).number
     service, job = names.broker_service(config.stack), names.controller_job(config.stack)
-    url = pulumi.Output.concat("https://", service, "-", number, ".", settings.region, ".run.app")
+    url = pulumi.Output.concat("https://", service, "-", project_number, ".", settings.region, ".run.app")
     broker = Broker(
         "broker",
         BrokerArgs(

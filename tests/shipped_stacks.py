@@ -124,6 +124,17 @@ def shipped(stack: str) -> str:
     return (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
 
 
+def connected(text: str, *repositories: str) -> str:
+    """The text of a stack with its source repositories, or these of them, connected to Cloud Build, and no other."""
+    head, key, rest = text.partition("    connections:\n")
+    block, _, tail = rest.partition("\n\n")
+    bare = re.sub(r"(?m)^ +(installation|token_secret): .*\n", "", f"{block}\n")
+    named = "|".join(map(re.escape, repositories)) or r"\S+"
+    access = "        installation: 1234567\n        token_secret: cloud-build-token/versions/1\n"
+    joined = re.sub(rf"(?m)^      - repository: (?:{named})\n", lambda found: found[0] + access, bare)
+    return f"{head}{key}{joined}\n{tail}"
+
+
 def steady(stack: str) -> str:
     """As the file says, with the capacity that tests count on."""
     insist_on_shipped()

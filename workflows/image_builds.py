@@ -88,12 +88,13 @@ class ImageBuilds:
 
     @cached_property
     def _plain(self) -> dict[str, dict[str, Any]]:
-        spec = self.world.images
+        spec, builds = self.world.images, self.stack.builds
         return build_jobs(
             spec,
             self.world.pins,
             places={image.name: places(image, self.world.stacks) for image in spec.images},
-            severity=self.stack.builds.severity if self.stack.builds else "critical",
+            severity=builds.severity if builds else "critical",
+            timeout=builds.timeout if builds else LONGEST_MINUTES * MINUTE,
             bootstrap=self.world.first_step,
             revisions={repository: str(revision) for repository, revision in self.revisions.items()},
         )

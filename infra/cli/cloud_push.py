@@ -19,6 +19,7 @@ from infra.cli.cloud_told import running
 from infra.cli.render.console import machines, people
 from infra.cli.workflows.below import below
 from infra.cli.workspace import workspace
+from infra.model.images.sources import CONNECT
 
 if TYPE_CHECKING:
     from workflows.image_pushes import ImageJobs
@@ -85,7 +86,7 @@ def _lines(done: Mapping[str, Any]) -> Iterator[str]:
         said = f"build {trigger['build']} is queued" if trigger["build"] else "no build"
         yield f"  {trigger['name']}: {said}; {trigger['reason']}"
     if not done["triggers"]:
-        yield "  no trigger answers pushes to it"
+        yield f"  no trigger answers pushes to it; those of images are declared once it is connected: {CONNECT}"
     if done["github"]:
         file, images, why = PurePosixPath(done["github"]["file"]).name, done["github"]["images"], done["github"]["why"]
         said = f"jobs of {', '.join(images)}, each after its parents'" if images else f"no job; {why}"

@@ -52,9 +52,10 @@ class FleetBucketArgs:
 
 
 class FleetBucket(pulumi.ComponentResource):
-    """A private, versioned bucket that no run of this program deletes."""
+    """A private, versioned bucket that no run of this program deletes. project_number: of the project that it is in."""
 
     bucket: pulumi.Output[str]
+    project_number: pulumi.Output[str]
 
     def __init__(self, name: str, args: FleetBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tidepool:bucket:FleetBucket", name, None, opts)
@@ -89,6 +90,8 @@ class FleetBucket(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.bucket = bucket.name
+        # A state keeps numbers as JSON does.
+        self.project_number = bucket.project_number.apply(lambda number: str(int(number)))
         self.register_outputs({"bucket": self.bucket})
 
 

@@ -1,7 +1,7 @@
 """How Cloud Build hears of pushes: a connection to GitHub for each source repository, and the repository in it.
 
-Owns both. Holds no token: a connection names the version of a secret, or a person authorises it once at the address
-that Google gives. Leaves what a push starts to `builds`.
+Owns both. Holds no token: a connection names the version of a secret. Leaves which repositories can be connected to
+`infra.model.images.sources` and what a push starts to `builds`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ https://docs.cloud.google.com/build/docs/iam-roles-permissions"""
 class BuildSource:
     """A repository at GitHub, `owner/name`, and what Cloud Build calls its connection and it.
 
-    installation: number of Cloud Build's app there; None while no person has authorised the connection.
-    token_version: the full name of a secret's version, given with an installation.
+    installation: number of Cloud Build's app there. token_version: the full name of a secret's version.
     private: whether builds need a token of the connection to read it.
     """
 
     repository: str
     connection_name: str
     repository_name: str
-    installation: int | None = None
-    token_version: str | None = None
+    installation: int
+    token_version: str
     private: bool = False
 
 
@@ -51,8 +50,8 @@ class BuildSourcesArgs:
 class BuildSources(pulumi.ComponentResource):
     """Repositories by `owner/name`.
 
-    ids: their full names at Cloud Build. connections: the name of each one's connection, the stage at which its
-    authorisation is, and where a person goes on with it.
+    ids: their full names at Cloud Build. connections: the name of each one's connection, the stage at which it is, and
+    where a person goes on with one that is not complete.
     """
 
     ids: Mapping[str, pulumi.Output[str]]
@@ -68,7 +67,12 @@ class BuildSources(pulumi.ComponentResource):
                 project=args.project,
                 location=args.region,
                 name=source.connection_name,
-                github_config=_github(source),
+                github_config=gcp.cloudbuildv2.ConnectionGithubConfigArgs(
+                    app_installation_id=source.installation,
+                    authorizer_credential=gcp.cloudbuildv2.ConnectionGithubConfigAuthorizerCredentialArgs(
+                        oauth_token_secret_version=source.token_version
+                    ),
+                ),
                 opts=pulumi.ResourceOptions(parent=self),
             )
             ids[source.repository] = gcp.cloudbuildv2.Repository(
@@ -97,18 +101,6 @@ class BuildSources(pulumi.ComponentResource):
         self.ids = ids
         self.connections = pulumi.Output.all(**said)
         self.register_outputs({"connections": self.connections})
-
-
-def _github(source: BuildSource) -> gcp.cloudbuildv2.ConnectionGithubConfigArgs:
-    """An empty one asks for a person, which the connection's state then says."""
-    if source.installation is None:
-        return gcp.cloudbuildv2.ConnectionGithubConfigArgs()
-    return gcp.cloudbuildv2.ConnectionGithubConfigArgs(
-        app_installation_id=source.installation,
-        authorizer_credential=gcp.cloudbuildv2.ConnectionGithubConfigAuthorizerCredentialArgs(
-            oauth_token_secret_version=source.token_version
-        ),
-    )
 
 
 def _said(known: Mapping[str, Any]) -> dict[str, str]:

@@ -213,7 +213,7 @@ def _step(step: Mapping[str, Any]) -> gcp.cloudbuild.TriggerBuildStepArgs:
         args=step.get("args"),
         script=step.get("script"),
         envs=step.get("env"),
-        timeout=step["timeout"],
+        timeout=step.get("timeout"),
         wait_fors=step["waitFor"],
     )
 

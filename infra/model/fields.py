@@ -22,7 +22,7 @@ from infra.model.refusals import refuse
 
 MAX_COUNT = 10_000
 _MAX_DOLLARS = 10**12
-_MAX_BUILD_SECONDS = 24 * 3600
+MAX_BUILD_SECONDS = 24 * 3600
 _MAX_BUILD_DISK_GB = 4000
 _HOUR = 60
 _DAY = 24 * _HOUR
@@ -143,7 +143,7 @@ def _build_timeout(value: object) -> int:
     match = re.fullmatch(r"([1-9][0-9]{0,4})([smh])", value) if isinstance(value, str) else None
     seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
     rule = "a build may take up to 24h, in s, m or h"
-    return seconds if 0 < seconds <= _MAX_BUILD_SECONDS else refuse(rule, "such as 4h")
+    return seconds if 0 < seconds <= MAX_BUILD_SECONDS else refuse(rule, "such as 4h")
 
 
 def _disk_gb(value: object) -> int:

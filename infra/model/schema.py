@@ -264,7 +264,7 @@ class GitHub(_Model):
 class SourceConnection(_Model):
     """How Cloud Build reaches one source repository: an installation of its GitHub app and the token to use it with.
 
-    Without the two a person authorises the connection once; token_secret is a version in Secret Manager.
+    Without the two it is not connected yet, and hears of no push. token_secret is a version in Secret Manager.
     private: builds fetch it with a token to read that the connection gives them for an hour.
     """
 
@@ -272,6 +272,13 @@ class SourceConnection(_Model):
     installation: Annotated[InstallationId | None, WRITTEN] = None
     token_secret: Annotated[SecretVersion | None, WRITTEN] = None
     private: IsPrivate = False
+
+    @property
+    def access(self) -> tuple[int, str] | None:
+        """The installation and the version of the token's secret; None while the repository is not connected."""
+        if self.installation is None or self.token_secret is None:
+            return None
+        return self.installation, self.token_secret
 
 
 class Builds(_Model):

@@ -46,7 +46,8 @@ RULES: Final = (
         id="trigger-on",
         level=Level.WARN,
         reason="A trigger that is off lets its image grow old, and nobody hears of it.",
-        fix=f"{RESOLVE} on a machine with internet where pins are unresolved, then up; else disabled: false",
+        fix=f"{RESOLVE} on a machine with internet where pins are unresolved, the connection of a private repository "
+        "where that is missing, then up; else disabled: false",
         check=_on,
     ),
     ResourceRule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from infra.cli.app import cli
 from infra.local.cloud import daemon
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
-from tests.shipped_stacks import of_this_lab
+from tests.shipped_stacks import connected, of_this_lab, shipped
 
 pytestmark = of_this_lab
 
@@ -25,12 +26,13 @@ TPU_CI = ("cloud", "push", "marin-community/tidepool", "--changed", "images/tpu-
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """This checkout with a home of its own, in which the ci stack is up."""
+    """This checkout with a home of its own, in which the ci stack is up, connected to its sources."""
 
+    root: Path
     home: Path
 
     def run(self, *arguments: str) -> Result:
-        folders = {"TIDEPOOL_ROOT": str(ROOT), "TIDEPOOL_HOME": str(self.home), "HOME": str(self.home)}
+        folders = {"TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_HOME": str(self.home), "HOME": str(self.home)}
         environ = BARE | folders | {"PATH": os.environ["PATH"]}
         return CliRunner().invoke(cli, arguments, env=environ, prog_name="tidepool")
 
@@ -55,8 +57,13 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
         if os.environ.get("TIDEPOOL_STRICT") == "1":
             raise
         pytest.skip(str(error))
-    home = tmp_path_factory.mktemp("player")
-    found = Player(home)
+    root, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("player")
+    for each in ROOT.iterdir():
+        if each.name not in (".git", ".hypothesis", ".tidepool", "stacks"):
+            (root / each.name).symlink_to(each)
+    shutil.copytree(ROOT / "stacks", root / "stacks")
+    (root / "stacks" / "Pulumi.ci.yaml").write_text(connected(shipped("ci")), encoding="utf-8")
+    found = Player(root, home)
     found.ok("up", "ci", "--yes", "--engine", "local", "--cloud", "local")
     yield found
     daemon.stop(home)

@@ -140,25 +140,31 @@ def test_nothing_of_a_build_is_left_out_in_silence(body: Mapping[str, Any]) -> N
         builds(replace(IMAGE, message_build=body))
 
 
-def sources(**source: Any) -> Built:
-    given = BuildSource(repository="lab/mono", connection_name="ci-lab-mono", repository_name="lab-mono", **source)
+VERSION = f"projects/{LAB}/secrets/token/versions/2"
+
+
+def sources(*, private: bool = False) -> Built:
+    given = BuildSource(
+        repository="lab/mono",
+        connection_name="ci-lab-mono",
+        repository_name="lab-mono",
+        installation=7,
+        token_version=VERSION,
+        private=private,
+    )
     args = BuildSourcesArgs(project=LAB, region="us-central1", builder="serviceAccount:b@c.d", sources=(given,))
     return made(lambda: BuildSources("sources", args))
 
 
-def test_a_connection_without_an_installation_waits_for_a_person_and_says_where() -> None:
-    built = sources()
-    assert built.one("Connection").inputs["githubConfig"] == {}
-    (said,) = (outputs for urn, outputs in built.component_outputs.items() if "BuildSources" in urn)
-    assert said["connections"]["lab/mono"]["stage"] == "PENDING_USER_OAUTH"
-    assert said["connections"]["lab/mono"]["authorise_at"].startswith("https://")
+def test_the_stage_of_a_connection_is_said() -> None:
+    (said,) = (outputs for urn, outputs in sources().component_outputs.items() if "BuildSources" in urn)
+    assert said["connections"]["lab/mono"] == {"name": "ci-lab-mono", "stage": "COMPLETE", "authorise_at": ""}
 
 
 def test_a_connection_names_the_version_of_its_token_and_never_holds_it() -> None:
-    version = f"projects/{LAB}/secrets/token/versions/2"
-    assert sources(installation=7, token_version=version).one("Connection").inputs["githubConfig"] == {
+    assert sources().one("Connection").inputs["githubConfig"] == {
         "appInstallationId": 7,
-        "authorizerCredential": {"oauthTokenSecretVersion": version},
+        "authorizerCredential": {"oauthTokenSecretVersion": VERSION},
     }
 
 

@@ -135,9 +135,7 @@ class _Cloud(pulumi_mocks.Mocks):
         self._references = references
 
     def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        if args.token == "gcp:organizations/getProject:getProject":
-            return {"projectId": args.args["projectId"], "number": "123456789012"}, []
-        raise AssertionError(f"programs here look up a project's number and no more; this one called {args.token}")
+        raise AssertionError(f"programs here look nothing up; this one called {args.token}")
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
         given = dict(args.inputs)
@@ -168,9 +166,8 @@ class _Cloud(pulumi_mocks.Mocks):
                 return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
             case "gcp:cloudbuildv2/connection:Connection":
                 name = f"projects/{project}/locations/{given['location']}/connections/{given['name']}"
-                waits = {"stage": "PENDING_USER_OAUTH", "message": "", "actionUri": "https://accounts.google.com/o"}
-                done = {"stage": "COMPLETE", "message": "", "actionUri": ""}
-                return name, {**given, "installationStates": [done if given["githubConfig"] else waits]}
+                state = {"stage": "COMPLETE", "message": "", "actionUri": ""}
+                return name, {**given, "installationStates": [state]}
             case "gcp:cloudbuildv2/repository:Repository":
                 return f"{given['parentConnection']}/repositories/{given['name']}", given
             case "gcp:cloudbuild/trigger:Trigger":
@@ -193,7 +190,7 @@ class _Cloud(pulumi_mocks.Mocks):
                     "name": f"projects/1/secrets/{given['secretId']}",
                 }
             case "gcp:storage/bucket:Bucket":
-                return given["name"], {**given, "url": f"gs://{given['name']}"}
+                return given["name"], {**given, "url": f"gs://{given['name']}", "projectNumber": 123456789012}
             case "gcp:tpu/v2Vm:V2Vm":
                 return f"projects/{project}/locations/{given['zone']}/nodes/{given['name']}", {
                     **given,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ import pytest
 from infra.model.errors import ConfigError
 from infra.model.images.rebuilds import included
 from infra.model.stack import load_stack, parse_stack
-from infra.program_builds import build_plan, image_build
-from tests.program.fake_engine import Registered
-from tests.program.stacks import ROOT, committed, edited
-from tests.shipped_stacks import RENEW, of_this_lab
+from infra.program import declare
+from infra.program_builds import BuildPlan, build_plan, image_build, unheard
+from tests.program.fake_engine import Built, Registered, build
+from tests.program.stacks import ROOT, built, committed, edited
+from tests.shipped_stacks import RENEW, connected, of_this_lab, shipped
 
 GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
 TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
+MARIN, TIDEPOOL_REPOSITORY = "marin-community/marin", "marin-community/tidepool"
 BUILDER = "tidepool-ci-builder@hai-gcp-models.iam.gserviceaccount.com"
 
 
@@ -34,9 +38,25 @@ def told(resource: Registered) -> Mapping[str, Any]:
     return inputs
 
 
+def unconnected_text() -> str:
+    return connected(shipped("ci"), "nobody/at-all")
+
+
+@cache
+def joined() -> Built:
+    """The ci stack with both repositories connected; read it, never change it."""
+    return built("ci", connected(shipped("ci")))
+
+
+def planned(text: str) -> BuildPlan:
+    plan = build_plan(ROOT, parse_stack(text, stack="ci", source="ci"))
+    assert plan is not None
+    return plan
+
+
 def plan_of_builds() -> dict[str, Any]:
-    resources = [each for each in committed("ci").custom if each.type.startswith(TYPES)]
-    resources += [each for each in committed("ci").custom if "build-logs" in each.name]
+    resources = [each for each in joined().custom if each.type.startswith(TYPES)]
+    resources += [each for each in joined().custom if "build-logs" in each.name]
     return {f"{each.type} {each.name}": told(each) for each in sorted(resources, key=lambda r: (r.type, r.name))}
 
 
@@ -49,9 +69,8 @@ def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
 
 
 def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_clock() -> None:
-    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
-    assert plan is not None
-    program = committed("ci")
+    plan = planned(connected(shipped("ci")))
+    program = joined()
     for image in plan.images:
         mine = [each for each in program.of("Trigger") if f"image-{image.name}" == each.inputs["tags"][2]]
         sources = {image.context.repository, plan.spec.recipes}
@@ -65,24 +84,94 @@ def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_c
 
 
 @of_this_lab
+def test_without_a_connection_nothing_is_declared_that_needs_one() -> None:
+    program = built("ci", unconnected_text())
+    types = {each.type for each in program.resources.values()}
+    assert not {each for each in types if "cloudbuildv2" in each or "build_sources" in each}
+    assert not [each for each in program.of("Trigger") if "repositoryEventConfig" in each.inputs]
+    assert program.outputs["builds"]["connections"] == {}
+
+
+@of_this_lab
+def test_what_waits_for_a_connection_is_told_with_the_next_step_and_stands_in_the_outputs() -> None:
+    missing = built("ci", unconnected_text()).outputs["builds"]["unconnected"]
+    triggers = sorted(name for names in missing.values() for name in names)
+    assert triggers == sorted(each.name for each in joined().of("Trigger") if "push" in each.name)
+    said = unheard(planned(unconnected_text()))
+    assert f"not connected to {MARIN} and {TIDEPOOL_REPOSITORY}, " in said
+    assert f"5 triggers are not declared: {', '.join(triggers)}. " in said
+    place, _, anchor = said.rpartition("Next: ")[2].partition("#")
+    titles = [line.lstrip("# ") for line in (ROOT / place).read_text().splitlines() if line.startswith("## ")]
+    assert anchor in [re.sub(r"[^a-z0-9-]", "", title.lower().replace(" ", "-")) for title in titles]
+    assert unheard(planned(connected(shipped("ci")))) == ""
+
+
+@of_this_lab
+def test_connecting_one_repository_declares_what_it_needs_and_changes_nothing_else() -> None:
+    before, after = built("ci", unconnected_text()), built("ci", connected(shipped("ci"), MARIN))
+    new = {each.name for urn, each in after.resources.items() if urn not in before.resources}
+    assert new == {
+        "build-sources",
+        "tidepool-ci-marin-community-marin",
+        "tidepool-ci-marin-community-marin/marin-community-marin",
+        "tidepool-ci-cluster-push-marin-community-marin",
+        "tidepool-ci-tpu-ci-push-marin-community-marin",
+    }
+    same = before.resources.keys() & after.resources.keys()
+    assert same == before.resources.keys()
+    assert all(before.resources[urn].inputs == after.resources[urn].inputs for urn in same)
+    assert list(after.outputs["builds"]["unconnected"]) == [TIDEPOOL_REPOSITORY]
+
+
+@of_this_lab
+def test_connections_come_after_the_secret_that_they_name() -> None:
+    (secret,) = (each for each in joined().of("Secret") if each.name == "cloud-build-token")
+    assert secret.urn in joined().one("BuildSources").dependencies
+
+
+def private(plan: BuildPlan, repository: str) -> BuildPlan:
+    """The plan of a lab whose repository nobody reads without a token."""
+    connections = tuple(
+        each.model_copy(update={"private": each.repository == repository}) for each in plan.settings.connections
+    )
+    return replace(plan, settings=plan.settings.model_copy(update={"connections": connections}))
+
+
+@of_this_lab
+def test_what_reads_a_private_repository_is_off_until_it_is_connected() -> None:
+    def triggers(text: str) -> list[Registered]:
+        plan = private(planned(text), MARIN)
+        return build(lambda: declare(plan.config, plan=plan), stack="ci").of("Trigger")
+
+    off = f"{MARIN} is private and not connected, so that no build reads it. Next: docs/first-deploy.md#"
+    waiting = triggers(unconnected_text())
+    assert {each.name for each in waiting if off in each.inputs["description"]} == {
+        "tidepool-ci-cluster-message",
+        "tidepool-ci-tpu-ci-message",
+    }
+    assert all(each.inputs["disabled"] for each in waiting if off in each.inputs["description"])
+    assert not [each for each in triggers(connected(shipped("ci"))) if "is private" in each.inputs["description"]]
+
+
+@of_this_lab
 def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
     plan = build_plan(ROOT, load_stack(ROOT, "ci"))
     assert plan is not None
     ours = {image.name for image in plan.images}
-    tags = {tag.removeprefix("image-") for each in committed("ci").of("Trigger") for tag in each.inputs["tags"][2:]}
+    tags = {tag.removeprefix("image-") for each in joined().of("Trigger") for tag in each.inputs["tags"][2:]}
     assert tags <= ours
     assert ours < {image.name for image in plan.spec.images}
 
 
 @of_this_lab
 def test_no_trigger_hears_of_pull_requests_and_each_runs_as_the_builder() -> None:
-    for trigger in committed("ci").of("Trigger"):
+    for trigger in joined().of("Trigger"):
         assert "pullRequest" not in trigger.inputs.get("repositoryEventConfig", {})
         assert trigger.inputs["serviceAccount"].endswith(f"/{BUILDER}")
 
 
 def test_a_trigger_comes_after_the_builder_may_write_its_log() -> None:
-    program = committed("ci")
+    program = joined()
     for trigger in program.of("Trigger"):
         waits = {program.resources[urn].name for urn in trigger.dependencies}
         assert len([name for name in waits if "build-logs" in name]) == 2
@@ -150,9 +239,8 @@ def test_connections_are_to_what_images_are_built_from(new: str) -> None:
 def test_the_fetch_of_a_private_source_is_told_its_name_at_cloud_build_and_nothing_secret() -> None:
     public = build_plan(ROOT, load_stack(ROOT, "ci"))
     assert public is not None
-    connections = tuple(each.model_copy(update={"private": True}) for each in public.settings.connections[-1:])
-    private = replace(public, settings=public.settings.model_copy(update={"connections": connections}))
+    closed = private(public, TIDEPOOL_REPOSITORY)
     name = "projects/hai-gcp-models/locations/us-central1/connections/tidepool-ci-marin-community-tidepool"
     told = f"PRIVATE=marin-community/tidepool={name}/repositories/marin-community-tidepool"
-    assert told in image_build(private, private.spec.image("tpu-ci"))["options"]["env"]
+    assert told in image_build(closed, closed.spec.image("tpu-ci"))["options"]["env"]
     assert "PRIVATE=" not in " ".join(image_build(public, public.spec.image("tpu-ci"))["options"]["env"])

@@ -83,10 +83,12 @@ def test_an_edit_that_workflows_do_not_see_leaves_nothing_behind() -> None:
     assert left_behind("keep_logs_days: 90", "keep_logs_days: 30") == {}
 
 
-def test_a_limit_of_builds_is_told_where_a_job_waits_for_one() -> None:
+def test_a_limit_of_builds_is_told_where_a_job_builds_and_where_one_waits_for_a_build() -> None:
     found = left_behind("    timeout: 4h", "    timeout: 2h")
     docker = "workflows/generated/marin/.github/workflows/docker-images.yaml"
-    assert list(found) == [docker]
+    own = ".github/workflows/docker-images.yaml"
+    assert list(found) == [own, docker]
+    assert "jobs.levanter-base.timeout-minutes 250 -> 130" in found[own].why
     assert "jobs.marin-cluster-images.timeout-minutes 270 -> 150" in found[docker].why
 
 

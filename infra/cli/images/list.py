@@ -16,6 +16,7 @@ from infra.cli.render.console import machines, people, say, show
 from infra.engines.protocol import CloudName
 from infra.fleet.images.state import ImageState, image_state
 from infra.model import names
+from infra.model.images.sources import CONNECT, unconnected
 from infra.model.images.spec import Image
 from infra.model.images.steps import step_pins
 
@@ -49,6 +50,9 @@ def command(ctx: click.Context, *, image: str | None, cloud: CloudName | None, a
     for each in wanted:
         if unresolved := _unresolved(lab, each):
             say(console, Text(f"{each.name} cannot be built: {', '.join(unresolved)} unresolved", style="yellow"))
+    if unheard := {repository for each in wanted for repository in _unconnected(lab, each)}:
+        said = f"no push to {' or '.join(sorted(unheard))} starts a build of Cloud Build, which is not connected"
+        say(console, Text(f"{said}: {CONNECT}", style="yellow"))
     code = FAILED if problems else 0
     if as_json:
         home = lab.home
@@ -78,6 +82,13 @@ def _unresolved(lab: Lab, image: Image) -> tuple[str, ...]:
     return lab.pins.unresolved(step_pins((image,)))
 
 
+def _unconnected(lab: Lab, image: Image) -> tuple[str, ...]:
+    """Repositories whose pushes start no build of the image as long as they are not connected to Cloud Build."""
+    registry = image.push.artifact_registry
+    builds = lab.stacks[registry.stack].builds if registry else None
+    return unconnected(lab.spec, image, builds) if builds else ()
+
+
 def _document(lab: Lab, image: Image, state: ImageState, now: datetime) -> dict[str, Any]:
     declaration = image.model_dump(mode="json", include={"builder", "context", "parents", "platforms", "tags", "when"})
     return {
@@ -103,4 +114,5 @@ def _document(lab: Lab, image: Image, state: ImageState, now: datetime) -> dict[
         },
         "history": [build.model_dump(mode="json") for build in state.history],
         "unresolved": list(_unresolved(lab, image)),
+        "unconnected": list(_unconnected(lab, image)),
     }

@@ -62,6 +62,7 @@ def _github(lab: Lab, image: Image) -> dict[str, Any]:
         lab.pins,
         places={each.name: lab.places(each.name) for each in lab.spec.images},
         severity=builds.severity,
+        timeout=builds.timeout,
         bootstrap=bootstrap(lab.root),
     )
     return {each.name: jobs[each.name] for each in lab.spec.family(image.name)}

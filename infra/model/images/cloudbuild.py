@@ -109,10 +109,11 @@ def _step(step: BuildStep, pins: Pins, bootstrap: str) -> dict[str, Any]:
         "id": step.id,
         "name": reference(pins, step.runs_in),
         "env": [f"{key}={escaped(value)}" for key, value in step.env.items()],
-        "timeout": f"{step.timeout}s",
         # Without it a step waits for all before it; a dash means that it waits for none.
         "waitFor": list(step.after) or ["-"],
     }
+    if step.timeout is not None:
+        body["timeout"] = f"{step.timeout}s"
     if step.script.endswith(f"/{FETCH}"):
         body["script"] = bootstrap  # Cloud Build substitutes nothing in a script
     else:

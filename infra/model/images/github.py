@@ -26,6 +26,7 @@ def build_jobs(
     *,
     places: Mapping[str, tuple[str, ...]],
     severity: str,
+    timeout: int,
     bootstrap: str,
     revisions: Mapping[str, str] | None = None,
     before: Sequence[Mapping[str, Any]] = (),
@@ -35,13 +36,14 @@ def build_jobs(
     A job `needs` those of its parents, takes their digests from them, and hands on its own as `outputs.digest`. Where a
     parent's job did not run, the record's current digest is taken.
 
-    places, severity, bootstrap: as for `cloudbuild.build_config`. revisions: expressions of commits, by repository,
-    such as `${{ github.sha }}`. before: steps that come first in each job, such as the one that signs in to Google.
+    places, severity, bootstrap: as for `cloudbuild.build_config`. timeout: seconds that each job may take. revisions:
+    expressions of commits, by repository, such as `${{ github.sha }}`. before: steps that come first in each job, such
+    as the one that signs in to Google.
     """
     images = [image for image in spec.order() if image.builder is Builder.GITHUB]
     names = {image.name for image in images}
     return {
-        image.name: _job(spec, pins, image, names, places, severity, bootstrap, revisions or {}, before)
+        image.name: _job(spec, pins, image, names, places, severity, timeout, bootstrap, revisions or {}, before)
         for image in images
     }
 
@@ -53,6 +55,7 @@ def _job(
     names: set[str],
     places: Mapping[str, tuple[str, ...]],
     severity: str,
+    timeout: int,
     bootstrap: str,
     revisions: Mapping[str, str],
     before: Sequence[Mapping[str, Any]],
@@ -72,7 +75,7 @@ def _job(
         "name": f"Build {image.name}",
         **({"needs": needs} if needs else {}),
         "runs-on": RUNNER,
-        "timeout-minutes": sum(step.timeout for step in steps) // MINUTE,
+        "timeout-minutes": timeout // MINUTE,
         "outputs": {"digest": f"${{{{ steps.record-{image.name}.outputs.digest }}}}"},
         "env": told,
         "steps": [*(dict(step) for step in before), *(_step(step, bootstrap, known) for step in steps)],
@@ -94,5 +97,5 @@ def _step(step: BuildStep, bootstrap: str, known: Mapping[str, str]) -> dict[str
         "shell": "sh",
         **({"env": env} if env else {}),
         "run": bootstrap if fetches else f"sh recipes/{step.script}",
-        "timeout-minutes": step.timeout // MINUTE,
+        **({} if step.timeout is None else {"timeout-minutes": step.timeout // MINUTE}),
     }

@@ -7,7 +7,7 @@ table of pinned bases and downloads (pins), nor the names under which images are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -262,10 +262,7 @@ class ImageSpec(_Model):
 
     def family(self, name: str) -> tuple[Image, ...]:
         """The image and its descendants, in build order: what one build of it makes."""
-        members = {name}
-        for image in self.order():
-            if members.intersection(image.parents):
-                members.add(image.name)
+        members = {image.name for image in descendants(self.images, name)}
         return tuple(image for image in self.order() if image.name in members)
 
     def ancestors(self, name: str) -> tuple[Image, ...]:
@@ -275,6 +272,14 @@ class ImageSpec(_Model):
             if image.name in wanted:
                 wanted.update(image.parents)
         return tuple(image for image in self.order() if image.name in wanted - {name})
+
+
+def descendants(images: Sequence[Image], name: str) -> tuple[Image, ...]:
+    """The image and those that are built from it, as they are declared; a circle of parents does no harm."""
+    members = {name}
+    while more := {image.name for image in images if members.intersection(image.parents)} - members:
+        members |= more
+    return tuple(image for image in images if image.name in members)
 
 
 def _in_order(images: Mapping[str, Image]) -> Iterator[Image]:

@@ -10,9 +10,11 @@ from itertools import chain
 
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
+from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images.places import places
 from infra.model.images.rules import Judged, Rule
-from infra.model.images.spec import Builder, Image
+from infra.model.images.spec import Builder, Image, descendants
+from infra.model.images.steps import MINUTE, step_limits
 from infra.model.names import IN_USE_PREFIX
 from infra.model.refusals import shown
 from infra.model.schema import Cleanup, Repository, StackConfig
@@ -77,12 +79,28 @@ def _built_there(judged: Judged, index: int, image: Image, stack: StackConfig) -
             judged.at(index, "builder"), image.builder, rule, "tidepool:builds in the stack, or builder: github"
         )
         return
+    yield from _long_enough(judged, index, image, stack)
     connected = {connection.repository.lower() for connection in stack.builds.connections}
     for repository in dict.fromkeys((image.context.repository, judged.recipes or image.context.repository)):
         if repository.lower() not in connected:
             rule = f"stack {stack.stack} has a connection to each repository that a build reads"
             fix = f"- repository: {repository} below tidepool:builds connections in the stack"
             yield Problem(judged.at(index, "context", "repository"), shown(repository), rule, fix)
+
+
+def _long_enough(judged: Judged, index: int, image: Image, stack: StackConfig) -> Iterator[Problem]:
+    """A build is given the time that its steps may take where they have a limit: Google refuses its trigger else."""
+    made = descendants([each for _, each in judged.images], image.name)
+    given, needed = stack.builds.timeout if stack.builds else 0, step_limits(made)
+    if needed > given:
+        rule = (
+            f"a build may take what the limits of its steps add up to, {needed // MINUTE} minutes for the {len(made)} "
+            f"images of this one; stack {stack.stack} gives it {given // MINUTE}"
+        )
+        fix = f"timeout: {needed // MINUTE}m or more below tidepool:builds of the stack"
+        if needed > MAX_BUILD_SECONDS:
+            fix = f"fewer images in one build, which ends after {MAX_BUILD_SECONDS // MINUTE} minutes: another parent"
+        yield Problem(judged.at(index), image.name, rule, fix)
 
 
 def _repository(image: Image, stack: StackConfig) -> Repository | None:

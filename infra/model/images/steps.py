@@ -37,21 +37,22 @@ TOOLS = ("crane", "grype", "syft")
 """Downloads that steps use; they land in the workspace and run in every base."""
 
 MINUTE = 60
-TIMEOUTS = {
-    "fetch": 10 * MINUTE,
-    "tools": 10 * MINUTE,
-    "parents": 10 * MINUTE,
-    "build": 120 * MINUTE,
+FIRST_LIMITS = {"fetch": 10 * MINUTE, "tools": 10 * MINUTE, "parents": 10 * MINUTE}
+IMAGE_LIMITS = {
     "smoke": 15 * MINUTE,
-    "inspect": 40 * MINUTE,
     "provenance": 5 * MINUTE,
-    "push": 40 * MINUTE,
-    "copy": 60 * MINUTE,
     "verify": 10 * MINUTE,
     "record": 10 * MINUTE,
     "tags": 10 * MINUTE,
 }
-"""Seconds after which a step is ended; each is far above what it takes, and far below for ever."""
+"""Seconds after which a step is ended, by kind: once a build (`FIRST_LIMITS`) and once an image.
+
+A step has one where its work is short whatever the image is, so that a server or a smoke test that hangs ends the build
+soon and by name. The others (build, inspect, push, copy) take longer the larger the image is; the limit of the whole
+build ends them. Not every step can have one: Google's provider refuses a trigger whose steps' limits add up to more
+than the build's, and counts each of those that run side by side. Source, read 2026-11-22:
+google/services/cloudbuild/resource_cloudbuild_trigger.go of https://github.com/hashicorp/terraform-provider-google
+"""
 
 SIGNING_IN = frozenset({"push", "copy", "verify", "tags"})
 
@@ -60,14 +61,15 @@ SIGNING_IN = frozenset({"push", "copy", "verify", "tags"})
 class BuildStep:
     """One step. `script` lies below images/steps/ of the recipes; `runs_in` is an entry of images/bases.yaml.
 
-    env: what the script is told, beside what every step of a build is told (`common_env`). timeout: seconds.
+    env: what the script is told, beside what every step of a build is told (`common_env`). timeout: seconds, None for
+    a step that may take what is left of the build.
     after: ids of the steps that must have ended well. image: whose step it is; None for the whole build's.
     """
 
     id: str
     script: str
     runs_in: str
-    timeout: int
+    timeout: int | None
     after: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
@@ -129,6 +131,12 @@ def build_steps(
     return tuple(_steps(spec, pins, images, places, severity))
 
 
+def step_limits(images: Sequence[Image]) -> int:
+    """Seconds that the limits of all steps that make these images add up to: the least that their build is given."""
+    first = sum(limit for kind, limit in FIRST_LIMITS.items() if kind != "parents" or _outside(images))
+    return first + len(images) * sum(IMAGE_LIMITS.values())
+
+
 def build_args(spec: ImageSpec, pins: Pins, image: Image) -> dict[str, str]:
     """Build arguments of the Dockerfile that are known before the build: bases, downloads, folders of uv.
 
@@ -175,15 +183,18 @@ def _steps(
     yield _step("fetch", SHELL, after=())
     tools = {key: value for name in TOOLS for key, value in download_env(pins, name).items()}
     yield _step("tools", SHELL, after=("fetch",), env={"TOOLS": " ".join(TOOLS), **tools})
-    made = {image.name for image in images}
-    outside = sorted({parent for image in images for parent in image.parents} - made)
     before = "tools"
-    if outside:
+    if outside := _outside(images):
         yield _step("parents", PYTHON, after=("tools",), env={"PARENTS": " ".join(outside)})
         before = "parents"
     for image in images:
         yield from _image_steps(spec, pins, image, places, severity, before)
         before = f"tags-{image.name}"
+
+
+def _outside(images: Sequence[Image]) -> list[str]:
+    """Parents that another build makes, sorted."""
+    return sorted({parent for image in images for parent in image.parents} - {image.name for image in images})
 
 
 def _image_steps(
@@ -232,7 +243,7 @@ def _step(
         id=step_id or (kind if image is None else f"{kind}-{image}"),
         script=f"{STEPS_FOLDER}/{kind}.sh",
         runs_in=runs_in,
-        timeout=TIMEOUTS[kind],
+        timeout=(FIRST_LIMITS if image is None else IMAGE_LIMITS).get(kind),
         after=after,
         env={**({} if image is None else {"IMAGE": image}), **(env or {})},
         image=image,

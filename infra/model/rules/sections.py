@@ -167,7 +167,7 @@ def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
         if has(each, "installation", "token_secret") and (each.installation is None) != (each.token_secret is None):
             given = "installation" if each.token_secret is None else "token_secret"
             rule = "an installation is used with a token, and a token with an installation"
-            fix = "both of them, or neither until a person has authorised the connection"
+            fix = "both of them, or neither while it is not connected"
             yield Problem(subject((*path, index, given)), shown(getattr(each, given)), rule, fix)
 
 

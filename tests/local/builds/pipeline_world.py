@@ -168,8 +168,8 @@ class World:
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         return build_jobs(
-            self.spec, self.pins, places=self.places, severity=SITE.severity, bootstrap=bootstrap(ROOT),
-            revisions={MONOREPO: "${{ github.sha }}"},
+            self.spec, self.pins, places=self.places, severity=SITE.severity, timeout=SITE.timeout,
+            bootstrap=bootstrap(ROOT), revisions={MONOREPO: "${{ github.sha }}"},
         )  # fmt: skip
 
     def keep_in_artifact_registry(self) -> None:

@@ -63,6 +63,11 @@ def test_a_step_that_takes_too_long_is_ended(machine: Machine) -> None:
     assert outcome.step("b").status is Status.QUEUED
 
 
+def test_a_step_without_a_limit_is_ended_with_the_build(machine: Machine) -> None:
+    outcome = run_build({"steps": [shell("a", "while :; do :; done")], "timeout": "0.2s"}, machine)
+    assert outcome.status is Status.TIMEOUT
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("secretEnv", ["TOKEN"]), ("volumes", [{}]), ("allowFailure", True), ("waitFor", ["later"])]
 )

@@ -19,7 +19,7 @@ from infra.model.images.spec import Builder
 from infra.model.stack import load_stack, pulumi_values, stack_names
 from infra.program import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
-from tests.shipped_stacks import of_this_lab
+from tests.shipped_stacks import connected, of_this_lab, shipped
 
 pytestmark = of_this_lab
 
@@ -30,13 +30,13 @@ TIDEPOOL = "marin-community/tidepool"
 
 @pytest.fixture(scope="module")
 def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildControl]:
-    """A cloud with the whole ci stack; its clock moves, since the provider waits for operations."""
+    """A cloud with the whole ci stack, connected to its sources; its clock moves, for waits."""
     with running_cloud(ticking=0.5) as cloud:
         engine = Engine(
             Backend(tmp_path_factory.mktemp("ci")),
             "tidepool",
             "ci",
-            pulumi_values((ROOT / "stacks" / "Pulumi.ci.yaml").read_text(encoding="utf-8"), source="ci"),
+            pulumi_values(connected(shipped("ci")), source="ci"),
             run,
             {"gcp": GoogleProvider(cloud.url)},
             lambda: PASSPHRASE,

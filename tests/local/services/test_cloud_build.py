@@ -118,6 +118,12 @@ def test_a_connection_with_repositories_stays(connections, refused, linked):
     assert "repositories" in refused(400, connections.delete(name=f"{PARENT}/connections/host"))["message"]
 
 
+@pytest.mark.parametrize("body", [{}, {"githubConfig": {}, "gitlabConfig": {}}])
+def test_a_connection_is_to_one_host(connections, refused, body):
+    request = connections.create(parent=PARENT, connectionId="nowhere", body=body)
+    assert "exactly one of githubConfig" in refused(400, request)["message"]
+
+
 def test_a_connection_names_a_secret_that_exists(connections, client, refused, ended):
     version = "projects/tidepool-test/secrets/oauth/versions/1"
     body = {"githubConfig": {"appInstallationId": "77", "authorizerCredential": {"oauthTokenSecretVersion": version}}}

@@ -119,7 +119,7 @@ BUILDS = """\
 region: us-west4
 machine_type: E2_HIGHCPU_8
 disk_gb: 100
-timeout: 1h
+timeout: 2h
 severity: critical
 keep_logs_days: 30
 connections: [{repository: lab/code}, {repository: lab/tidepool}]

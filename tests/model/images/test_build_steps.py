@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
+from infra.model.fields import MAX_BUILD_SECONDS
+from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config, escaped
 from infra.model.images.github import build_jobs
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import Written, parsed
+from infra.model.images.rules import Judged
 from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
 from infra.model.images.steps import CHECKS, FETCH, LIBRARY, STEPS_FOLDER, bootstrap, build_steps, step_pins
+from infra.model.images.surroundings import Surroundings
+from infra.model.stack import load_stack
 from tests.shipped_stacks import of_this_lab
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,6 +45,7 @@ def committed() -> ImageSpec:
 
 
 SPEC, PINS, FIRST = committed(), load_pins(ROOT), bootstrap(ROOT)
+CI = load_stack(ROOT, "ci")
 
 
 def places_of(spec: ImageSpec) -> dict[str, tuple[str, ...]]:
@@ -46,8 +53,12 @@ def places_of(spec: ImageSpec) -> dict[str, tuple[str, ...]]:
     return {image.name: tuple(f"{host}/p/r/{image.name}" for host in hosts) for image in spec.images}
 
 
-def config(spec: ImageSpec, name: str, pins: Pins = PINS) -> dict[str, Any]:
-    return build_config(spec, pins, name, places=places_of(spec), site=SITE, bootstrap=FIRST)
+def config(spec: ImageSpec, name: str, pins: Pins = PINS, site: Site = SITE) -> dict[str, Any]:
+    return build_config(spec, pins, name, places=places_of(spec), site=site, bootstrap=FIRST)
+
+
+def github_jobs() -> dict[str, dict[str, Any]]:
+    return build_jobs(SPEC, PINS, places=places_of(SPEC), severity=SITE.severity, timeout=SITE.timeout, bootstrap=FIRST)
 
 
 def violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
@@ -130,6 +141,41 @@ def test_googles_schema_takes_every_build_that_can_be_declared(spec: ImageSpec) 
         hold(config(spec, image.name))
 
 
+def refused_as_too_short(spec: ImageSpec, timeout: int) -> set[str]:
+    """The images whose declaration is refused beside a stack that gives a build this many seconds."""
+    assert CI.builds is not None
+    stack = CI.model_copy(update={"builds": CI.builds.model_copy(update={"timeout": timeout})})
+    judged = Judged(
+        images=tuple(enumerate(spec.images)),
+        names=frozenset(image.name for image in spec.images),
+        recipes=spec.recipes,
+        subject=str,
+        around=Surroundings(root=ROOT, stacks={"ci": stack}, pins=PINS),
+    )
+    return {each.value for each in stack_rules.broken(judged) if "limits of its steps" in each.rule}
+
+
+@of_this_lab
+@settings(deadline=None, max_examples=60)
+@given(families(), st.integers(1, 24 * 60))
+def test_no_declaration_makes_a_build_whose_steps_have_more_time_than_it(spec: ImageSpec, minutes: int) -> None:
+    """Google's provider refuses such a trigger when it is planned; steps that run side by side count each."""
+    refused = refused_as_too_short(spec, minutes * 60)
+    for image in spec.images:
+        body = config(spec, image.name, site=replace(SITE, timeout=minutes * 60))
+        together = sum(int(step["timeout"].removesuffix("s")) for step in body["steps"] if "timeout" in step)
+        assert (image.name in refused) == (together > int(body["timeout"].removesuffix("s")))
+
+
+def test_a_family_too_large_for_any_build_is_not_told_to_take_longer() -> None:
+    """With more images than a day has time for, only fewer of them help."""
+    body = SPEC.model_dump(mode="json", exclude_none=True)
+    first = next(image for image in body["images"] if image["name"] == "tpu-ci")
+    more = [{**first, "name": f"image-{number}", "parents": ["tpu-ci"], "bases": {}} for number in range(29)]
+    spec = ImageSpec.model_validate({**body, "images": [first, *more]})
+    assert refused_as_too_short(spec, MAX_BUILD_SECONDS) == {"tpu-ci"}
+
+
 @settings(deadline=None, max_examples=60)
 @given(families())
 def test_a_child_begins_after_its_parents_are_recorded_and_tagged(spec: ImageSpec) -> None:
@@ -154,23 +200,24 @@ def test_the_record_waits_for_verify_and_verify_for_every_copy() -> None:
 
 
 def test_both_back_ends_run_the_same_steps_with_the_same_values() -> None:
-    jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity=SITE.severity, bootstrap=FIRST)
+    jobs = github_jobs()
     for name, job in jobs.items():
         image = SPEC.image(name)
         steps = build_steps(SPEC, PINS, (image,), places_of(SPEC), severity=SITE.severity)
         assert [step["id"] for step in job["steps"]] == [step.id for step in steps]
         for written, step in zip(job["steps"], steps, strict=True):
             assert dict(step.env).items() <= written.get("env", {}).items()
-            assert written["timeout-minutes"] * 60 == step.timeout
+            assert written.get("timeout-minutes", 0) * 60 == (step.timeout or 0)
+        assert job["timeout-minutes"] * 60 == SITE.timeout
     cloud = {step["id"]: step for step in config(SPEC, "tpu-ci")["steps"]}
     for step in build_steps(SPEC, PINS, SPEC.family("tpu-ci"), places_of(SPEC), severity=SITE.severity):
         assert cloud[step.id].get("env", []) == [f"{key}={escaped(value)}" for key, value in step.env.items()]
-        assert cloud[step.id]["timeout"] == f"{step.timeout}s"
+        assert cloud[step.id].get("timeout") == (None if step.timeout is None else f"{step.timeout}s")
 
 
 @of_this_lab
 def test_jobs_are_of_githubs_images_and_hand_digests_on() -> None:
-    jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity="critical", bootstrap=FIRST)
+    jobs = github_jobs()
     assert set(jobs) == {image.name for image in SPEC.images if image.builder is Builder.GITHUB}
     child = jobs["levanter-cluster"]
     assert child["needs"] == ["levanter-base"]
@@ -180,7 +227,7 @@ def test_jobs_are_of_githubs_images_and_hand_digests_on() -> None:
 
 
 def test_only_steps_that_ask_a_registry_are_given_the_token() -> None:
-    jobs = build_jobs(SPEC, PINS, places=places_of(SPEC), severity="critical", bootstrap=FIRST)
+    jobs = github_jobs()
     for step in itertools.chain.from_iterable(job["steps"] for job in jobs.values()):
         file = step["run"].rsplit("/", 1)[-1]
         uses = "sign_in" in (ROOT / STEPS_FOLDER / (FETCH if step["id"] == "fetch" else file)).read_text()

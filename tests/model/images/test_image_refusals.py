@@ -349,6 +349,21 @@ def test_what_cloud_build_builds_needs_a_stack_that_builds(tmp_path: Path) -> No
     assert [(each.subject, each.value) for each in problems] == [(f"{SOURCE}:14 images[0].builder", "cloudbuild")]
 
 
+@pytest.mark.parametrize("children", [0, 1])
+def test_a_build_is_given_the_time_that_the_limits_of_its_steps_add_up_to(tmp_path: Path, children: int) -> None:
+    child = edited(IMAGES[IMAGES.index("  - name: runner") : IMAGES.index("  - name: base")], ("runner", "more"))
+    child = edited(child, ("images/runner", "images/more"), ("bases: {BASE_IMAGE: debian}", "parents: [runner]"))
+    files = {path.replace("/runner/", "/more/"): text for path, text in FILES.items() if "/runner/" in path}
+    files["images/more/Dockerfile"] = files["images/more/Dockerfile"].replace("BASE_IMAGE", "PARENT_IMAGE")
+    declared = {SOURCE: IMAGES + children * child, **(files if children else {})}
+    root, minutes = project(tmp_path, declared), 70 + 50 * children
+    load_images(root, stacks(builds=edited(BUILDS, ("2h", f"{minutes}m"))))
+    with refused() as problems:
+        load_images(root, stacks(builds=edited(BUILDS, ("2h", f"{minutes * 60 - 1}s"))))
+    assert problems[0].subject == f"{SOURCE}:9 images[0]"
+    assert problems[0].fix == f"timeout: {minutes}m or more below tidepool:builds of the stack"
+
+
 def test_a_private_repository_that_a_job_of_github_reads_is_refused(tmp_path: Path) -> None:
     private = stacks(builds=BUILDS.replace("{repository: lab/code}", "{repository: lab/code, private: true}"))
     with refused() as problems:
