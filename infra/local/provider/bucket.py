@@ -25,7 +25,10 @@ class Bucket(Rest):
 
     def read(self, call: Call) -> dict[str, Any] | None:
         found = Rest.read(self, call)
-        for rule in ((found or {}).get("lifecycle") or {}).get("rule", []):
+        if found is None:
+            return None
+        found.setdefault("hierarchicalNamespace", {"enabled": False})
+        for rule in (found.get("lifecycle") or {}).get("rule", []):
             condition = rule.setdefault("condition", {})
             condition["withState"] = _STATES[condition.pop("isLive", None)]
         return found

@@ -1,7 +1,7 @@
 """Whether inputs can be, and what they become before they are compared and recorded.
 
 Owns what the official provider tests before any call (unknown and missing properties, kinds, allowed values, forms,
-exclusions), the defaults it fills in, and the names it makes. Does not own what only the service knows: an
+relations), the defaults it fills in, and the names it makes. Does not own what only the service knows: an
 impossible accelerator passes here and fails in the create, as it does there.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from infra.local.engine.provider import UNKNOWN, CheckFailure
 from infra.local.provider.codec import DEFAULTS
 from infra.local.provider.differ import under
-from infra.local.provider.fields import Field, Kind
+from infra.local.provider.fields import Field, Kind, Relation
 
 _SUFFIX_LENGTH = 7
 
@@ -33,10 +33,15 @@ class Findings:
 
 
 def check_fields(
-    findings: Findings, path: str, fields: Mapping[str, Field], given: Mapping[str, Any]
+    findings: Findings,
+    path: str,
+    fields: Mapping[str, Field],
+    given: Mapping[str, Any],
+    relations: tuple[Relation, ...] = (),
 ) -> dict[str, Any]:
     """The given properties with defaults filled in and marked, each in the kind that its field has."""
     written = {name: value for name, value in given.items() if value is not None and not name.startswith("__")}
+    taken = {name for each in relations if each.most == 1 and written.keys() & {*each.names} for name in each.names}
     checked: dict[str, Any] = {}
     defaulted: list[str] = []
     for name, value in written.items():
@@ -47,13 +52,16 @@ def check_fields(
             checked[name] = _check_value(findings, under(path, name), known, value)
     for name, known in fields.items():
         if name in checked:
-            if clash := sorted(set(known.excludes) & set(checked)):
-                findings.refuse(under(path, name), f"cannot be given together with {' and '.join(clash)}")
+            if known.needs and known.needs not in checked:
+                findings.refuse(under(path, name), f"all of {name}, {known.needs} must be specified")
         elif known.required:
             findings.refuse(under(path, name), f"the required property {name!r} is missing")
-        elif known.default is not None and not set(known.excludes) & set(checked):
+        elif known.default is not None and name not in taken:
             checked[name] = known.default
             defaulted.append(name)
+    for relation in relations:
+        if wrong := relation.broken_by(checked, UNKNOWN):
+            findings.refuse(path, wrong)
     checked[DEFAULTS] = sorted(defaulted)
     return checked
 
@@ -70,13 +78,13 @@ def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any
         return value
     match known.kind:
         case Kind.BLOCK if isinstance(value, Mapping):
-            return check_fields(findings, path, known.inner, value)
+            return check_fields(findings, path, known.inner, value, known.relations)
         case Kind.BLOCKS if isinstance(value, list):
             return [
                 item if item is UNKNOWN else _check_item(findings, f"{path}[{index}]", known, item)
                 for index, item in enumerate(value)
             ]
-        case Kind.TEXTS if isinstance(value, list):
+        case Kind.TEXTS | Kind.REALS if isinstance(value, list):
             return [_check_scalar(findings, f"{path}[{index}]", known, item) for index, item in enumerate(value)]
         case Kind.TABLE if isinstance(value, Mapping):
             entries = {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
@@ -93,7 +101,7 @@ def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any
 
 def _check_item(findings: Findings, path: str, known: Field, item: Any) -> Any:
     if isinstance(item, Mapping):
-        return check_fields(findings, path, known.inner, item)
+        return check_fields(findings, path, known.inner, item, known.relations)
     findings.refuse(path, f"expected object, got {item!r}")
     return item
 
@@ -101,12 +109,13 @@ def _check_item(findings: Findings, path: str, known: Field, item: Any) -> Any:
 def _check_scalar(findings: Findings, path: str, known: Field, value: Any) -> Any:
     if value is UNKNOWN:
         return value
-    kind = Kind.TEXT if known.kind in (Kind.TEXTS, Kind.TABLE) else known.kind
+    kind = {Kind.TEXTS: Kind.TEXT, Kind.TABLE: Kind.TEXT, Kind.REALS: Kind.REAL}.get(known.kind, known.kind)
     converted = _convert(kind, value)
     if converted is None:
         findings.refuse(path, f"expected {kind.value}, got {value!r}")
         return value
-    if known.choices and converted not in known.choices:
+    empty = converted == "" and not known.required
+    if known.choices and converted not in known.choices and not empty:
         findings.refuse(path, f"expected one of {', '.join(known.choices)}, got {converted!r}")
     if known.rule is not None and known.kind is not Kind.TABLE and (wrong := known.rule(converted)):
         findings.refuse(path, wrong)

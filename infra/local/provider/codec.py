@@ -6,34 +6,33 @@ makes no call.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from infra.local.engine.provider import UNKNOWN
-from infra.local.provider.fields import Field, Kind, is_empty
+from infra.local.provider.fields import Field, Kind, Relation, is_empty
 
 DEFAULTS = "__defaults"
 """Names the properties of an object that the provider filled in; Pulumi's own mark in recorded inputs."""
 
 
 def encode(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The REST body of these properties. False, zero and empty values are left out unless a field keeps them."""
+    """The REST body of these properties. False, zero and empty values are left out unless a field says otherwise."""
     body: dict[str, Any] = {}
-    for name, field, value in _given(fields, values):
-        if field.local or field.computed:
+    for name, field in fields.items():
+        value = values.get(name)
+        if field.local or field.computed or (value is None and not field.always):
             continue
-        sent = _encode_value(field, value)
-        if not is_empty(sent) or field.keeps_empty:
+        sent = field.zero if value is None else _encode_value(field, value)
+        if field.always or not is_empty(sent) or (field.keeps_empty and value is not None):
             _put(body, field.wire or name, sent)
     return body
 
 
-def _given(fields: Mapping[str, Field], values: Mapping[str, Any]) -> Iterator[tuple[str, Field, Any]]:
-    for name, field in fields.items():
-        value = values.get(name)
-        if value is not None:
-            yield name, field, value
+def _encode_block(field: Field, value: Mapping[str, Any]) -> dict[str, Any]:
+    """`{}` for a block that says nothing: an empty text, list or map in it is nothing, false and zero are something."""
+    said = (item for name, item in value.items() if name != DEFAULTS)
+    return encode(field.inner, value) if any(item is not None and item not in ("", [], {}) for item in said) else {}
 
 
 def _encode_value(field: Field, value: Any) -> Any:
@@ -41,14 +40,14 @@ def _encode_value(field: Field, value: Any) -> Any:
         case Kind.WHOLE:
             return str(int(value)) if field.wire_text else int(value)
         case Kind.BLOCK:
-            return encode(field.inner, value)
+            return _encode_block(field, value)
         case Kind.BLOCKS if field.keyed:
             return {item[field.keyed]: encode(field.inner, item) for item in value}
         case Kind.BLOCKS:
             return [encode(field.inner, item) for item in value]
         case Kind.TABLE:
             return dict(value)
-        case Kind.TEXTS:
+        case Kind.TEXTS | Kind.REALS:
             return list(value)
         case _:
             return field.spelled(value) if field.spelled else value
@@ -92,73 +91,84 @@ def _decode_value(field: Field, value: Any) -> Any:
             return [decode(field.inner, item) for item in (value if isinstance(value, list) else [value])]
         case Kind.TABLE:
             return dict(value)
-        case Kind.TEXTS:
+        case Kind.TEXTS | Kind.REALS:
             return list(value)
         case _:
-            return value
+            return field.told(value) if field.told else value
 
 
-def as_written(
-    fields: Mapping[str, Field], outputs: Mapping[str, Any], written: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Inputs as a program would write them to get `outputs`.
+def as_written(fields: Mapping[str, Field], outputs: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a resource after a refresh: what the program wrote, as the service has it now.
 
-    `written` is what the program wrote last: of what it left out, only a value that the service would not have filled
-    in by itself shows (drift). None stands for an import, where everything that says something shows, but of
-    properties that exclude one another only the last.
+    As by the Terraform bridge of Pulumi 3.137: what the program left out stays out, whatever the service has, and a
+    default that is not so any more is no default.
     """
     inputs: dict[str, Any] = {}
-    for name, field in fields.items():
-        if field.computed:
-            continue
-        value, before = outputs.get(name), None if written is None else written.get(name)
-        if before is None and (is_empty(value) or value == field.default or (written is not None and field.server)):
-            continue
-        if value is None and not is_empty(before):
+    marks = {*written.get(DEFAULTS, ())}
+    for name, before in written.items():
+        field, value = fields.get(name), outputs.get(name)
+        if field is None or value is None:
             continue
         inputs[name] = _as_written_value(field, value, before)
-        if written is None:
-            for other in field.excludes:
-                inputs.pop(other, None)
-    marks = () if written is None else written.get(DEFAULTS, ())
-    inputs[DEFAULTS] = [name for name in marks if name in inputs]
+        if inputs[name] != before:
+            marks.discard(name)
+    inputs[DEFAULTS] = sorted(marks & inputs.keys())
     return inputs
 
 
 def _as_written_value(field: Field, value: Any, before: Any) -> Any:
-    if before is not None and _is_same(field, before, value):
-        return before
-    if field.kind is Kind.BLOCK and isinstance(value, Mapping):
+    if field.kind is Kind.BLOCK:
         return as_written(field.inner, value, before)
     if field.kind is Kind.BLOCKS:
         return [as_written(field.inner, item, old) for item, old in _paired(field, value, before)]
-    return value
-
-
-def _is_same(field: Field, before: Any, value: Any) -> bool:
-    """Whether the service merely spells or orders otherwise what the program wrote."""
-    if field.kind is not Kind.TEXTS:
-        return field.same is not None and field.same(before, value)
-    if field.unordered:
-        before, value = sorted(before), sorted(value)
-    same = field.same or operator.eq
-    return len(before) == len(value) and all(map(same, before, value))
+    if field.kind is Kind.TABLE:
+        return {key: value[key] for key in before if key in value}
+    if field.unordered and isinstance(value, list):
+        return [item for item in before if item in value]
+    if field.stored is not None and field.same is not None and field.same(value, before):
+        return before
+    return value[: len(before)] if isinstance(value, list) else value
 
 
 def _paired(
-    field: Field, items: list[dict[str, Any]], before: list[dict[str, Any]] | None
-) -> Iterator[tuple[dict[str, Any], Mapping[str, Any] | None]]:
-    """Each element with what the program wrote for it: by its key and in the program's order, or by its place."""
-    if before is None:
-        yield from ((item, None) for item in items)
-    elif field.keyed:
-        written = {item.get(field.keyed): item for item in before}
-        order = {key: place for place, key in enumerate(written)}
-        for item in sorted(items, key=lambda item: order.get(item[field.keyed], len(order))):
-            yield item, written.get(item[field.keyed], {})
+    field: Field, items: list[dict[str, Any]], before: list[dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
+    """Each element that the program wrote with what the service has of it: by its key, its content, or its place."""
+    if field.keyed:
+        found = {item.get(field.keyed): item for item in items}
+        yield from ((found[old[field.keyed]], old) for old in before if old[field.keyed] in found)
+    elif field.unordered:
+        for old in before:
+            if (twin := next((item for item in items if as_written(field.inner, item, old) == old), None)) is not None:
+                yield twin, old
     else:
-        for place, item in enumerate(items):
-            yield item, before[place] if place < len(before) else {}
+        yield from zip(items, before, strict=False)
+
+
+def as_declared(
+    fields: Mapping[str, Field], outputs: Mapping[str, Any], relations: tuple[Relation, ...] = ()
+) -> dict[str, Any]:
+    """The inputs of a resource that is imported: everything that says something and is no default.
+
+    Of properties that exclude one another only the last.
+    """
+    inputs: dict[str, Any] = {}
+    for name, field in fields.items():
+        value: Any = outputs.get(name)
+        if field.computed or is_empty(value) or value == field.default:
+            continue
+        for relation in relations:
+            if relation.most == 1 and name in relation.names:
+                inputs = {other: kept for other, kept in inputs.items() if other not in relation.names}
+        match field.kind:
+            case Kind.BLOCK:
+                inputs[name] = as_declared(field.inner, value, field.relations)
+            case Kind.BLOCKS:
+                inputs[name] = [as_declared(field.inner, item, field.relations) for item in value]
+            case _:
+                inputs[name] = value
+    inputs[DEFAULTS] = []
+    return inputs
 
 
 def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,10 +180,16 @@ def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping
             continue
         if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(old.get(name), Mapping):
             merged[name] = overlay(field.inner, old[name], value)
-        else:
+        elif field.kind is Kind.BLOCKS and isinstance(value, list) and not field.unordered and not field.keyed:
+            before = old.get(name) or []
+            merged[name] = [
+                overlay(field.inner, before[place], item) if place < len(before) and isinstance(item, Mapping) else item
+                for place, item in enumerate(value)
+            ]
+        elif not (field.same and isinstance(old.get(name), str) and field.same(old[name], value)):
             merged[name] = plain(value)
     for name, field in fields.items():
-        if name in merged and inputs.get(name) is None and not (field.server or field.computed or field.local):
+        if name in merged and inputs.get(name) is None and not (field.server or field.computed):
             merged[name] = field.zero
     return merged
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -22,9 +23,9 @@ _BARE_KEY = re.compile(r"[^.\[\]\"]+")
 
 def compare(fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any]) -> Differences:
     """Every property that differs, by path."""
-    found: Differences = {}
-    _compare_fields(found, "", fields, old, new)
-    return found
+    comparison = _Comparison(old, new)
+    comparison.fields("", fields, old, new)
+    return comparison.found
 
 
 def under(path: str, key: str) -> str:
@@ -34,35 +35,87 @@ def under(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _compare_fields(
-    found: Differences, path: str, fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any]
-) -> None:
-    for name, field in fields.items():
-        if not field.computed:
-            _compare_value(found, under(path, name), field, old.get(name), new.get(name))
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """One resource as it is and as it is wanted, and what was found to differ so far."""
 
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    found: Differences = field(default_factory=dict)
 
-def _compare_value(found: Differences, path: str, field: Field, old: Any, new: Any) -> None:
-    absent = new is None if field.kind is Kind.BLOCK else is_empty(new)
-    if (new is None and field.server) or (is_empty(old) and absent):
-        return
-    if field.kind is Kind.TABLE and new is not UNKNOWN:
-        _compare_tables(found, path, old or {}, new or {}, replaces=field.replaces)
-    elif is_empty(old):
-        found[path] = PropertyDiff("add", field.replaces or _replaces_within(field, new))
-    elif new is None:
-        found[path] = PropertyDiff("delete", field.replaces or _replaces_within(field, old))
-    elif new is UNKNOWN:
-        found[path] = PropertyDiff("update", field.replaces or _replaces_within(field, old))
-    elif field.kind is Kind.BLOCK:
-        _compare_fields(found, path, field.inner, old, new)
-    elif field.kind is Kind.BLOCKS:
-        _compare_blocks(found, path, field, old, new)
-    elif field.kind is Kind.TEXTS:
-        _compare_texts(found, path, field, old, new)
-    elif old != new and not (field.same and field.same(old, new)):
-        replaces = field.replaces or bool(field.replaces_when and field.replaces_when(old, new))
-        found[path] = PropertyDiff("update", replaces)
+    def fields(self, path: str, fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        for name, known in fields.items():
+            if not known.computed:
+                self._value(under(path, name), known, old.get(name), new.get(name))
+
+    def _value(self, path: str, field: Field, old: Any, new: Any) -> None:
+        absent = new is None if field.kind is Kind.BLOCK else is_empty(new)
+        if (new is None and field.server) or (is_empty(old) and absent):
+            return
+        if field.hidden and field.hidden(old, new, self.old, self.new):
+            return
+        if field.kind is Kind.TABLE and new is not UNKNOWN:
+            self._tables(path, old or {}, new or {}, replaces=field.replaces)
+        elif is_empty(old):
+            kind = "update" if isinstance(old, (str, int, float)) else "add"
+            self.found[path] = PropertyDiff(kind, field.replaces or _replaces_within(field, new))
+        elif new is None:
+            self.found[path] = PropertyDiff("delete", field.replaces or _replaces_within(field, old))
+        elif new is UNKNOWN:
+            self.found[path] = PropertyDiff("update", field.replaces or _replaces_within(field, old))
+        elif field.kind is Kind.BLOCK:
+            self.fields(path, field.inner, old, new)
+        elif field.kind is Kind.BLOCKS:
+            self._blocks(path, field, old, new)
+        elif field.kind in (Kind.TEXTS, Kind.REALS):
+            self._texts(path, field, old, new)
+        elif old != new and not (field.same and field.same(old, new)):
+            replaces = field.replaces or bool(field.replaces_when and field.replaces_when(old, new))
+            self.found[path] = PropertyDiff("update", replaces)
+
+    def _tables(self, path: str, old: Any, new: Any, *, replaces: bool) -> None:
+        for key in sorted({*old, *new} - {DEFAULTS}):
+            before, after = old.get(key), new.get(key)
+            if before != after:
+                self.found[under(path, key)] = PropertyDiff(_kind(before, after), replaces)
+
+    def _texts(self, path: str, field: Field, old: Any, new: Any) -> None:
+        if field.unordered and not has_unknown(new):
+            old, new = sorted(old), sorted(new)
+        for index, (before, after) in enumerate(zip_longest(old, new)):
+            known = before is not None and after is not None and after is not UNKNOWN
+            if before != after and not (known and field.same and field.same(before, after)):
+                self.found[f"{path}[{index}]"] = PropertyDiff(_kind(before, after), field.replaces)
+
+    def _blocks(self, path: str, field: Field, old: Any, new: Any) -> None:
+        if field.keyed and not has_unknown(new):
+            old = sorted(old, key=lambda item: item.get(field.keyed, ""))
+            new = sorted(new, key=lambda item: item.get(field.keyed, ""))
+        if field.unordered and not has_unknown(new):
+            old, new = self._unmatched(field, old, new)
+        for index, (before, after) in enumerate(zip_longest(old, new)):
+            at = f"{path}[{index}]"
+            if before is None or after is None or after is UNKNOWN:
+                replaces = field.replaces or _any_replaces(field.inner, before if before is not None else after)
+                self.found[at] = PropertyDiff(_kind(before, after), replaces)
+            else:
+                self.fields(at, field.inner, before, after)
+
+    def _unmatched(self, field: Field, old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
+        """What is left of two sets once everything that they share is taken out."""
+        left, added = list(old), []
+        for item in new:
+            twin = next((each for each in left if not self._differ(field, each, item)), None)
+            if twin is None:
+                added.append(item)
+            else:
+                left.remove(twin)
+        return left, added
+
+    def _differ(self, field: Field, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        comparison = _Comparison(self.old, self.new)
+        comparison.fields("", field.inner, old, new)
+        return bool(comparison.found)
 
 
 def _replaces_within(field: Field, value: Any) -> bool:
@@ -78,35 +131,6 @@ def _any_replaces(fields: Mapping[str, Field], values: Any) -> bool:
         for name, field in fields.items()
         if not is_empty(values.get(name))
     )
-
-
-def _compare_tables(found: Differences, path: str, old: Any, new: Any, *, replaces: bool) -> None:
-    for key in sorted({*old, *new} - {DEFAULTS}):
-        before, after = old.get(key), new.get(key)
-        if before != after:
-            found[under(path, key)] = PropertyDiff(_kind(before, after), replaces)
-
-
-def _compare_texts(found: Differences, path: str, field: Field, old: Any, new: Any) -> None:
-    if field.unordered and not has_unknown(new):
-        old, new = sorted(old), sorted(new)
-    for index, (before, after) in enumerate(zip_longest(old, new)):
-        known = before is not None and after is not None and after is not UNKNOWN
-        if before != after and not (known and field.same and field.same(before, after)):
-            found[f"{path}[{index}]"] = PropertyDiff(_kind(before, after), field.replaces)
-
-
-def _compare_blocks(found: Differences, path: str, field: Field, old: Any, new: Any) -> None:
-    if field.keyed and not has_unknown(new):
-        old = sorted(old, key=lambda item: item.get(field.keyed, ""))
-        new = sorted(new, key=lambda item: item.get(field.keyed, ""))
-    for index, (before, after) in enumerate(zip_longest(old, new)):
-        at = f"{path}[{index}]"
-        if before is None or after is None or after is UNKNOWN:
-            replaces = field.replaces or _any_replaces(field.inner, before if before is not None else after)
-            found[at] = PropertyDiff(_kind(before, after), replaces)
-        else:
-            _compare_fields(found, at, field.inner, before, after)
 
 
 def _kind(before: Any, after: Any) -> Literal["add", "update", "delete"]:

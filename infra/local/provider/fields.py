@@ -21,6 +21,7 @@ class Kind(StrEnum):
     REAL = "number"
     FLAG = "boolean"
     TEXTS = "list of strings"
+    REALS = "list of numbers"
     TABLE = "map of strings"
     BLOCK = "object"
     BLOCKS = "list of objects"
@@ -32,45 +33,92 @@ Rule = Callable[[Any], str | None]
 Compare = Callable[[Any, Any], bool]
 """Something that holds between an old and a new value."""
 
+Hide = Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], bool]
+"""Something that holds between an old and a new value because of what else the old and the new resource say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How many of some properties of one block must and may be given: between `least` and `most`.
+
+    Source: helper/schema of the Terraform plugin SDK 2, whose words these are; an unknown value may yet be none.
+    """
+
+    names: tuple[str, ...]
+    least: int
+    most: int
+
+    def broken_by(self, given: Mapping[str, Any], unknown: Any) -> str | None:
+        """What is wrong with these values of the block, None where nothing is."""
+        known = [name for name in self.names if name in given and given[name] is not unknown]
+        maybe = [name for name in self.names if name in given]
+        if len(known) > self.most:
+            return f"only one of {', '.join(self.names)} can be specified, but {' and '.join(known)} were"
+        return f"one of {', '.join(self.names)} must be specified" if len(maybe) < self.least else None
+
+
+def exactly_one(*names: str) -> Relation:
+    """One of them, and no other."""
+    return Relation(names, 1, 1)
+
+
+def at_least_one(*names: str) -> Relation:
+    """One of them or more."""
+    return Relation(names, 1, len(names))
+
+
+def not_together(*names: str) -> Relation:
+    """None of them, or one."""
+    return Relation(names, 0, 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """One property.
 
     wire: dotted path in the REST body, the property's own name where empty.
-    required: must be given. replaces: a change makes a new resource. server: the service fills it in where it is not
-        given, so that leaving it out is never a difference.
-    default: what the provider fills in where it is not given.
-    choices, rule: values that are allowed, and a further rule of form.
-    excludes: sibling properties that cannot be given together with this one.
+    required: must be given. needs: a sibling that must be given with it. replaces: a change makes a new resource.
+    server: the service fills it in where it is not given, so that leaving it out is never a difference.
+    default: what the provider fills in where it is not given; false, 0 and an empty text are never filled in.
+    choices, rule: values that are allowed, and a further rule of form. An optional text may be empty, whatever it
+        chooses from.
     replaces_when: of an old and a new value, whether this change makes a new resource.
-    same: two spellings of one value (`30d` and `2592000s`). unordered: a list whose order means nothing.
+    same: of an old and a new value, whether they are two spellings of one (`30d` and `2592000s`).
+    hidden: whether a difference means nothing, because of other properties.
+    unordered: a list whose order means nothing.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
-    keeps_empty: false, 0, empty text and `{}` are sent too; elsewhere they are left out, as the service drops them.
+    always: sent whatever it is, as its kind's zero where it is not given, once its block says anything; elsewhere
+        false, 0, empty texts and empty lists are left out. keeps_empty: a block that is sent as `{}` too.
+    told, stored: how the state has what the service says, and what the program says.
     wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written.
     keyed: a list that is a map on the wire, by this property of its elements.
-    inner: the properties of a block.
+    inner: the properties of a block. relations: how many of them may be given together.
     """
 
     kind: Kind
     wire: str = ""
     required: bool = False
+    needs: str = ""
     replaces: bool = False
     server: bool = False
     default: Any = None
     choices: tuple[str, ...] = ()
     rule: Rule | None = None
-    excludes: tuple[str, ...] = ()
     replaces_when: Compare | None = None
     same: Compare | None = None
+    hidden: Hide | None = None
     unordered: bool = False
     local: bool = False
     computed: bool = False
+    always: bool = False
     keeps_empty: bool = False
     wire_text: bool = False
+    told: Callable[[Any], Any] | None = None
+    stored: Callable[[Any], Any] | None = None
     spelled: Callable[[Any], Any] | None = None
     keyed: str = ""
     inner: Mapping[str, Field] = field(default_factory=dict)
+    relations: tuple[Relation, ...] = ()
 
     @property
     def zero(self) -> Any:
@@ -89,6 +137,7 @@ _ZEROS: Final[Mapping[Kind, Callable[[], Any]]] = MappingProxyType(
         Kind.REAL: float,
         Kind.FLAG: bool,
         Kind.TEXTS: list,
+        Kind.REALS: list,
         Kind.TABLE: dict,
         Kind.BLOCK: _nothing,
         Kind.BLOCKS: list,
@@ -101,21 +150,26 @@ class Marks(TypedDict, total=False):
 
     wire: str
     required: bool
+    needs: str
     replaces: bool
     server: bool
     default: Any
     choices: tuple[str, ...]
     rule: Rule | None
-    excludes: tuple[str, ...]
     replaces_when: Compare | None
     same: Compare | None
+    hidden: Hide | None
     unordered: bool
     local: bool
     computed: bool
+    always: bool
     keeps_empty: bool
     wire_text: bool
+    told: Callable[[Any], Any] | None
+    stored: Callable[[Any], Any] | None
     spelled: Callable[[Any], Any] | None
     keyed: str
+    relations: tuple[Relation, ...]
 
 
 def text(**marks: Unpack[Marks]) -> Field:
@@ -141,6 +195,11 @@ def flag(**marks: Unpack[Marks]) -> Field:
 def texts(**marks: Unpack[Marks]) -> Field:
     """A list of strings."""
     return Field(kind=Kind.TEXTS, **marks)
+
+
+def reals(**marks: Unpack[Marks]) -> Field:
+    """A list of numbers."""
+    return Field(kind=Kind.REALS, **marks)
 
 
 def table(**marks: Unpack[Marks]) -> Field:

@@ -7,8 +7,9 @@ called, and how answers become outputs. Does not own the calls (`rest` and its s
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
 from infra.local.engine.provider import (
@@ -25,11 +26,11 @@ from infra.local.engine.provider import (
     ReadResult,
 )
 from infra.local.provider.checker import Findings, check_fields, fill_name
-from infra.local.provider.codec import DEFAULTS, as_written, decode, encode, has_unknown, overlay, plain
+from infra.local.provider.codec import DEFAULTS, as_declared, as_written, decode, encode, has_unknown, overlay, plain
 from infra.local.provider.differ import compare
 from infra.local.provider.fields import table
 from infra.local.provider.functions import FUNCTIONS
-from infra.local.provider.labels import EFFECTIVE, MANAGED, views
+from infra.local.provider.labels import ALL_ANNOTATIONS, EFFECTIVE, MANAGED, all_annotations, declared, views
 from infra.local.provider.operations import OperationFailedError, OperationTimeoutError
 from infra.local.provider.resource import Call, ResourceType, Values
 from infra.local.provider.settings import Settings
@@ -37,6 +38,8 @@ from infra.local.provider.tables import TYPES
 from infra.local.provider.transport import Api, ApiError
 
 _TOP = re.compile(r"[.\[]")
+_META: Final = "__meta"
+"""What the official provider notes of a resource in its state; text."""
 _GONE: Final = 404
 _LABELS: Final = table()
 
@@ -74,7 +77,10 @@ class GoogleProvider:
     def check(self, token: str, name: str, urn: str, inputs: dict[str, Any], old: dict[str, Any] | None) -> CheckResult:
         kind = TYPES[token]
         findings = Findings(token)
-        checked = check_fields(findings, "", kind.fields, inputs)
+        checked = check_fields(findings, "", kind.fields, inputs, kind.relations)
+        if not findings.failures:
+            for wrong in filter(None, (rule(checked) for rule in kind.rules)):
+                findings.refuse("", wrong)
         if kind.naming is not None:
             fill_name(kind.naming, checked, name, urn, old)
         for hole in sorted({*kind.identity.holes} - kind.assigned.keys()):
@@ -96,6 +102,8 @@ class GoogleProvider:
         found = compare(kind.fields, old_outputs, new_inputs)
         if kind.labelled:
             found |= self._managed_label_differences(old_outputs, new_inputs, found)
+        for trigger in _tops(found) & kind.unsettled.keys():
+            found |= {name: PropertyDiff("update") for name in kind.unsettled[trigger]}
         replaces = any(difference.replaces for difference in found.values())
         return DiffResult(found, delete_before_replace=replaces and self._keeps_its_name(kind, resource_id, new_inputs))
 
@@ -116,8 +124,7 @@ class GoogleProvider:
         if kind.naming is None:
             return self._locate(kind, new) == resource_id
         name = kind.naming.property
-        parsed = kind.identity.parse(resource_id) or {}
-        return name not in new.get(DEFAULTS, ()) and parsed.get(name) == new.get(name)
+        return name not in new.get(DEFAULTS, ()) and kind.parts_of(resource_id).get(name) == new.get(name)
 
     def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
         kind = TYPES[token]
@@ -132,9 +139,10 @@ class GoogleProvider:
         except ApiError as error:
             raise ProviderError(f"Error creating {kind.noun}: {error}") from error
         except OperationFailedError as error:
-            raise ProviderError(
-                f"Error waiting to create {kind.noun}: Error waiting for Creating {kind.noun}: {error}"
-            ) from error
+            message = f"Error waiting to create {kind.noun}: Error waiting for Creating {kind.noun}: {error}"
+            if kind.keeps_failed:
+                raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
+            raise ProviderError(message) from error
         except OperationTimeoutError as error:
             message = f"Error waiting to create {kind.noun}: {error}; Google Cloud goes on with it"
             raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
@@ -156,8 +164,10 @@ class GoogleProvider:
 
     def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
         kind = TYPES[token]
-        if not inputs and kind.identity.parse(resource_id) is None:
-            raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.identity.template}")
+        if not inputs and not kind.imported:
+            raise ProviderError(f"{resource_id!r}: a {token} cannot be imported; declare it, and it is written anew")
+        if not inputs and not kind.parts_of(resource_id):
+            raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.import_form}")
         values = self._values(kind, inputs, resource_id)
         try:
             found = kind.calls.read(Call(api=self._api, deadline=self._api.deadline(), values=values))
@@ -165,17 +175,19 @@ class GoogleProvider:
             raise ProviderError(f"Error reading {kind.noun} {resource_id}: {error}") from error
         if found is None:
             return None
-        written = inputs or None
         # Ours alone has the attribution that a create adds: what another client made is taken over without.
         managed = self._settings.labels.managed(inputs, {EFFECTIVE: found.get("labels") or {}})
-        if kind.labelled and written is None:
+        if kind.labelled and not inputs:
             managed = dict(found.get("labels") or {})
             values["labels"] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
         outputs = self._outputs(kind, values, values, found, managed)
-        if kind.assigned:
-            values |= {hole: found[key] for hole, key in kind.assigned.items()}
+        seen = as_written(kind.fields, outputs, inputs) if inputs else as_declared(kind.fields, outputs, kind.relations)
+        values |= {hole: found[key] for hole, key in kind.assigned.items()}
+        if kind.assigned or not inputs:
+            if kind.qualified is not None:
+                values["condition"] = outputs["condition"]
             resource_id = kind.id_of(values)
-        return ReadResult(resource_id, as_written(kind.fields, outputs, written), outputs)
+        return ReadResult(resource_id, seen, outputs)
 
     def update(
         self,
@@ -189,7 +201,7 @@ class GoogleProvider:
     ) -> dict[str, Any]:
         kind = TYPES[token]
         paths = self.diff(token, resource_id, old_inputs, old_outputs, new_inputs).detailed
-        changed = {_TOP.split(path, maxsplit=1)[0].replace(MANAGED, "labels") for path in paths}
+        changed = {top.replace(MANAGED, "labels") for top in _tops(paths)}
         values = self._values(kind, new_inputs, resource_id)
         call = Call(
             api=self._api,
@@ -223,11 +235,12 @@ class GoogleProvider:
     ) -> None:
         kind = TYPES[token]
         policy = outputs.get("deletionPolicy") or self._settings.deletion_policy
-        kept = "deletionProtection is true" if outputs.get("deletionProtection") else ""
-        if kept or policy == "PREVENT":
-            reason = kept or "deletionPolicy is PREVENT"
+        mend = 'deletionPolicy="DELETE"' if policy == "PREVENT" else ""
+        if outputs.get("deletionProtection"):
+            mend = "deletionProtection=false"
+        if mend:
             raise ProviderError(
-                f"Error deleting {kind.noun} {resource_id}: its {reason}; change that first, then delete"
+                f"cannot destroy {kind.noun} {resource_id} without setting {mend} and applying that first"
             )
         if policy == "ABANDON":
             return
@@ -251,10 +264,21 @@ class GoogleProvider:
         kind = TYPES[token]
         values = self._values(kind, inputs)
         known = plain(inputs) if old_outputs is None else overlay(kind.fields, old_outputs, inputs)
-        outputs = {**known, **self._own(kind, values)}
+        outputs = {**self._own(kind, values, foreseen=True), **known}
+        if old_outputs is None:
+            outputs = {name: value for name, value in outputs.items() if name in inputs or name not in kind.late}
+        for name, field in kind.fields.items():
+            if field.stored and isinstance(outputs.get(name), str):
+                outputs[name] = field.stored(outputs[name])
+        if old_outputs is not None and kind.unsettled:
+            changed = _tops(compare(kind.fields, old_outputs, inputs))
+            for name in (each for trigger in changed & kind.unsettled.keys() for each in kind.unsettled[trigger]):
+                outputs.pop(name, None)
         if kind.labelled:
             outputs[MANAGED] = self._settings.labels.managed(inputs, old_outputs)
             outputs[EFFECTIVE] = self._settings.labels.effective(inputs, old_outputs)
+        if ALL_ANNOTATIONS in kind.fields:
+            outputs[ALL_ANNOTATIONS] = all_annotations(inputs, old_outputs)
         return outputs
 
     def invoke(self, token: str, args: dict[str, Any]) -> dict[str, Any]:
@@ -268,18 +292,23 @@ class GoogleProvider:
 
     def _values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str | None = None) -> Values:
         """Everything known of a resource: from its id, its inputs and the settings, spelled as paths have it."""
-        values: Values = dict(kind.identity.parse(resource_id) or {}) if resource_id is not None else {}
+        values: Values = kind.parts_of(resource_id) if resource_id is not None else {}
         values |= {name: value for name, value in plain(inputs).items() if value is not None}
-        for hole in kind.fields:
-            if hole not in values and (default := self._settings.default_of(hole)) is not None:
+        for hole, field in kind.fields.items():
+            default = field.default if hole in kind.identity.holes else None
+            default = default or self._settings.default_of(hole)
+            if hole not in values and default is not None:
                 values[hole] = default
         for name, tidy in kind.tidied.items():
             if isinstance(values.get(name), str):
                 values[name] = tidy(values[name])
         return values
 
-    def _own(self, kind: ResourceType, values: Values) -> dict[str, Any]:
-        """The properties that no body carries: parts of the path, client-side settings, and what follows from them."""
+    def _own(self, kind: ResourceType, values: Values, *, foreseen: bool = False) -> dict[str, Any]:
+        """The properties that no body carries: parts of the path, client-side settings, and what follows from them.
+
+        foreseen: of the latter, those that are known before a create.
+        """
         own = {
             name: values.get(name, field.default if field.default is not None else field.zero)
             for name, field in kind.fields.items()
@@ -287,12 +316,17 @@ class GoogleProvider:
         }
         if "deletionPolicy" in kind.fields:
             own["deletionPolicy"] = values.get("deletionPolicy", self._settings.deletion_policy)
-        return own | {name: path.fill(values) for name, path in kind.derived.items() if path.known(values)}
+        derived = {name: path for name, path in kind.derived.items() if not foreseen or name in kind.foreseen}
+        if kind.schema_version:
+            own[_META] = json.dumps({"schema_version": str(kind.schema_version)})
+        return own | {name: path.fill(values) for name, path in derived.items() if path.known(values)}
 
     def _body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
         body = encode(kind.fields, inputs)
         if kind.labelled and (labels := self._settings.labels.effective(inputs, old)):
             body["labels"] = labels
+        if ALL_ANNOTATIONS in kind.fields and (annotations := all_annotations(inputs, old)):
+            body["annotations"] = annotations
         return body
 
     def _outputs(
@@ -306,7 +340,14 @@ class GoogleProvider:
         outputs = decode(kind.fields, found) | self._own(kind, values)
         if kind.labelled:
             outputs |= views(found.get("labels") or {}, inputs.get("labels") or {}, managed)
+        if ALL_ANNOTATIONS in kind.fields:
+            outputs["annotations"] = declared(outputs[ALL_ANNOTATIONS], inputs.get("annotations") or {})
         return outputs
+
+
+def _tops(paths: Iterable[str]) -> set[str]:
+    """The top-level properties that these paths stand in."""
+    return {_TOP.split(path, maxsplit=1)[0] for path in paths}
 
 
 def _is_gone(error: Exception) -> bool:

@@ -1,8 +1,8 @@
-"""Labels as the official provider keeps them: the program's own, the provider's, and whatever else is there.
+"""Labels and annotations as the official provider keeps them: ours, the provider's, and others'.
 
 Three views of one map on the wire: `labels` (what the program declares), `pulumiLabels` (those plus the provider's
-defaults and its attribution label), `effectiveLabels` (everything the service has). Labels that others put on a
-resource are left alone.
+defaults and its attribution label), `effectiveLabels` (everything the service has); two of annotations, to which the
+provider adds none. What others put on a resource is left alone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ ATTRIBUTION: Final = "goog-pulumi-provisioned"
 
 MANAGED: Final = "pulumiLabels"
 EFFECTIVE: Final = "effectiveLabels"
+ALL_ANNOTATIONS: Final = "effectiveAnnotations"
+"""Every annotation that the service has; `annotations` shows those that the program declares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +56,23 @@ def _is_attributed(old: Mapping[str, Any]) -> bool:
     return any(ATTRIBUTION in (old.get(view) or {}) for view in (MANAGED, EFFECTIVE))
 
 
-def views(found: Mapping[str, str], declared: Mapping[str, Any], managed: Mapping[str, Any]) -> dict[str, Any]:
+def views(found: Mapping[str, str], ours: Mapping[str, Any], managed: Mapping[str, Any]) -> dict[str, Any]:
     """The three views of the labels that the service has.
 
-    A managed label that was lost stays in `pulumiLabels` without its value, so that the next plan restores it.
+    A label of ours that was lost stays in its view without its value, so that the next plan restores it.
     """
-    return {
-        "labels": {key: found[key] for key in declared if key in found},
-        MANAGED: {key: found.get(key, "") for key in managed},
-        EFFECTIVE: dict(found),
-    }
+    return {"labels": declared(found, ours), MANAGED: declared(found, managed), EFFECTIVE: dict(found)}
+
+
+def declared(found: Mapping[str, str], ours: Mapping[str, Any]) -> dict[str, str]:
+    """Of what the service has, the keys that are ours."""
+    return {key: found.get(key, "") for key in ours}
+
+
+def all_annotations(inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
+    """`effectiveAnnotations` that a create or an update leads to: the program's as wanted, others' as they are."""
+    ours = inputs.get("annotations") or {}
+    if old is None or ours is UNKNOWN:
+        return ours
+    before = old.get("annotations") or {}
+    return {key: value for key, value in (old.get(ALL_ANNOTATIONS) or {}).items() if key not in before} | ours

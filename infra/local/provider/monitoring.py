@@ -10,7 +10,6 @@ from infra.local.provider.resource import Call
 from infra.local.provider.rest import Rest
 
 _TEXT = "dashboardJson"
-_ADDED = ("name", "etag")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +39,14 @@ class Named(Rest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Channel(Named):
+    """A notification channel, which an alert policy may still use; what is said of `Named` holds but for its end."""
+
+    def delete(self, call: Call) -> None:
+        call.send("DELETE", self.path(call), query={"force": "true" if call.values.get("forceDelete") else "false"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dashboard(Named):
     """A dashboard, whose one property is its whole body as JSON text; what is said of `Named` holds but for that."""
 
@@ -48,31 +55,30 @@ class Dashboard(Named):
         call.values["number"] = _number(call.send("POST", path, body=json.loads(call.values[_TEXT])))
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        """As text, without what the service added: of a dashboard that is written here, keys that were not written."""
+        """The whole answer as text, what the service added too."""
         found = Rest.read(self, call)
         if found is None:
             return None
-        number = _number(found)
-        shown: Any = {key: value for key, value in found.items() if key not in _ADDED}
-        if written := call.values.get(_TEXT):
-            shown = _as_far_as(shown, json.loads(written))
-        return {_TEXT: json.dumps(shown, sort_keys=True), "number": number}
+        return {_TEXT: _written(found), "number": _number(found)}
 
     def update(self, call: Call) -> None:
-        """The service takes a body with the etag of the one that it replaces."""
+        """The service takes a body with the etag of the one that it replaces: the last that the state has seen."""
         if self.changed_paths(call):
-            held = call.send("GET", self.path(call))
-            body = {**json.loads(call.values[_TEXT]), "etag": held["etag"]}
-            call.send("PATCH", self.path(call), body=body)
+            held = json.loads(call.old[_TEXT])
+            call.send("PATCH", self.path(call), body={**json.loads(call.values[_TEXT]), "etag": held["etag"]})
 
 
-def _as_far_as(found: Any, written: Any) -> Any:
-    """Of what was found, the keys that were written, at every depth."""
-    if isinstance(found, dict) and isinstance(written, dict):
-        return {key: _as_far_as(value, written[key]) for key, value in found.items() if key in written}
-    if isinstance(found, list) and isinstance(written, list) and len(found) == len(written):
-        return [_as_far_as(one, other) for one, other in zip(found, written, strict=True)]
-    return found
+def normal_json(text: str) -> str:
+    """As a state holds JSON."""
+    return _written(json.loads(text))
+
+
+def _written(value: Any) -> str:
+    """As Go writes JSON: keys sorted, no blanks, what HTML would understand escaped."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def _number(body: dict[str, Any]) -> str:

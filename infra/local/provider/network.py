@@ -1,4 +1,4 @@
-"""The calls of network resources that are not quite ordinary: subnetworks and the NATs of a router."""
+"""The calls of network resources that are not quite ordinary: subnetworks, firewall rules and the NATs of a router."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from infra.local.provider.resource import Call, Path
 from infra.local.provider.rest import Rest
 from infra.local.provider.transport import ApiError
 
+_WITHOUT_LOGS = ("REGIONAL_MANAGED_PROXY", "GLOBAL_MANAGED_PROXY")
 _Nats = list[dict[str, Any]]
 
 
@@ -21,6 +22,8 @@ class Subnetwork(Rest):
 
     def create(self, call: Call) -> None:
         _enable_logs(call.body)
+        if call.body.get("purpose") not in _WITHOUT_LOGS:
+            call.body.setdefault("logConfig", {"enable": False})
         Rest.create(self, call)
 
     def read(self, call: Call) -> dict[str, Any] | None:
@@ -52,6 +55,35 @@ class Subnetwork(Rest):
 def _enable_logs(body: dict[str, Any]) -> None:
     if "logConfig" in body:
         body["logConfig"]["enable"] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firewall(Rest):
+    """A rule; what is said of `Rest` holds but for its logs, which are on where anything is said of them."""
+
+    def create(self, call: Call) -> None:
+        _say_logs(call.body)
+        Rest.create(self, call)
+
+    def read(self, call: Call) -> dict[str, Any] | None:
+        found = Rest.read(self, call)
+        if found is not None:
+            found["enableLogging"] = bool((found.get("logConfig") or {}).get("enable"))
+            if not found["enableLogging"]:
+                found.pop("logConfig", None)
+        return found
+
+    def update(self, call: Call) -> None:
+        """Everything that can change."""
+        _say_logs(call.body)
+        for fixed in ("name", "direction"):
+            call.body.pop(fixed, None)
+        Rest.update(self, call)
+
+
+def _say_logs(body: dict[str, Any]) -> None:
+    enabled = body.pop("enableLogging", False) or "logConfig" in body
+    body["logConfig"] = {**body.get("logConfig", {}), "enable": enabled}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

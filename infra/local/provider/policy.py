@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from infra.local.engine.provider import ProviderError
 from infra.local.provider.resource import Call, Path
 from infra.local.provider.transport import ApiError
 
@@ -19,16 +20,20 @@ Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 _VERSION = 3  # The policy version that has conditions; always asked for and always sent.
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
-_CASE_MATTERS = ("principal:", "principalSet:", "principalHierarchy:", "deleted:")
+_CASE_MATTERS = ("principal:", "principalSet:", "principalHierarchy:")
+_EVERYBODY = ("allUsers", "allAuthenticatedUsers")
 _CONDITION = ("title", "description", "expression")
 
 
 def tidy_member(member: str) -> str:
     """Google keeps members in lower case, but for those of workload identity."""
     kind, colon, who = member.partition(":")
-    if not colon or member.startswith(_CASE_MATTERS):
-        return member
-    return f"{kind}:{who.lower()}"
+    return member if not colon or case_matters(member) else f"{kind}:{who.lower()}"
+
+
+def case_matters(member: str) -> bool:
+    """Whether upper and lower case make different members of this one."""
+    return member.startswith(_CASE_MATTERS) or any(each in member for each in _EVERYBODY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +60,23 @@ class IamMember:
         self._change(call, lambda bindings: _with(bindings, grant))
 
     def read(self, call: Call) -> dict[str, Any] | None:
+        """The grant, None where it is gone. An import knows a condition by its title alone, which must be unique."""
         path, get = self._get_path(call), self.get
         policy = call.find(path, method=get.method, query=get.query, body=get.body) or {}
-        for binding in policy.get("bindings") or []:
-            for member in binding.get("members", []):
-                if _is_grant(binding, member, call.values):
-                    found = {"role": binding["role"], "member": member, "etag": policy.get("etag", "")}
-                    return found | ({"condition": binding["condition"]} if binding.get("condition") else {})
-        return None
+        wanted = tidy_member(call.values["member"])
+        found = [
+            {"role": binding["role"], "member": member, "etag": policy.get("etag", "")}
+            | ({"condition": binding["condition"]} if binding.get("condition") else {})
+            for binding in policy.get("bindings") or []
+            for member in binding.get("members", [])
+            if _is_asked_for(binding, call.values) and tidy_member(member) == wanted
+        ]
+        if len(found) > 1:
+            title = _condition(call.values)[0]
+            raise ProviderError(
+                f"a grant with the condition title {title!r} is not one: {len(found)} conditions have it"
+            )
+        return found[0] if found else None
 
     def update(self, call: Call) -> None:
         """Every input replaces, so there is nothing that could change in place."""
@@ -109,17 +123,16 @@ def _is_of(binding: Mapping[str, Any], grant: Mapping[str, Any]) -> bool:
 
 
 def qualifier(values: Mapping[str, Any]) -> str:
-    """What the official provider puts behind the id of a conditional grant."""
-    title = _condition(values)[0]
-    return f"/{title}" if title else ""
+    """What the official provider puts behind the id of a conditional grant: /TITLE/DESCRIPTION/EXPRESSION."""
+    condition = _condition(values)
+    return "/" + "/".join(condition) if any(condition) else ""
 
 
-def _is_grant(binding: Mapping[str, Any], member: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether this is the grant that is asked for. An import knows the member and the title only as one text."""
-    if _is_of(binding, wanted):
-        return tidy_member(member) == tidy_member(wanted["member"])
-    imported = binding.get("role") == wanted["role"] and not wanted.get("condition")
-    return imported and tidy_member(member) + qualifier(binding) == wanted["member"]
+def _is_asked_for(binding: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether this is the binding of a grant, which is known in full or, at an import, by its condition's title."""
+    if "expression" in (wanted.get("condition") or {"expression": ""}):
+        return _is_of(binding, wanted)
+    return binding.get("role") == wanted["role"] and _condition(binding)[0] == _condition(wanted)[0]
 
 
 def _with(bindings: list[dict[str, Any]], grant: Mapping[str, Any]) -> list[dict[str, Any]]:

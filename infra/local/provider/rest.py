@@ -19,8 +19,9 @@ class Rest:
 
     base: the API's path, version included. collection, item: below it. query: what a create says there, by hole.
     create_wait, update_wait, delete_wait: how these calls end.
+    masks: what the mask says of a changed part, where that is not the part's own name.
     masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
-    whole: an update carries everything, without a mask.
+    whole: an update carries everything, without a mask. carried: what every update carries, whatever changed.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
     gone: whether a body shows what was deleted and is only kept for a while.
     """
@@ -33,8 +34,10 @@ class Rest:
     create_wait: Wait = Wait.NONE
     update_wait: Wait = Wait.NONE
     delete_wait: Wait = Wait.NONE
+    masks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     masked: bool = True
     whole: bool = False
+    carried: tuple[str, ...] = ()
     settling: Callable[[Mapping[str, Any]], bool] | None = None
     gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
@@ -65,9 +68,10 @@ class Rest:
         paths = self.changed_paths(call)
         if not paths:
             return
-        tops = {path.split(".")[0] for path in paths}
+        tops = {path.split(".")[0] for path in paths} | {*self.carried}
         body = {top: value for top, value in call.body.items() if self.whole or top in tops}
-        query = {"updateMask": ",".join(paths)} if self.masked and not self.whole else None
+        mask = (name for path in paths for name in self.masks.get(path, (path,)))
+        query = {"updateMask": ",".join(mask)} if self.masked and not self.whole else None
         answer = call.send("PATCH", self.path(call), query=query, body=body)
         wait(call.api, self.update_wait, self.base, answer, call.deadline)
 

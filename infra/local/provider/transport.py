@@ -7,6 +7,7 @@ a success fails at once, and so does a 429 that says a quota is used up: it woul
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import threading
@@ -66,6 +67,14 @@ class ApiError(Exception):
     def passing(self) -> bool:
         """Whether the same call may succeed a little later."""
         return self.code in _RETRIED and not self.exhausted
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """Bytes that go with a call beside its JSON, and what kind they are."""
+
+    data: bytes
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +147,11 @@ class Api:
         *,
         query: Mapping[str, str] | None = None,
         body: Any = None,
+        media: Media | None = None,
     ) -> dict[str, Any]:
         """The answer's JSON object, `{}` for an empty answer. Raises ApiError, CancelledError."""
         target = f"/{path}?{urlencode(query)}" if query else f"/{path}"
-        sent = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        sent = _content(body, media)
         wait, doubtful, reached = _FIRST_WAIT, False, self.now()
         while True:
             error = self._attempt(method, target, sent, deadline)
@@ -162,11 +172,11 @@ class Api:
                 raise error
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _attempt(self, method: str, target: str, sent: bytes | None, deadline: Deadline) -> dict[str, Any] | ApiError:
-        headers = {"content-type": "application/json"} if sent is not None else {}
+    def _attempt(self, method: str, target: str, sent: Media | None, deadline: Deadline) -> dict[str, Any] | ApiError:
+        headers, data = ({}, None) if sent is None else ({"content-type": sent.kind}, sent.data)
         patience = urllib3.Timeout(connect=_CONNECT_SECONDS, read=max(1.0, min(deadline.left(), _LONGEST_ANSWER)))
         try:
-            answer = self._pool.urlopen(method, target, body=sent, headers=headers, timeout=patience)
+            answer = self._pool.urlopen(method, target, body=data, headers=headers, timeout=patience)
         except urllib3.exceptions.NewConnectionError:
             message = f"nothing answers at {self.url}; `./tidepool cloud status` says whether the local cloud runs"
             return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, message, unreachable=True)
@@ -175,6 +185,22 @@ class Api:
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
             return json.loads(answer.data) if answer.data else {}
         return _error(answer.status, answer.data)
+
+
+def _content(body: Any, media: Media | None) -> Media | None:
+    """What a request carries: nothing, JSON, or JSON and bytes in two parts (RFC 2387)."""
+    if body is None:
+        return None
+    described = json.dumps(body, separators=(",", ":")).encode()
+    if media is None:
+        return Media(described, "application/json")
+    boundary = hashlib.sha256(described + media.data).hexdigest()
+    parts = (
+        f"--{boundary}\r\nContent-Type: application/json\r\n\r\n".encode() + described,
+        f"--{boundary}\r\nContent-Type: {media.kind}\r\n\r\n".encode() + media.data,
+        f"--{boundary}--\r\n".encode(),
+    )
+    return Media(b"\r\n".join(parts), f"multipart/related; boundary={boundary}")
 
 
 def _error(code: int, data: bytes) -> ApiError:

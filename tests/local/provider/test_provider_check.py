@@ -50,7 +50,7 @@ def test_an_output_is_no_input() -> None:
 def test_inputs_that_exclude_each_other_are_refused() -> None:
     config = {"type": "V5LITE_POD", "topology": "2x2"}
     both = {"runtimeVersion": "r", "acceleratorType": "v5litepod-4", "acceleratorConfig": config}
-    assert "cannot be given together" in failures(VM, both)["acceleratorType"]
+    assert "only one of acceleratorType, acceleratorConfig can be specified" in failures(VM, both)[""]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_labels_are_secret_where_the_provider_adds_to_them() -> None:
 
 def test_an_id_of_another_form_is_refused_with_the_right_one() -> None:
     with pytest.raises(ProviderError, match="it has the form projects/"):
-        PROVIDER.read(VM, "us-west4-a/tpu-ci-0", {})
+        PROVIDER.read(VM, "zones/us-west4-a/instances/tpu-ci-0", {})
 
 
 def test_an_unknown_function_is_refused_by_name() -> None:

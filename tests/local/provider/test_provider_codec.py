@@ -27,6 +27,8 @@ def values(field: Field) -> st.SearchStrategy[Any]:
             return st.floats(0, 1)
         case Kind.FLAG:
             return st.booleans()
+        case Kind.REALS:
+            return st.lists(st.floats(0, 1), max_size=3)
         case Kind.TEXTS:
             return st.lists(_WORD, max_size=3)
         case Kind.TABLE:

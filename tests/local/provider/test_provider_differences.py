@@ -127,7 +127,6 @@ def test_the_promises_name_every_input_that_replaces() -> None:
             "remoteRepositoryConfig.commonRepository.uri",
         },
         "gcp:compute/network:Network": {"internalIpv6Range"},
-        "gcp:compute/subnetwork:Subnetwork": {"purpose"},
         "gcp:compute/routerNat:RouterNat": {"endpointTypes"},
     }
     for token, kind in TYPES.items():

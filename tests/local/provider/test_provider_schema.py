@@ -63,6 +63,8 @@ def faults_of(path: str, field: Field, hint: Any) -> list[str]:
             return faults(f"{path}[].", field.inner, bare(arguments[0]))
         case Kind.TEXTS if origin == "Sequence" and bare(arguments[0]) is str:
             return []
+        case Kind.REALS if origin == "Sequence" and bare(arguments[0]) is float:
+            return []
         case Kind.TABLE if origin == "Mapping":
             return []
         case _ if _SCALARS.get(field.kind) is hint:

@@ -5,12 +5,12 @@ Facts: the published schema of the official provider (pulumi-gcp 10.2) and the d
 
 from __future__ import annotations
 
-from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
+from infra.local.provider.fields import block, blocks, exactly_one, flag, not_together, table, text, texts, whole
 from infra.local.provider.operations import Wait
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest
-from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
+from infra.local.provider.tables.common import COMMON, GRANT, LATE, PROJECT, TIDY_GRANT
 from infra.local.provider.tables.rules import in_seconds, last_part, same_duration, same_last_part, same_text
 
 _BASE = "v1"
@@ -26,23 +26,20 @@ _CONDITION = {
     "newerThan": text(same=same_duration, spelled=in_seconds),
 }
 
+_ONE_UPSTREAM = (not_together("publicRepository", "customRepository"),)
 _CUSTOM_UPSTREAM = block({"uri": text(replaces=True)}, replaces=True)
 
 _UPSTREAM = {
     "description": text(replaces=True),
     "dockerRepository": block(
-        {
-            "publicRepository": text(replaces=True, choices=("DOCKER_HUB",), excludes=("customRepository",)),
-            "customRepository": _CUSTOM_UPSTREAM,
-        },
+        {"publicRepository": text(replaces=True, choices=("DOCKER_HUB",)), "customRepository": _CUSTOM_UPSTREAM},
         replaces=True,
+        relations=_ONE_UPSTREAM,
     ),
     "pythonRepository": block(
-        {
-            "publicRepository": text(replaces=True, choices=("PYPI",), excludes=("customRepository",)),
-            "customRepository": _CUSTOM_UPSTREAM,
-        },
+        {"publicRepository": text(replaces=True, choices=("PYPI",)), "customRepository": _CUSTOM_UPSTREAM},
         replaces=True,
+        relations=_ONE_UPSTREAM,
     ),
     "commonRepository": block({"uri": text(required=True, replaces=True)}, replaces=True),
     "disableUpstreamValidation": flag(),
@@ -76,11 +73,14 @@ _REPOSITORY = {
         keyed="id",
     ),
     "cleanupPolicyDryRun": flag(),
-    "dockerConfig": block({"immutableTags": flag()}),
-    "remoteRepositoryConfig": block(_UPSTREAM, replaces=True, excludes=("virtualRepositoryConfig",)),
+    "dockerConfig": block({"immutableTags": flag()}, keeps_empty=True),
+    "remoteRepositoryConfig": block(
+        _UPSTREAM,
+        replaces=True,
+        relations=(exactly_one("dockerRepository", "pythonRepository", "commonRepository"),),
+    ),
     "virtualRepositoryConfig": block(
-        {"upstreamPolicies": blocks({"id": text(), "repository": text(), "priority": whole()})},
-        excludes=("remoteRepositoryConfig",),
+        {"upstreamPolicies": blocks({"id": text(), "repository": text(), "priority": whole()}, unordered=True)}
     ),
     "vulnerabilityScanningConfig": block(
         {
@@ -101,7 +101,9 @@ REPOSITORY = ResourceType(
     noun="Repository",
     identity=_ITEM,
     fields=_REPOSITORY,
+    relations=(not_together("remoteRepositoryConfig", "virtualRepositoryConfig"),),
     labelled=True,
+    imports=2,
     derived={"name": Path("{repositoryId}")},
     calls=Rest(
         base=_BASE,
@@ -128,6 +130,7 @@ REPOSITORY_IAM_MEMBER = ResourceType(
     },
     derived={"repository": _OWNER},
     tidied={"repository": last_part, **TIDY_GRANT},
+    late=LATE,
     qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_BASE}/{_OWNER.template}"),

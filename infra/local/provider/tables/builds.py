@@ -7,14 +7,14 @@ Facts: the published schema of the official provider (pulumi-gcp 10.2) and the d
 from __future__ import annotations
 
 from infra.local.provider.checker import Naming
-from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
+from infra.local.provider.fields import block, blocks, exactly_one, flag, table, text, texts, whole
 from infra.local.provider.operations import Wait
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest
-from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
-from infra.local.provider.tables.rules import last_part, same_duration, same_last_part
-from infra.local.provider.trigger import Trigger
+from infra.local.provider.tables.common import COMMON, GRANT, LATE, PROJECT, TIDY_GRANT
+from infra.local.provider.tables.rules import last_part, same_last_part
+from infra.local.provider.trigger import Trigger, steps_fit_into_the_build
 
 _V1, _V2 = "v1", "v2"
 _TRIGGERS = "projects/{project}/locations/{location}/triggers"
@@ -33,6 +33,7 @@ _STEP = {
     "envs": texts(wire="env"),
     "secretEnvs": texts(wire="secretEnv"),
     "timeout": text(),
+    "timing": text(),
     "waitFors": texts(wire="waitFor"),
     "allowFailure": flag(),
 }
@@ -43,16 +44,18 @@ _OPTIONS = {
     "logging": text(
         choices=("LOGGING_UNSPECIFIED", "LEGACY", "GCS_ONLY", "STACKDRIVER_ONLY", "CLOUD_LOGGING_ONLY", "NONE")
     ),
-    "dynamicSubstitutions": flag(),
+    "dynamicSubstitutions": flag(always=True),
     "substitutionOption": text(choices=("MUST_MATCH", "ALLOW_LOOSE")),
+    "requestedVerifyOption": text(choices=("NOT_VERIFIED", "VERIFIED")),
+    "logStreamingOption": text(choices=("STREAM_DEFAULT", "STREAM_ON", "STREAM_OFF")),
     "envs": texts(wire="env"),
     "workerPool": text(),
 }
 
 _BUILD = {
     "steps": blocks(_STEP, required=True),
-    "timeout": text(default="600s", same=same_duration),
-    "queueTtl": text(same=same_duration),
+    "timeout": text(default="600s"),
+    "queueTtl": text(),
     "logsBucket": text(),
     "tags": texts(),
     "images": texts(),
@@ -74,26 +77,21 @@ _TRIGGER = {
     "ignoredFiles": texts(),
     "includeBuildLogs": text(choices=("INCLUDE_BUILD_LOGS_UNSPECIFIED", "INCLUDE_BUILD_LOGS_WITH_STATUS")),
     "serviceAccount": text(),
-    "filename": text(excludes=("build",)),
-    "build": block(_BUILD, excludes=("filename",)),
-    "approvalConfig": block({"approvalRequired": flag(default=False)}, server=True),
+    "filename": text(),
+    "build": block(_BUILD),
+    "approvalConfig": block({"approvalRequired": flag()}, server=True),
     "repositoryEventConfig": block(
         {
             "repository": text(),
             "push": block(
                 {
-                    "branch": text(excludes=("tag",)),
-                    "tag": text(excludes=("branch",)),
+                    "branch": text(),
+                    "tag": text(),
                     "invertRegex": flag(),
-                },
-                excludes=("pullRequest",),
+                }
             ),
-            "pullRequest": block(
-                {"branch": text(), "commentControl": text(choices=_COMMENTS), "invertRegex": flag()},
-                excludes=("push",),
-            ),
-        },
-        excludes=("pubsubConfig",),
+            "pullRequest": block({"branch": text(), "commentControl": text(choices=_COMMENTS), "invertRegex": flag()}),
+        }
     ),
     "pubsubConfig": block(
         {
@@ -101,8 +99,7 @@ _TRIGGER = {
             "serviceAccountEmail": text(),
             "state": text(computed=True),
             "subscription": text(computed=True),
-        },
-        excludes=("repositoryEventConfig",),
+        }
     ),
     "createTime": text(computed=True),
 }
@@ -112,7 +109,12 @@ TRIGGER = ResourceType(
     noun="Trigger",
     identity=Path(f"{_TRIGGERS}/{{triggerId}}"),
     fields=_TRIGGER,
-    naming=Naming(longest=64),
+    schema_version=2,
+    relations=(exactly_one("build", "filename"),),
+    rules=(steps_fit_into_the_build,),
+    naming=Naming(longest=255),
+    shortened=lambda text: text.replace("/locations/global/", "/"),
+    imports=1,
     assigned={"triggerId": "id"},
     # The service takes a trigger's name wherever it takes its id.
     sought=Path(f"{_TRIGGERS}/{{name}}"),
@@ -141,8 +143,7 @@ _CONNECTION = {
         {
             "appInstallationId": whole(wire_text=True),
             "authorizerCredential": block({"oauthTokenSecretVersion": text(), "username": text(computed=True)}),
-        },
-        keeps_empty=True,
+        }
     ),
     "installationStates": blocks(
         {"stage": text(computed=True), "message": text(computed=True), "actionUri": text(computed=True)},
@@ -158,7 +159,8 @@ CONNECTION = ResourceType(
     noun="Connection",
     identity=Path(f"{_CONNECTIONS}/{{name}}"),
     fields=_CONNECTION,
-    naming=Naming(),
+    naming=Naming(longest=255),
+    imports=1,
     calls=Rest(
         base=_V2,
         collection=Path(_CONNECTIONS),
@@ -188,7 +190,8 @@ REPOSITORY = ResourceType(
     noun="Repository",
     identity=Path(f"{_REPOSITORIES}/{{name}}"),
     fields=_REPOSITORY,
-    naming=Naming(),
+    naming=Naming(longest=255),
+    imports=3,
     derived={"parentConnection": _CONNECTION_PATH},
     tidied={"parentConnection": last_part},
     calls=Rest(
@@ -216,6 +219,7 @@ CONNECTION_IAM_MEMBER = ResourceType(
     },
     derived={"name": _OWNER},
     tidied={"name": last_part, **TIDY_GRANT},
+    late=LATE,
     qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_V2}/{_OWNER.template}"),

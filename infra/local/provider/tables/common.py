@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from infra.local.provider.fields import Field, block, text
-from infra.local.provider.policy import tidy_member
+from infra.local.provider.policy import case_matters, tidy_member
 
 PROJECT: Final = text(replaces=True, server=True, local=True)
 
@@ -20,15 +20,18 @@ _EVERYONE = ("allUsers", "allAuthenticatedUsers", "projectOwners", "projectReade
 
 
 def _is_member(value: str) -> str | None:
-    if value.startswith("deleted:"):
+    """As lax as Google's provider: what no service knows is for the service to refuse."""
+    if value.startswith("deleted"):
         return f"{value!r} is an account that was deleted; it cannot be granted anything"
-    if value in _EVERYONE or re.fullmatch(r"[A-Za-z]+:.+", value):
+    if re.search(".+:.+", value) or any(each in value for each in _EVERYONE):
         return None
     return f"{value!r} is not a member such as serviceAccount:EMAIL or allUsers"
 
 
 def _same_member(old: str, new: str) -> bool:
-    return tidy_member(old) == tidy_member(new)
+    if case_matters(old) or case_matters(new):
+        return old == new
+    return old.lower() == new.lower()
 
 
 GRANT: Final[Mapping[str, Field]] = {
@@ -45,5 +48,8 @@ GRANT: Final[Mapping[str, Field]] = {
     "etag": text(computed=True),
 }
 """One member of one role, perhaps under a condition: every part of it is what it is, so every change replaces."""
+
+LATE: Final = frozenset({"project", "location"})
+"""What a grant takes from the settings only when it is made."""
 
 TIDY_GRANT: Final[Mapping[str, Callable[[str], str]]] = {"member": tidy_member}

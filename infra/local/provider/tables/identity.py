@@ -12,12 +12,19 @@ from infra.local.provider.enablement import Enablement
 from infra.local.provider.fields import flag, text
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
-from infra.local.provider.tables.common import COMMON, GRANT, TIDY_GRANT
+from infra.local.provider.tables.common import COMMON, GRANT, LATE, TIDY_GRANT
 from infra.local.provider.tables.rules import shaped
 
 _VERSION_3 = {"options": {"requestedPolicyVersion": 3}}
 _EMAIL = "{accountId}@{project}.iam.gserviceaccount.com"
 _ACCOUNT_PATH = f"projects/{{project}}/serviceAccounts/{_EMAIL}"
+
+
+def _is_service(value: str) -> str | None:
+    if value == "bigquery-json.googleapis.com":
+        return f"{value!r} was renamed; name bigquery.googleapis.com"
+    return None if "." in value else f"{value!r} is not an API's name, which contains a dot"
+
 
 ACCOUNT = ResourceType(
     "gcp:serviceaccount/account:Account",
@@ -35,7 +42,7 @@ ACCOUNT = ResourceType(
         **COMMON,
         "displayName": text(),
         "description": text(rule=shaped(r"(?s).{0,256}", "at most 256 characters")),
-        "disabled": flag(default=False),
+        "disabled": flag(),
         "createIgnoreAlreadyExists": flag(local=True),
         "uniqueId": text(computed=True),
         "email": text(computed=True),
@@ -43,7 +50,8 @@ ACCOUNT = ResourceType(
         "name": text(computed=True),
     },
     naming=Naming(property="accountId", longest=30),
-    derived={"email": Path(_EMAIL), "member": Path(f"serviceAccount:{_EMAIL}"), "name": Path(_ACCOUNT_PATH)},
+    derived={"email": Path(_EMAIL), "member": Path(f"serviceAccount:{_EMAIL}")},
+    foreseen=frozenset({"email", "member"}),
     calls=Account(collection=Path("v1/projects/{project}/serviceAccounts"), item=Path(f"v1/{_ACCOUNT_PATH}")),
 )
 
@@ -61,6 +69,7 @@ ACCOUNT_IAM_MEMBER = ResourceType(
         **GRANT,
     },
     tidied=TIDY_GRANT,
+    late=LATE,
     qualified=qualifier,
     calls=IamMember(
         owner=Path("v1/{serviceAccountId}"),
@@ -76,6 +85,7 @@ PROJECT_IAM_MEMBER = ResourceType(
     fields={"project": text(required=True, replaces=True, local=True), **GRANT},
     tidied=TIDY_GRANT,
     replaced_in_turn=True,
+    late=LATE,
     qualified=qualifier,
     calls=IamMember(
         owner=Path("v1/projects/{project}"),
@@ -89,9 +99,7 @@ SERVICE = ResourceType(
     noun="project service",
     identity=Path("{project}/{service}"),
     fields={
-        "service": text(
-            required=True, replaces=True, local=True, rule=shaped(r".+\..+", "an API's name, which contains a dot")
-        ),
+        "service": text(required=True, replaces=True, local=True, rule=_is_service),
         **COMMON,
         "disableOnDestroy": flag(local=True),
         "disableDependentServices": flag(local=True),

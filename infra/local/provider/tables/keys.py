@@ -59,7 +59,7 @@ _CRYPTO_KEY = {
     "importOnly": flag(replaces=True, server=True),
     "cryptoKeyBackend": text(replaces=True, server=True),
     "skipInitialVersionCreation": flag(local=True),
-    "primaries": blocks({"name": text(), "state": text()}, computed=True),
+    "primaries": blocks({"name": text(), "state": text()}, wire="primary", computed=True),
 }
 
 CRYPTO_KEY = ResourceType(
@@ -67,6 +67,7 @@ CRYPTO_KEY = ResourceType(
     noun="CryptoKey",
     identity=_KEY,
     fields=_CRYPTO_KEY,
+    schema_version=1,
     labelled=True,
     naming=Naming(longest=63),
     calls=CryptoKey(

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from infra.local.provider.checker import Naming
-from infra.local.provider.fields import block, flag, table, text, texts, whole
+from infra.local.provider.fields import at_least_one, block, exactly_one, flag, table, text, texts, whole
 from infra.local.provider.messages import Job, Topic
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
-from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
-from infra.local.provider.tables.rules import last_part, same_duration, same_last_part
+from infra.local.provider.tables.common import COMMON, GRANT, LATE, PROJECT, TIDY_GRANT
+from infra.local.provider.tables.rules import last_part, same_last_part
 
 _BASE = "v1"
 _TOPIC_PATH = Path("projects/{project}/topics/{name}")
@@ -30,18 +33,44 @@ def _is_base64(value: str) -> str | None:
     return None
 
 
+def _are_headers(headers: dict[str, str]) -> str | None:
+    wrong = sorted(key for key in headers if key == "Content-Length" or re.search("X-Google-|X-AppEngine-", key))
+    return f"Cloud Scheduler sets {', '.join(wrong)} itself" if wrong else None
+
+
+def _same_uri(old: str, new: str) -> bool:
+    return old.removesuffix("/") == new.removesuffix("/")
+
+
+def _is_uri_itself(old: Any, new: Any, _: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """An audience that nobody names is the target's address."""
+    return not new and old == (wanted.get("httpTarget") or {}).get("uri")
+
+
+def _has_one_token(values: Mapping[str, Any]) -> str | None:
+    target = values.get("httpTarget")
+    if not isinstance(target, Mapping) or not {"oauthToken", "oidcToken"} <= target.keys():
+        return None
+    return "Error in http_target: only one of oauth_token or oidc_token can be specified, but not both."
+
+
+_DEADLINE = "180s"
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
 _TOPIC = {
     "name": text(replaces=True, local=True, same=same_last_part),
     **COMMON,
     "labels": table(),
     "kmsKeyName": text(),
-    "messageRetentionDuration": text(same=same_duration),
+    "messageRetentionDuration": text(),
     "messageStoragePolicy": block(
         {"allowedPersistenceRegions": texts(required=True, unordered=True), "enforceInTransit": flag()}, server=True
     ),
     "schemaSettings": block(
-        {"schema": text(required=True), "encoding": text(choices=("ENCODING_UNSPECIFIED", "JSON", "BINARY"))},
-        server=True,
+        {
+            "schema": text(required=True),
+            "encoding": text(default="ENCODING_UNSPECIFIED", choices=("ENCODING_UNSPECIFIED", "JSON", "BINARY")),
+        }
     ),
 }
 
@@ -52,6 +81,7 @@ TOPIC = ResourceType(
     fields=_TOPIC,
     labelled=True,
     naming=Naming(longest=255),
+    imports=1,
     tidied={"name": last_part},
     calls=Topic(base=_BASE, collection=Path("projects/{project}/topics"), item=_TOPIC_PATH, fields=_TOPIC),
 )
@@ -69,6 +99,7 @@ TOPIC_IAM_MEMBER = ResourceType(
     },
     derived={"topic": _OWNER},
     tidied={"topic": last_part, **TIDY_GRANT},
+    late=LATE,
     qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_BASE}/{_OWNER.template}"),
@@ -84,28 +115,35 @@ _JOB = {
     "description": text(),
     "schedule": text(),
     "timeZone": text(default="Etc/UTC"),
-    "attemptDeadline": text(default="180s", same=same_duration),
+    "attemptDeadline": text(default=_DEADLINE, hidden=lambda old, new, *_: {old or _DEADLINE, new} == {_DEADLINE}),
     "paused": flag(server=True),
     "retryConfig": block(
         {
             "retryCount": whole(server=True),
-            "maxRetryDuration": text(server=True, same=same_duration),
-            "minBackoffDuration": text(server=True, same=same_duration),
-            "maxBackoffDuration": text(server=True, same=same_duration),
+            "maxRetryDuration": text(server=True),
+            "minBackoffDuration": text(server=True),
+            "maxBackoffDuration": text(server=True),
             "maxDoublings": whole(server=True),
-        }
+        },
+        relations=(
+            at_least_one("retryCount", "maxRetryDuration", "minBackoffDuration", "maxBackoffDuration", "maxDoublings"),
+        ),
     ),
-    "pubsubTarget": block(
-        {"topicName": text(required=True), "data": text(rule=_is_base64), "attributes": table()},
-        excludes=("httpTarget",),
-    ),
+    "pubsubTarget": block({"topicName": text(required=True), "data": text(rule=_is_base64), "attributes": table()}),
     "httpTarget": block(
         {
-            "uri": text(required=True),
-            "httpMethod": text(choices=("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
-            "oauthToken": block({"serviceAccountEmail": text(required=True), "scope": text(server=True)}),
+            "uri": text(required=True, same=_same_uri),
+            "httpMethod": text(),
+            "body": text(rule=_is_base64),
+            "headers": table(rule=_are_headers),
+            "oauthToken": block(
+                {
+                    "serviceAccountEmail": text(required=True),
+                    "scope": text(hidden=lambda old, new, *_: not new and old == _SCOPE),
+                }
+            ),
+            "oidcToken": block({"serviceAccountEmail": text(required=True), "audience": text(hidden=_is_uri_itself)}),
         },
-        excludes=("pubsubTarget",),
     ),
     "state": text(computed=True),
 }
@@ -115,7 +153,10 @@ JOB = ResourceType(
     noun="Job",
     identity=_JOB_PATH,
     fields=_JOB,
-    naming=Naming(longest=500),
+    relations=(exactly_one("pubsubTarget", "httpTarget"),),
+    rules=(_has_one_token,),
+    naming=Naming(longest=255),
+    imports=1,
     calls=Job(
         base=_BASE,
         collection=Path("projects/{project}/locations/{region}/jobs"),

@@ -43,11 +43,10 @@ def same_text(old: str, new: str) -> bool:
 
 
 def same_link(old: str, new: str) -> bool:
-    """A full URL, a path and a bare name may be one resource."""
-    old_path, new_path = _path(old), _path(new)
-    if "/" in old_path and "/" in new_path:
-        return old_path == new_path
-    return old_path.rsplit("/", 1)[-1] == new_path.rsplit("/", 1)[-1]
+    """A bare name is the path or URL of the state that ends in it; a path is never the bare name of the state."""
+    if "/" not in new:
+        return last_part(old) == new
+    return _path(old) == _path(new)
 
 
 def _path(link: str) -> str:

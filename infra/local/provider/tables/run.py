@@ -6,6 +6,7 @@ Facts: the published schema of the official provider (pulumi-gcp 10.2) and the d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from infra.local.provider.checker import Naming
 from infra.local.provider.fields import Field, block, blocks, flag, table, text, texts, whole
@@ -13,8 +14,8 @@ from infra.local.provider.operations import Wait
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest
-from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
-from infra.local.provider.tables.rules import last_part, same_duration, same_last_part
+from infra.local.provider.tables.common import COMMON, GRANT, LATE, PROJECT, TIDY_GRANT
+from infra.local.provider.tables.rules import last_part, same_last_part, shaped
 
 _BASE = "v2"
 _SERVICES = "projects/{project}/locations/{location}/services"
@@ -24,8 +25,15 @@ _INGRESS = (
     "INGRESS_TRAFFIC_ALL",
     "INGRESS_TRAFFIC_INTERNAL_ONLY",
     "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER",
-    "INGRESS_TRAFFIC_NONE",
 )
+
+
+def _differs_in_unnamed_cpu(old: Any, new: Any, *_: Any) -> bool:
+    """The service gives every container a CPU."""
+    if not isinstance(new, Mapping) or "cpu" in new:
+        return False
+    return {key: value for key, value in (old or {}).items() if key != "cpu"} == dict(new)
+
 
 _CONTAINER = {
     "name": text(),
@@ -41,14 +49,15 @@ _CONTAINER = {
             ),
         },
         wire="env",
+        unordered=True,
     ),
     "workingDir": text(),
 }
 _PLACED = {
     "serviceAccount": text(server=True),
-    "timeout": text(server=True, same=same_duration),
-    "executionEnvironment": text(choices=("EXECUTION_ENVIRONMENT_GEN1", "EXECUTION_ENVIRONMENT_GEN2"), server=True),
+    "timeout": text(server=True, rule=shaped(r"[0-9]+(\.[0-9]{1,9})?s", "seconds with an s, such as 600s or 3.5s")),
 }
+_ENVIRONMENT = ("EXECUTION_ENVIRONMENT_GEN1", "EXECUTION_ENVIRONMENT_GEN2")
 _CONDITION = {
     "executionReason": text(computed=True),
     "lastTransitionTime": text(computed=True),
@@ -60,7 +69,7 @@ _CONDITION = {
     "type": text(computed=True),
 }
 _OF_BOTH = {
-    "name": text(required=True, replaces=True, local=True),
+    "name": text(replaces=True, local=True, same=same_last_part),
     "location": text(required=True, replaces=True, local=True),
     **COMMON,
     "deletionProtection": flag(default=True, local=True),
@@ -92,11 +101,17 @@ _SERVICE = {
     "template": block(
         {
             **_PLACED,
+            "executionEnvironment": text(choices=_ENVIRONMENT),
             "containers": blocks(
                 {
                     **_CONTAINER,
                     "resources": block(
-                        {"limits": table(server=True), "cpuIdle": flag(), "startupCpuBoost": flag()}, server=True
+                        {
+                            "limits": table(server=True, hidden=_differs_in_unnamed_cpu),
+                            "cpuIdle": flag(),
+                            "startupCpuBoost": flag(),
+                        },
+                        server=True,
                     ),
                 }
             ),
@@ -130,10 +145,11 @@ _JOB = {
             "template": block(
                 {
                     **_PLACED,
+                    "executionEnvironment": text(choices=_ENVIRONMENT, server=True),
                     "containers": blocks(
                         {**_CONTAINER, "resources": block({"limits": table(server=True)}, server=True)}
                     ),
-                    "maxRetries": whole(default=3, keeps_empty=True),
+                    "maxRetries": whole(default=3, always=True),
                 },
                 required=True,
             ),
@@ -157,7 +173,9 @@ def _resource(token: str, noun: str, collection: str, query: str, fields: Mappin
         identity=item,
         fields=fields,
         labelled=True,
-        naming=Naming(longest=49),
+        naming=Naming(longest=50, lower=collection == _SERVICES),
+        imports=2,
+        keeps_failed=True,
         calls=Rest(
             base=_BASE,
             collection=Path(collection),
@@ -186,6 +204,7 @@ def _member(token: str, noun: str, collection: str) -> ResourceType:
         },
         derived={"name": owner},
         tidied={"name": last_part, **TIDY_GRANT},
+        late=LATE,
         qualified=qualifier,
         calls=IamMember(
             owner=Path(f"{_BASE}/{owner.template}"),

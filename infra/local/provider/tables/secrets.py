@@ -6,11 +6,11 @@ Facts: the published schema of the official provider (pulumi-gcp 10.2) and the d
 from __future__ import annotations
 
 from infra.local.provider.checker import Naming
-from infra.local.provider.fields import block, blocks, flag, table, text
+from infra.local.provider.fields import block, blocks, exactly_one, flag, table, text
 from infra.local.provider.policy import Endpoint, IamMember, qualifier
 from infra.local.provider.resource import Path, ResourceType
 from infra.local.provider.rest import Rest
-from infra.local.provider.tables.common import COMMON, GRANT, PROJECT, TIDY_GRANT
+from infra.local.provider.tables.common import COMMON, GRANT, LATE, PROJECT, TIDY_GRANT
 from infra.local.provider.tables.rules import last_part, same_last_part
 
 _BASE = "v1"
@@ -27,7 +27,6 @@ _SECRET = {
                 wire="automatic",
                 replaces=True,
                 keeps_empty=True,
-                excludes=("userManaged",),
             ),
             "userManaged": block(
                 {
@@ -45,16 +44,17 @@ _SECRET = {
         },
         required=True,
         replaces=True,
+        relations=(exactly_one("auto", "userManaged"),),
     ),
     "labels": table(),
     "annotations": table(),
     "versionAliases": table(),
     "topics": blocks({"name": text(required=True)}),
-    "rotation": block({"rotationPeriod": text(), "nextRotationTime": text()}),
-    "ttl": text(excludes=("expireTime",)),
+    "rotation": block({"rotationPeriod": text(), "nextRotationTime": text(needs="rotationPeriod")}, needs="topics"),
+    "ttl": text(),
     "expireTime": text(server=True),
     "versionDestroyTtl": text(),
-    "deletionProtection": flag(local=True, default=False),
+    "deletionProtection": flag(local=True),
     "name": text(computed=True),
     "createTime": text(computed=True),
     "effectiveAnnotations": table(wire="annotations", computed=True),
@@ -67,6 +67,8 @@ SECRET = ResourceType(
     fields=_SECRET,
     labelled=True,
     naming=Naming(property="secretId", longest=255),
+    imports=1,
+    replaced_in_turn=True,
     calls=Rest(
         base=_BASE,
         collection=Path("projects/{project}/secrets"),
@@ -87,6 +89,7 @@ SECRET_IAM_MEMBER = ResourceType(
     },
     derived={"secretId": _ITEM},
     tidied={"secretId": last_part, **TIDY_GRANT},
+    late=LATE,
     qualified=qualifier,
     calls=IamMember(
         owner=Path(f"{_BASE}/{_ITEM.template}"),

@@ -7,15 +7,17 @@ which is the version that the official provider calls (2026-10).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from infra.local.provider.checker import Naming
-from infra.local.provider.fields import block, blocks, flag, table, text, texts, whole
+from infra.local.provider.fields import block, blocks, flag, not_together, table, text, texts, whole
 from infra.local.provider.operations import Wait
-from infra.local.provider.resource import Path, ResourceType
+from infra.local.provider.resource import Call, Path, ResourceType
 from infra.local.provider.rest import Rest
 from infra.local.provider.tables.common import COMMON
 
+_PUBSUB = "https://www.googleapis.com/auth/pubsub"
 _IN_TRANSIT = frozenset({"CREATING", "DELETING"})
 
 
@@ -24,12 +26,31 @@ def _in_transit(node: Mapping[str, Any]) -> bool:
     return node.get("state") in _IN_TRANSIT
 
 
+def _is_same_but_for_pubsub(old: Any, new: Any, *_: Any) -> bool:
+    """The service adds this scope by itself; the order of the others counts."""
+    return isinstance(new, list) and _without_pubsub(old) == _without_pubsub(new)
+
+
+def _without_pubsub(scopes: list[Any] | None) -> list[Any]:
+    return [scope for scope in scopes or () if scope != _PUBSUB]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node(Rest):
+    """A TPU VM; what is said of `Rest` holds but for the accelerator of a declaration that names none."""
+
+    def create(self, call: Call) -> None:
+        if "acceleratorConfig" not in call.body:
+            call.body.setdefault("acceleratorType", "v2-8")
+        Rest.create(self, call)
+
+
 # Compared as text, as the official provider does: a name in another spelling than the service's replaces the VM.
 _NETWORK = {
     "network": text(replaces=True, server=True),
     "subnetwork": text(replaces=True, server=True),
-    "enableExternalIps": flag(replaces=True),
-    "canIpForward": flag(replaces=True),
+    "enableExternalIps": flag(replaces=True, always=True),
+    "canIpForward": flag(replaces=True, always=True),
     "queueCount": whole(replaces=True),
 }
 
@@ -37,12 +58,11 @@ _FIELDS = {
     "name": text(replaces=True, local=True),
     "zone": text(replaces=True, server=True, local=True),
     **COMMON,
-    "acceleratorType": text(replaces=True, server=True, default="v2-8", excludes=("acceleratorConfig",)),
+    "acceleratorType": text(replaces=True, server=True),
     "acceleratorConfig": block(
         {"type": text(required=True, replaces=True), "topology": text(required=True, replaces=True)},
         replaces=True,
         server=True,
-        excludes=("acceleratorType",),
     ),
     "runtimeVersion": text(required=True, replaces=True),
     "description": text(),
@@ -50,22 +70,27 @@ _FIELDS = {
     "metadata": table(),
     "tags": texts(),
     "cidrBlock": text(replaces=True, server=True),
-    "networkConfig": block(_NETWORK, replaces=True, server=True, excludes=("networkConfigs",)),
-    "networkConfigs": blocks(_NETWORK, replaces=True, excludes=("networkConfig",)),
-    # A block of nothing but false is not sent, so the service shows none and its presence always differs.
+    "networkConfig": block(_NETWORK, replaces=True, server=True),
+    "networkConfigs": blocks(_NETWORK, replaces=True),
     "schedulingConfig": block(
-        {"preemptible": flag(replaces=True), "reserved": flag(replaces=True), "spot": flag(replaces=True)},
+        {
+            "preemptible": flag(replaces=True, always=True),
+            "reserved": flag(replaces=True, always=True),
+            "spot": flag(replaces=True),
+        },
         replaces=True,
     ),
     "serviceAccount": block(
         {
             "email": text(replaces=True, server=True),
-            "scopes": texts(wire="scope", replaces=True, server=True, unordered=True),
+            "scopes": texts(wire="scope", replaces=True, server=True, hidden=_is_same_but_for_pubsub),
         },
         replaces=True,
         server=True,
     ),
-    "shieldedInstanceConfig": block({"enableSecureBoot": flag(required=True, replaces=True)}, replaces=True),
+    "shieldedInstanceConfig": block(
+        {"enableSecureBoot": flag(required=True, replaces=True, always=True)}, replaces=True
+    ),
     "dataDisks": blocks(
         {
             "sourceDisk": text(required=True),
@@ -102,9 +127,14 @@ V2_VM = ResourceType(
     noun="Vm",
     identity=Path("projects/{project}/locations/{zone}/nodes/{name}"),
     fields=_FIELDS,
+    relations=(
+        not_together("acceleratorType", "acceleratorConfig"),
+        not_together("networkConfig", "networkConfigs"),
+    ),
     labelled=True,
     naming=Naming(longest=255),
-    calls=Rest(
+    imports=1,
+    calls=Node(
         base="v2alpha1",
         collection=Path("projects/{project}/locations/{zone}/nodes"),
         item=Path("projects/{project}/locations/{zone}/nodes/{name}"),
