@@ -26,7 +26,8 @@ def test_a_preview_makes_neither_state_nor_home(tmp_path: Path, cloud: TestCloud
     assert {step.op for step in plan.steps} == {Op.CREATE}
     assert (plan.stack, plan.engine, plan.cloud) == ("ci", "local", "local")
     assert not (tmp_path / "home").exists()
-    assert cloud.control.log() == [], "a plain preview calls no API"
+    asked = {(call["verb"], call["path"].rsplit("/", 1)[1]) for call in cloud.control.log()}
+    assert asked == {("GET", "nodes")}, "it looks whether declared VMs stand already, and calls nothing else"
 
 
 def test_a_stack_without_state_has_no_outputs(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def completed(exported: Mapping[str, Any], taken: Sequence[Pending]) -> dict[str
 def _completed(resource: Mapping[str, Any], known: Pending | None) -> Mapping[str, Any]:
     if known is None:
         return resource
-    inputs, outputs = {**resource["inputs"], **known.inputs}, {**resource["outputs"]}
+    inputs, outputs = {**resource.get("inputs", {}), **known.inputs}, {**resource.get("outputs", {})}
     if known.labels is not None:
         managed = {**known.labels, **({ATTRIBUTION: "true"} if known.attributed else {})}
         inputs["labels"] = outputs["labels"] = dict(known.labels)

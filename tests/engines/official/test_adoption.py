@@ -1,33 +1,74 @@
-"""Creates that were in flight, and how they are adopted."""
+"""What the state lacks of the cloud, and how it is adopted."""
 
 from __future__ import annotations
 
 import copy
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from infra.engines.official import adoption
+from infra.engines.official.adoption import Pending
 from infra.engines.protocol import EngineError
+from infra.engines.standing import Standing
+from infra.model.fleet import slots
+from infra.model.planned_capacity import VM_TYPE
+from infra.model.stack import parse_stack
 from tests.engines.official.replay import document, text
 
 POOL = "urn:pulumi:ci::tidepool::tidepool:runners:Pool::tpu-ci"
 PROVIDER = "urn:pulumi:ci::tidepool::pulumi:providers:gcp::default_10_2_0"
 
 
+VM_URN = "urn:pulumi:ci::tidepool::tidepool:runner_pool:RunnerPool$gcp:tpu/v2Vm:V2Vm::"
+RUNNER_POOL = "urn:pulumi:ci::tidepool::tidepool:runner_pool:RunnerPool::tpu-ci"
+
+CONFIG = parse_stack(
+    """\
+config:
+  gcp:project: my-lab
+  tidepool:owner: team
+  tidepool:bucket: {name: lab-records, location: us}
+  tidepool:pools:
+    - {name: tpu-ci, accelerator: v5litepod-4, zones: {us-west4-a: 2}, capacity: spot, trust: member}
+""",
+    stack="ci",
+    source="stacks/Pulumi.ci.yaml",
+)
+
+
 def killed() -> dict[str, Any]:
     return copy.deepcopy(document("killed.json"))
+
+
+def creates(deployment: Mapping[str, Any]) -> tuple[Pending, ...]:
+    return adoption.unsettled("ci", deployment, ()).creates
 
 
 def pending(kind: str, inputs: dict[str, Any]) -> str:
     resource = {"urn": f"urn:pulumi:ci::tidepool::{kind}::a", "type": kind, "inputs": inputs}
     deployment = {"resources": [], "pending_operations": [{"type": "creating", "resource": resource}]}
-    (found,) = adoption.pending_creates(deployment)
+    (found,) = creates(deployment)
     return found.import_id
 
 
+def standing(index: int, **labels: str) -> Standing:
+    """A VM of the pool that has the labels of its slot, and others."""
+    slot = slots(CONFIG)[index]
+    node = {"acceleratorType": "v5litepod-4", "labels": {**slot.labels, **labels}}
+    return Standing(id=f"projects/my-lab/locations/{slot.zone}/nodes/{slot.name}", slot=slot, node=node)
+
+
+def vm_state(index: int, **marks: bool) -> dict[str, Any]:
+    each = standing(index)
+    urn = VM_URN + each.slot.name
+    return {"urn": urn, "type": VM_TYPE, "custom": True, "id": each.id, "inputs": {}, "outputs": {}, **marks}
+
+
 def test_a_killed_run_leaves_creates_whose_ids_can_be_foretold() -> None:
-    found = adoption.pending_creates(killed()["deployment"])
+    found = creates(killed()["deployment"])
     assert sorted(each.name for each in found) == [f"tpu-ci-us-west4-a-{index}" for index in (1, 2, 3, 4)]
     assert found[0].import_id == f"projects/hai-gcp-models/locations/us-west4-a/nodes/{found[0].name}"
     assert {each.parent for each in found} == {POOL}
@@ -37,29 +78,78 @@ def test_a_killed_run_leaves_creates_whose_ids_can_be_foretold() -> None:
 def test_what_the_state_has_meanwhile_is_no_longer_in_flight() -> None:
     state = killed()["deployment"]
     state["resources"].append(state["pending_operations"][0]["resource"])
-    assert len(adoption.pending_creates(state)) == 3
-    assert adoption.has_pending(state)
+    assert len(creates(state)) == 3
+    assert adoption.unsettled("ci", state, ()).in_flight
 
 
-def test_updates_and_deletes_in_flight_are_not_adopted() -> None:
+def test_updates_and_deletes_in_flight_are_read_again() -> None:
     state = killed()["deployment"]
+    resources = [operation["resource"] for operation in state["pending_operations"]]
     for operation in state["pending_operations"]:
         operation["type"] = "deleting"
-    assert adoption.pending_creates(state) == ()
-    assert adoption.has_pending(state)
+    state["resources"] += resources[:2]
+    found = adoption.unsettled("ci", state, ())
+    assert found.creates == ()
+    assert found.again == {resource["urn"] for resource in resources[:2]}, "those that the state still has"
 
 
-def test_forgetting_takes_the_operations_and_nothing_else() -> None:
+def test_half_a_replacement_whose_new_vm_stands_is_read_again_and_not_created() -> None:
+    state = {"resources": [vm_state(0, pendingReplacement=True), vm_state(1, pendingReplacement=True)]}
+    found = adoption.unsettled("ci", state, [standing(0)])
+    assert (found.creates, found.again) == ((), {VM_URN + "tpu-ci-us-west4-a-0"})
+    rested = adoption.at_rest({"version": 3, "deployment": state}, found.again)["deployment"]["resources"]
+    assert ["pendingReplacement" in resource for resource in rested] == [False, True]
+
+
+def test_a_vm_counts_as_in_the_state_once_it_is_whole_there() -> None:
+    resources = [vm_state(0), vm_state(1, pendingReplacement=True), vm_state(1, delete=True)]
+    assert adoption.vm_ids({"resources": resources}) == {standing(0).id}
+
+
+def test_a_vm_that_stands_is_imported_below_its_pool() -> None:
+    provider = {"urn": PROVIDER, "type": "pulumi:providers:gcp"}
+    pool = {"urn": RUNNER_POOL, "type": "tidepool:runner_pool:RunnerPool"}
+    state = {"resources": [provider, pool]}
+    (found,) = adoption.unsettled("ci", state, [standing(1)]).creates
+    assert (found.urn, found.import_id) == (VM_URN + "tpu-ci-us-west4-a-1", standing(1).id)
+    content = adoption.import_file([found], {PROVIDER, RUNNER_POOL})
+    assert set(content["nameTable"].values()) == {PROVIDER, RUNNER_POOL}
+    assert [entry["id"] for entry in content["resources"]] == [standing(1).id]
+
+
+def test_a_pool_that_the_state_lacks_is_made_with_its_first_vm() -> None:
+    (found,) = adoption.unsettled("ci", {}, [standing(0)]).creates
+    content = adoption.import_file([found], ())
+    component, vm = content["resources"]
+    assert (component["type"], component["logicalName"]) == ("tidepool:runner_pool:RunnerPool", "tpu-ci")
+    assert component["component"] is True
+    assert vm["parent"] == component["name"]
+    assert content["nameTable"] == {}
+
+
+@pytest.mark.parametrize("attributed", [True, False])
+def test_what_was_imported_gets_the_labels_that_are_known_of_it(attributed: bool) -> None:
+    own = {"goog-pulumi-provisioned": "true"} if attributed else {}
+    (known,) = adoption.unsettled("ci", {}, [standing(0, team="x", **own)]).creates
+    exported = {"version": 3, "deployment": {"resources": [vm_state(0), vm_state(1)]}}
+    first, second = adoption.completed(exported, [known])["deployment"]["resources"]
+    declared = standing(0).slot.labels
+    assert first["inputs"]["labels"] == first["outputs"]["labels"] == declared, "labels of others are not ours"
+    assert json.loads(first["outputs"]["pulumiLabels"]["plaintext"]) == {**declared, **own}
+    assert first["inputs"]["acceleratorType"] == "v5litepod-4"
+    assert second == vm_state(1)
+
+
+def test_at_rest_means_no_operation_in_flight_and_nothing_else_changed() -> None:
     before = killed()
-    after = adoption.without_pending(before)
-    assert not adoption.has_pending(after["deployment"])
+    after = adoption.at_rest(before, ())
     del before["deployment"]["pending_operations"]
     assert after == before
 
 
 def test_the_import_file_puts_each_resource_below_its_parent_and_under_its_provider() -> None:
-    wanted = adoption.pending_creates(killed()["deployment"])
-    content = adoption.import_file(wanted)
+    wanted = creates(killed()["deployment"])
+    content = adoption.import_file(wanted, {POOL, PROVIDER})
     names = content["nameTable"]
     assert set(names.values()) == {POOL, PROVIDER}
     assert len(content["resources"]) == len(wanted)
@@ -73,12 +163,12 @@ def test_a_resource_below_the_stack_itself_names_no_parent() -> None:
     state = killed()["deployment"]
     resource = state["pending_operations"][0]["resource"]
     resource["parent"] = "urn:pulumi:ci::tidepool::pulumi:pulumi:Stack::tidepool-ci"
-    content = adoption.import_file(adoption.pending_creates(state)[:1])
+    content = adoption.import_file(creates(state)[:1], {PROVIDER})
     assert "parent" not in content["resources"][0]
 
 
 def test_the_cli_says_which_ones_the_cloud_lacks() -> None:
-    wanted = adoption.pending_creates(killed()["deployment"])
+    wanted = creates(killed()["deployment"])
     gone = adoption.missing(wanted, text("import-missing.stdout.txt"))
     assert [each.name for each in gone] == ["tpu-ci-us-west4-a-4"]
 

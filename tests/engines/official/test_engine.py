@@ -10,6 +10,7 @@ import pytest
 
 from infra.engines.official import OfficialEngine
 from infra.engines.protocol import CloudName, EngineError, Request
+from infra.local.cloud.testing import TestCloud
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
@@ -37,11 +38,11 @@ def script(**replies: Reply) -> dict[str, list[Reply]]:
 
 
 @pytest.fixture
-def request_(tmp_path: Path) -> Request:
+def request_(tmp_path: Path, quick_cloud: TestCloud) -> Request:
     root = tmp_path / "checkout"
     root.mkdir()
     lend(root)
-    return Request(root=root, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url="http://127.0.0.1:1")
+    return Request(root=root, home=tmp_path / "home", stack="ci", cloud=CloudName.LOCAL, cloud_url=quick_cloud.url)
 
 
 def engine(request_: Request, cli: ScriptedCli) -> OfficialEngine:
@@ -52,7 +53,7 @@ def test_a_preview_is_a_plan_of_the_events(request_: Request) -> None:
     cli = ScriptedCli(script(preview=says(Answer(events="preview-change"))))
     plan = engine(request_, cli).preview()
     assert (plan.stack, plan.engine, plan.cloud) == ("ci", "pulumi", "local")
-    assert plan.summary == {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4}
+    assert plan.summary == {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4, "adopt": 0}
     assert not plan.failed
 
 
@@ -271,4 +272,4 @@ def test_recovery_is_told_to_the_listener(request_: Request) -> None:
     engine(request_, cli).up(heard.append)
     said = [event.message for event in heard if isinstance(event, Diagnostic)]
     assert "an earlier run was killed" in said[0]
-    assert said[1].startswith("adopted what the earlier run had made")
+    assert said[1].startswith("taken into the state, since they stand in the cloud: ")

@@ -73,7 +73,8 @@ class State:
 
 def settled(state: State) -> list[str]:
     said: list[Diagnostic] = []
-    Recovery(Workspace(work_dir="/nowhere", pulumi_command=state.cli), "ci", said.append).settle()
+    work = Workspace(work_dir="/nowhere", pulumi_command=state.cli)
+    Recovery(work, "ci", said.append).settle(work.exported("ci"))
     return [each.message for each in said]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from pulumi.automation import events
 
 from infra.engines.official import plan_from_preview_json
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.protocol import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step, StepEnded, StepStarted
+from infra.preview.words import told
 from tests.engines.official.replay import document, engine_events, event_lines, text
 
 VM = "urn:pulumi:ci::tidepool::tidepool:runners:Pool$gcp:tpu/v2Vm:V2Vm::tpu-ci-us-west4-a-"
@@ -57,7 +59,7 @@ def ops(name: str) -> dict[str, str]:
 def test_a_plan_counts_what_the_cli_counts_without_its_default_providers(name: str, summary: dict[str, int]) -> None:
     recorder, _ = record(name)
     plan = Plan(stack="ci", engine="pulumi", cloud="local", steps=recorder.steps())
-    assert plan.summary == summary
+    assert plan.summary == {**summary, "adopt": 0}
     assert all(step.status is Status.PLANNED and step.seconds is None for step in plan.steps)
 
 
@@ -153,10 +155,39 @@ def test_what_failed_says_why_and_the_rest_is_done() -> None:
     assert all(step.status is Status.DONE for step in found.values())
 
 
-def test_a_run_that_failed_in_a_resource_repeats_nothing_as_a_diagnostic() -> None:
+def test_an_error_of_a_resource_is_told_once_with_its_urn() -> None:
     recorder, _ = record("up-failed")
     assert recorder.failed
-    assert not [said for said in recorder.diagnostics() if said.severity == "error"]
+    (said,) = [said for said in recorder.diagnostics() if said.severity == "error"]
+    assert said.urn.endswith("::tpu-ci-us-west4-a-2")
+
+
+def refused(recorder: Recorder, urn: str, message: str) -> None:
+    """The CLI's event of a resource that its provider refuses at plan time: there is no step of it."""
+    said = {"message": message, "severity": "error", "urn": urn, "prefix": "", "color": "never"}
+    event = {"sequence": 1, "timestamp": 1, "diagnosticEvent": said}
+    recorder.take(events.EngineEvent.from_json(event))
+
+
+def test_what_a_provider_refuses_in_a_preview_is_a_failed_step_and_the_plan_is_incomplete() -> None:
+    recorder = Recorder(None, planning=True)
+    urn = "urn:pulumi:ci::tidepool::tidepool:builds:Builds$gcp:cloudbuild/trigger:Trigger::push"
+    refused(recorder, urn, "sdk-v2/provider2.go:571: sdk.helper_schema: too long: provider=google-beta@10.2.0")
+    refused(recorder, urn, "1 error occurred:\n\t* too long\n\n")
+    (step,) = recorder.steps()
+    assert (step.name, step.status, step.error) == ("push", Status.FAILED, "too long")
+    plan = Plan(stack="ci", engine="pulumi", cloud="local", steps=recorder.steps(), diagnostics=recorder.diagnostics())
+    assert plan.failed
+    assert not plan.complete
+    assert [told(said) for said in plan.diagnostics] == ["push (cloudbuild.Trigger): too long"]
+
+
+def test_two_refusals_of_one_resource_are_both_told() -> None:
+    recorder = Recorder(None, planning=True)
+    urn = "urn:pulumi:ci::tidepool::gcp:compute/firewall:Firewall::wall"
+    for message in ("no source", "no target"):
+        refused(recorder, urn, message)
+    assert [step.error for step in recorder.steps()] == ["no source; no target"]
 
 
 @pytest.mark.parametrize("name", ["up-boom", "preview-boom"])

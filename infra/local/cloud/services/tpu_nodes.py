@@ -56,7 +56,6 @@ def create_node(call: Call) -> JsonObject:
         **sent,
         "name": name,
         "createTime": timestamp(call.cloud.now),
-        "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA"),
     }
     return tpu_lifecycle.create(call, Node(public, pot, accelerator), refusal[1] if refusal else None)
 
@@ -192,7 +191,8 @@ def _in_state(node: Node, state: str, verb: str) -> None:
 
 
 def _shown(call: Call, public: JsonObject) -> JsonObject:
-    """A node in the version of the call: `autocheckpointEnabled` exists in v2alpha1 only."""
+    """A node in the version of the call, whichever made it: `autocheckpointEnabled` exists in v2alpha1 only."""
+    shown = {**public, "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
     if call.version == "v2":
-        return {key: value for key, value in public.items() if key != "autocheckpointEnabled"}
-    return public
+        shown.pop("autocheckpointEnabled", None)
+    return shown

@@ -1,0 +1,163 @@
+"""VMs that stand in the cloud while the state lacks them: adopted where they are this stack's, else left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.engines.protocol import EngineError
+from infra.local.cloud.testing import TestCloud
+from infra.model.plan import Op, Status
+from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
+from tests.engines.standing_world import ZONE, StandingWorld, changed
+
+FIRST, SECOND, THIRD = (f"tpu-ci-{ZONE}-{index}" for index in range(3))
+
+
+@pytest.fixture
+def world(tmp_path: Path, quick_cloud: TestCloud) -> StandingWorld:
+    """Two declared VMs, both made."""
+    quick_cloud.control.reset()
+    found = StandingWorld.at(tmp_path, quick_cloud)
+    found.declare(2)
+    assert not found.engine.up().failed
+    return found
+
+
+def test_a_vm_that_a_controller_made_after_a_stockout_is_adopted(world: StandingWorld) -> None:
+    world.declare(3)
+    world.cloud.control.fail("stockout", zone=ZONE, count=1)
+    assert changed(world.engine.up()) == {THIRD: "create"}
+    assert world.make(2) == THIRD
+
+    assert changed(world.engine.preview()) == {THIRD: "adopt"}
+    run = world.engine.up()
+    assert not run.failed, run.diagnostics
+    assert changed(run) == {THIRD: "adopt"}
+    assert changed(world.engine.preview()) == {}
+    assert world.state()[THIRD]["id"] == world.vms()[THIRD]["name"]
+
+
+def test_a_preview_adopts_nothing(world: StandingWorld) -> None:
+    world.declare(3)
+    world.make(2)
+    world.engine.preview()
+    assert THIRD not in world.state()
+
+
+def test_what_differs_from_its_declaration_is_updated_or_replaced_in_the_same_run(world: StandingWorld) -> None:
+    world.declare(4)
+    labels = {**world.vms()[FIRST]["labels"], "tidepool-trust": "fork"}
+    world.make(2, labels)
+    world.declare(4, accelerator="v5litepod-8")
+    fourth = world.make(3)
+    world.declare(4)
+    assert changed(world.engine.preview()) == {THIRD: "update", fourth: "replace"}
+    assert not world.engine.up().failed
+    assert changed(world.engine.preview()) == {}
+    assert world.vms()[fourth]["acceleratorType"] == "v5litepod-4"
+
+
+def test_a_vm_with_other_labels_is_refused_by_name_and_touched_by_nobody(world: StandingWorld) -> None:
+    world.declare(3)
+    world.make(2, {"tidepool-owner": "others", "tidepool-stack": "lone", "tidepool-pool": "tpu-ci"})
+    before = world.vms()
+    for operation in (world.engine.preview, world.engine.up, world.engine.adopt):
+        with pytest.raises(EngineError, match=rf"{THIRD} in {ZONE} .*tidepool-owner=others.*rename pool tpu-ci"):
+            operation()
+    assert world.vms() == before
+    assert THIRD not in world.state()
+
+
+def test_half_a_replacement_whose_vm_stands_is_adopted(world: StandingWorld) -> None:
+    world.mark(SECOND, pendingReplacement=True)
+    assert changed(world.engine.preview()) == {SECOND: "adopt"}
+    assert not world.engine.up().failed
+    assert "pendingReplacement" not in world.state()[SECOND]
+    assert set(world.vms()) == {FIRST, SECOND}
+
+
+def test_a_state_that_was_lost_is_built_again_for_vms(world: StandingWorld) -> None:
+    before = world.state()
+    world.keep({key: each for key, each in world.resources().items() if key[0] not in (VM_TYPE, POOL_TYPE)})
+    run = world.engine.up()
+    assert not run.failed, run.diagnostics
+    assert changed(run) == {"tpu-ci": "create", FIRST: "adopt", SECOND: "adopt"}
+    assert set(world.state()[FIRST]["dependencies"]) == set(before[FIRST]["dependencies"])
+
+
+def test_adopt_takes_in_what_stands_and_changes_nothing_else(world: StandingWorld) -> None:
+    world.declare(4)
+    labels = {**world.vms()[FIRST]["labels"], "tidepool-trust": "fork"}
+    world.make(2, labels)
+    run = world.engine.adopt()
+    assert {step.name: (step.op, step.status) for step in run.steps} == {THIRD: (Op.ADOPT, Status.DONE)}
+    assert world.vms()[THIRD]["labels"] == labels
+    assert len(world.vms()) == 3, "the fourth is not made"
+    assert changed(world.engine.preview()) == {THIRD: "update", f"tpu-ci-{ZONE}-3": "create"}
+
+
+def test_adopt_with_nothing_to_adopt_is_no_step(world: StandingWorld) -> None:
+    assert world.engine.adopt().steps == ()
+
+
+def test_an_untargeted_vm_is_adopted_and_left_as_it_is(world: StandingWorld) -> None:
+    world.declare(3)
+    world.make(2)
+    assert changed(world.targeting(FIRST).up()) == {THIRD: "adopt"}
+
+
+def test_a_zone_that_does_not_answer_is_told_and_holds_up_nothing_else(world: StandingWorld) -> None:
+    world.declare(3)
+    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
+    plan = world.engine.preview()
+    assert changed(plan) == {THIRD: "create"}
+    assert any(f"{ZONE}: not known whether VMs stand" in said.message for said in plan.diagnostics)
+
+
+def test_nothing_is_asked_where_the_state_has_every_vm(world: StandingWorld) -> None:
+    before = len(world.cloud.control.log(limit=1000))
+    world.engine.preview()
+    assert len(world.cloud.control.log(limit=1000)) == before
+
+
+def test_destroy_deletes_vms_that_the_state_lacks(world: StandingWorld) -> None:
+    world.declare(4)
+    world.make(2)
+    fourth = world.make(3)
+    world.declare(3)  # the fourth was taken back, and its VM stands all the same
+    world.mark(FIRST, pendingReplacement=True)
+    world.unprotect()
+    run = world.engine.destroy()
+    assert not run.failed, run.diagnostics
+    assert world.vms() == {}
+    assert {FIRST, SECOND, THIRD, fourth} <= {step.name for step in run.steps if step.op is Op.DELETE}
+
+
+def test_destroy_leaves_vms_of_other_stacks_and_owners(world: StandingWorld) -> None:
+    world.declare(3)
+    other = world.make(2, {"tidepool-owner": "team", "tidepool-stack": "other", "tidepool-pool": "tpu-ci"})
+    world.unprotect()
+    run = world.engine.destroy()
+    assert set(world.vms()) == {other}
+    assert any(step.status is Status.FAILED for step in run.steps), "its subnetwork is in use"
+
+
+def test_a_destroy_that_is_refused_deletes_no_stray(world: StandingWorld) -> None:
+    world.declare(3)
+    world.make(2)
+    assert world.engine.destroy().failed, "the bucket is protected"
+    assert set(world.vms()) == {FIRST, SECOND, THIRD}
+
+
+def test_a_stray_that_cannot_be_deleted_is_a_failed_step(world: StandingWorld) -> None:
+    world.declare(3)
+    world.make(2)
+    world.unprotect()
+    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", name=THIRD, code=403)
+    run = world.engine.destroy()
+    (step,) = [step for step in run.steps if step.name == THIRD]
+    assert step.status is Status.FAILED
+    assert step.error is not None
+    assert "403" in step.error
