@@ -271,5 +271,5 @@ def test_progress_on_a_terminal_has_a_row_for_what_is_working() -> None:
 def test_a_plan_that_could_not_be_made_has_its_errors_alone() -> None:
     said = Diagnostic(severity="error", message="the program failed: no such zone")
     assert _described(replace(plans.MIXED, diagnostics=(said,))) == (
-        "error: the program failed: no such zone\nci: no plan could be made; nothing was changed"
+        "error: the program failed: no such zone\nci: the plan is incomplete and is not shown; nothing was changed"
     )

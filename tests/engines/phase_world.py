@@ -103,6 +103,9 @@ class _Pass:
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         return self.engine.up(replace(self.options, previewed=planned is not None), listener)
 
+    def adopt(self, listener: Listener | None = None) -> Plan:
+        return self.engine.adopt(self.options, listener)
+
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self.engine.refresh(self.options, listener)
 

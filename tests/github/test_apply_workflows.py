@@ -142,7 +142,7 @@ def test_a_drift_check_refreshes_without_writing() -> None:
 
 def written(path: Path, *ops: str, exit_code: int = 0) -> str:
     steps = [{"op": op, "urn": f"urn:{op}", "name": f"vm-{op}", "diff": {}} for op in ops]
-    path.write_text(json.dumps({"stack": path.stem, "steps": steps, "exit": exit_code}))
+    path.write_text(json.dumps({"stack": path.stem, "complete": True, "steps": steps, "exit": exit_code}))
     return str(path)
 
 

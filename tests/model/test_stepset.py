@@ -16,7 +16,7 @@ def step(op: str, name: str, **diff: Any) -> dict[str, Any]:
 
 
 def plan(*steps: dict[str, Any], stack: str = "ci", exit_code: int = 0) -> dict[str, Any]:
-    return {"stack": stack, "steps": list(steps), "exit": exit_code}
+    return {"stack": stack, "complete": exit_code == 0, "steps": list(steps), "exit": exit_code}
 
 
 GROWTH = plan(step("create", "vm-1"), step("same", "vm-0"))
@@ -79,6 +79,8 @@ def test_a_plan_that_nobody_saw_or_that_is_another_needs_somebody() -> None:
     ("documents", "said"),
     [
         ([plan(exit_code=1)], "could not be made"),
+        ([{**GROWTH, "complete": False}], "incomplete"),
+        ([{key: value for key, value in GROWTH.items() if key != "complete"}], "incomplete"),
         ([[]], "not what"),
         ([{"stack": "ci"}], "not what"),
         ([plan({"op": "create"})], "without op, urn, name or diff"),

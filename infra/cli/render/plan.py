@@ -37,7 +37,7 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
     """The lines of a plan, for a terminal of `width` columns. One that could not be made has its errors alone."""
     yield from _diagnostics(plan)
     if plan.failed:
-        yield Text(f"{plan.stack}: the plan is incomplete, so none is shown; nothing was changed", style="bold red")
+        yield Text(f"{plan.stack}: the plan is incomplete and is not shown; nothing was changed", style="bold red")
         return
     by_op = {op: [step for step in plan.steps if step.op is op] for op in Op}
     yield from _made(Op.CREATE, by_op[Op.CREATE], width)

@@ -47,7 +47,7 @@ def _failed(plan: Plan) -> Iterator[Block]:
     said = [told(each) for each in plan.diagnostics if each.severity == "error"]
     known = {each.message for each in plan.diagnostics if each.severity == "error"}
     said += [step.error for step in plan.steps if step.error and step.error not in {*known, protected.refused(step)}]
-    yield _box("The plan is incomplete, so there is none, and nothing was changed.")
+    yield _box("The plan is incomplete and is not shown; nothing was changed.")
     if lost:
         yield Block(
             rank=Rank.LOSSES,

@@ -56,6 +56,7 @@ def create_node(call: Call) -> JsonObject:
         **sent,
         "name": name,
         "createTime": timestamp(call.cloud.now),
+        **_api_version(call),
     }
     return tpu_lifecycle.create(call, Node(public, pot, accelerator), refusal[1] if refusal else None)
 
@@ -192,7 +193,12 @@ def _in_state(node: Node, state: str, verb: str) -> None:
 
 def _shown(call: Call, public: JsonObject) -> JsonObject:
     """A node in the version of the call, whichever made it: `autocheckpointEnabled` exists in v2alpha1 only."""
-    shown = {**public, "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
+    shown = {**public, **_api_version(call)}
     if call.version == "v2":
         shown.pop("autocheckpointEnabled", None)
     return shown
+
+
+def _api_version(call: Call) -> JsonObject:
+    """`v2alpha1` is `V2_ALPHA1` among a node's values."""
+    return {"apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
