@@ -151,6 +151,13 @@ def at_rest(exported: Mapping[str, Any], again: Collection[str]) -> dict[str, An
     return {**exported, "deployment": deployment}
 
 
+def outputs_alone(exported: Mapping[str, Any]) -> dict[str, Any]:
+    """An exported state with nothing but the stack's outputs, as references of other stacks read them."""
+    deployment = {key: value for key, value in exported["deployment"].items() if key != "pending_operations"}
+    stack = [resource for resource in _resources(deployment) if resource["type"] == "pulumi:pulumi:Stack"]
+    return {**exported, "deployment": {**deployment, "resources": stack}}
+
+
 def completed(exported: Mapping[str, Any], taken: Sequence[Pending]) -> dict[str, Any]:
     """An exported state in which what was imported has the inputs and labels that are known of it.
 
