@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from infra.engines import CloudName, Engine, EngineName, Request
-from infra.engines.choose import observe
 from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
 
 ROOT = Path(__file__).resolve().parents[3]
-MAKERS: Mapping[EngineName, type[Engine]] = {EngineName.LOCAL: EmbeddedEngine, EngineName.PULUMI: OfficialEngine}
+MAKERS: Mapping[EngineName, Callable[[Request], Engine]] = {
+    EngineName.LOCAL: EmbeddedEngine,
+    EngineName.PULUMI: OfficialEngine,
+}
 _OF_A_RUN = shutil.ignore_patterns("cloud.json", "cloud.log", "*.lock", "work")
 
 
@@ -102,31 +102,15 @@ def copied(world: World, folder: Path, stack: str) -> World:
     return World(engine=world.engine, stack=stack, folder=folder, url=running.url)
 
 
-def stopped(world: World) -> None:
-    daemon.stop(world.home)
-
-
-@pytest.fixture(scope="session")
-def official(tool_of_session: None) -> None:
-    """Skips where the CLI or Google's plugin is missing."""
-
-
-def needs_the_cli(tool: Callable[[str], str]) -> None:
-    tool("pulumi")
-    if observe().plugin is None:
-        pytest.skip("the pulumi CLI has no gcp plugin")
-
-
 Pair = tuple[World, World]
 """The official engine's world, then the embedded one's."""
 
 
 class Yard:
-    """The worlds of one test session: what was brought up, by name, and the copies that still run."""
+    """The worlds of one test session."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._bases: dict[str, Pair] = {}
         self._running: list[World] = []
         self._numbers = iter(range(1_000_000))
 
@@ -138,14 +122,6 @@ class Yard:
         self._running += (theirs, ours)
         return theirs, ours
 
-    def base(self, name: str, bring_up: Callable[[], Pair]) -> Pair:
-        """A pair that was brought up once and stands still since."""
-        if name not in self._bases:
-            self._bases[name] = bring_up()
-            for world in self._bases[name]:
-                stopped(world)
-        return self._bases[name]
-
     def copy(self, pair: Pair, stack: str) -> Pair:
         folder = self._folder / f"{next(self._numbers)}-{stack}"
         theirs, ours = (copied(world, folder / world.engine.value, stack) for world in pair)
@@ -154,11 +130,5 @@ class Yard:
 
     def end(self) -> None:
         for world in self._running:
-            stopped(world)
+            daemon.stop(world.home)
         self._running.clear()
-
-
-def yard(folder: Path) -> Iterator[Yard]:
-    made = Yard(folder)
-    yield made
-    made.end()
