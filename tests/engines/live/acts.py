@@ -15,6 +15,7 @@ from infra.model.node import node_spec
 from infra.model.phases import limits
 from infra.model.plan import Op, Plan, Status
 from infra.model.stack import load_stack, siblings
+from infra.program import STUB
 from tests.engines.live import kills
 from tests.engines.live.stacks import EDITS, FULL
 from tests.engines.live.worlds import World
@@ -139,7 +140,7 @@ def full(world: World) -> None:
 def made_by_the_controller(world: World) -> None:
     """Every declared VM that is missing, made as the manifest says, with its labels."""
     config = load_stack(world.root, world.stack)
-    script = next(node["metadata"]["startup-script"] for node in world.control.nodes())
+    script = STUB.read_text(encoding="utf-8")
     with clients(config.project, world.url) as google:
         nodes = google.api(Api.TPU).projects().locations().nodes()
         for slot in fleet.slots(config):
@@ -151,7 +152,10 @@ def made_by_the_controller(world: World) -> None:
 
 
 def preempted(world: World) -> None:
-    world.control.preempt(min(own(world)))
+    """The first VM that Google may take away."""
+    nodes = own(world)
+    kinds = {name: node.get("schedulingConfig", {}) for name, node in nodes.items()}
+    world.control.preempt(min(name for name, kind in kinds.items() if kind.get("preemptible") or kind.get("spot")))
 
 
 def deleted_by_hand(world: World) -> None:

@@ -1,4 +1,4 @@
-"""The table: what people and clouds do to a stack, as data. `test_table` runs each row on both engines."""
+"""The table: what people and clouds do to a stack, as data. `rows` runs each row on both engines."""
 
 from __future__ import annotations
 

@@ -114,9 +114,9 @@ class Yard:
         self._running: list[World] = []
         self._numbers = iter(range(1_000_000))
 
-    def pair(self, name: str, stack: str, files: Files) -> Pair:
+    def pair(self, stack: str, files: Files) -> Pair:
         """Empty worlds."""
-        folder = self._folder / f"{next(self._numbers)}-{name}"
+        folder = self._folder / f"{next(self._numbers)}-{stack}"
         theirs = begun(folder / "official", EngineName.PULUMI, stack, files)
         ours = begun(folder / "embedded", EngineName.LOCAL, stack, files)
         self._running += (theirs, ours)
