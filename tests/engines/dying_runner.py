@@ -49,7 +49,7 @@ def up(root: str, home: str, url: str, stack: str, at: int) -> int:
         moment()
         return answer
 
-    Api.call = call  # ty: ignore[invalid-assignment]
+    Api.call = call
     request = Request(root=Path(root), home=Path(home), stack=stack, cloud=CloudName.LOCAL, cloud_url=url)
     return 1 if embedded.EmbeddedEngine(request, environ=ENVIRONMENT).up().failed else 0
 

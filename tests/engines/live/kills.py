@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from infra.engines import EngineName
+from infra.engines.standing import IN_TRANSIT
 from infra.local.cloud.control import Control
 from tests.engines.live.worlds import ROOT, World
 
@@ -44,9 +45,14 @@ def deleting(before: Nodes, now: Nodes) -> bool:
     return any(node["state"] == "DELETING" for node in now.values())
 
 
-def killed(world: World, moment: Moment) -> None:
-    """Start `up`, and kill whatever works on the stack at that moment, as the end of a machine would."""
-    with _up(world, moment) as process:
+def killed(world: World, moment: Moment, *, insist: bool = True) -> None:
+    """Start `up`, and kill whatever works on the stack at that moment, as the end of a machine would.
+
+    insist: the moment must come; else an `up` that ends before it is left alone.
+    """
+    with _up(world, moment, insist=insist) as process:
+        if process.poll() is not None:
+            return
         victim = process.pid if world.engine is EngineName.LOCAL else _lock_holder(world)
         with suppress(ProcessLookupError):
             os.killpg(victim, signal.SIGKILL)
@@ -67,7 +73,7 @@ def interrupted(world: World, moment: Moment) -> int:
 
 
 @contextmanager
-def _up(world: World, moment: Moment) -> Generator[subprocess.Popen[bytes]]:
+def _up(world: World, moment: Moment, *, insist: bool = True) -> Generator[subprocess.Popen[bytes]]:
     """An `up` that has come to the moment. Afterwards all that the cloud was doing is done."""
     control, before = world.control, world.nodes()
     control.set_compression(1.0)
@@ -75,6 +81,7 @@ def _up(world: World, moment: Moment) -> Generator[subprocess.Popen[bytes]]:
         with _started(world) as process:
             try:
                 _await(control, before, moment, process)
+                assert not insist or process.poll() is None, f"the up ended with {process.returncode} too early"
                 yield process
             finally:
                 if process.poll() is None:
@@ -95,13 +102,13 @@ def _started(world: World) -> subprocess.Popen[bytes]:
 
 
 def _await(control: Control, before: Nodes, moment: Moment, process: subprocess.Popen[bytes]) -> None:
+    """Return when the moment has come, or the process has ended."""
     deadline = time.monotonic() + _LONGEST
     while time.monotonic() < deadline:
         now = {node["name"].rpartition("/")[2]: node for node in control.nodes()}
-        if moment(before, now):
+        if moment(before, now) or process.poll() is not None:
             return
-        assert process.poll() is None, f"the up ended with {process.returncode} before its moment"
-        if moment is replacing and deleting(before, now):
+        if any(node["state"] in IN_TRANSIT for node in now.values()):
             control.advance(HOUR)
         time.sleep(_PAUSE)
     raise AssertionError("the moment never came")
