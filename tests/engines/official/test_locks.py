@@ -52,3 +52,10 @@ def test_a_process_that_has_ended_has_no_start() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     assert started_at(ended.pid) is None
+
+
+def test_a_killed_process_whose_parent_does_not_ask_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # ended, and not yet asked about
+        assert started_at(child.pid) is None
