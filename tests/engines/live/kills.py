@@ -19,6 +19,7 @@ from typing import Any
 from infra.engines import EngineName
 from infra.engines.standing import IN_TRANSIT
 from infra.local.cloud.control import Control
+from infra.local.engine.lock import runs
 from tests.engines.live.worlds import ROOT, World
 
 HOUR = 3600.0
@@ -56,9 +57,11 @@ def killed(world: World, moment: Moment, *, insist: bool = True) -> None:
         victim = process.pid if world.engine is EngineName.LOCAL else _lock_holder(world)
         with suppress(ProcessLookupError):
             os.killpg(victim, signal.SIGKILL)
-        if victim != process.pid:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=_LONGEST)
+        while victim != process.pid and runs(victim):
+            time.sleep(_PAUSE)
 
 
 def interrupted(world: World, moment: Moment) -> int:
