@@ -271,14 +271,15 @@ def _importable_parent(urn: str) -> str:
 def _import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
     if kind in REPEATABLE or not kind.startswith("gcp:"):
         return ""
-    if kind not in IMPORT_IDS:
+    parts = {key: _part(key, value) for key, value in inputs.items()}
+    try:
+        return IMPORT_IDS[kind].format_map(parts)
+    except KeyError:
         raise EngineError(
-            f"{name} ({kind}) was being created when an earlier run was killed, and how to adopt one is not known; "
+            f"{name} ({kind}) was being created when an earlier run was killed, and its inputs do not tell its id; "
             f"look whether it exists, adopt it with `pulumi import {kind} {name} ID` or delete it, "
             "then clear the operation with `pulumi refresh --clear-pending-creates`"
-        )
-    parts = {key: _part(key, value) for key, value in inputs.items()}
-    return IMPORT_IDS[kind].format_map(parts)
+        ) from None
 
 
 def _part(key: str, value: Any) -> Any:

@@ -24,6 +24,7 @@ Seen = Any
 """Plain data, equal on both engines; None where nothing is compared."""
 Act = Callable[[World], Seen]
 
+_CHANGELESS = frozenset((Op.SAME, Op.READ))
 _LOOPBACK = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
@@ -34,7 +35,7 @@ def told(plan: Plan) -> Seen:
         "steps": {
             step.urn.split("::", 2)[2]: [step.op.value, step.status.value, sorted(step.diff)]
             for step in plan.steps
-            if step.op is not Op.SAME or step.status is Status.FAILED
+            if step.op not in _CHANGELESS or step.status is Status.FAILED
         },
     }
 

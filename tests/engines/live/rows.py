@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from infra.local.cloud import daemon
 from tests.engines.live import acts
 from tests.engines.live.table import ROWS, Row
 from tests.engines.live.worlds import Pair, World, Yard
+
+_SHOWN = 40
+"""Differences of one comparison that a failure tells."""
 
 
 class Base:
@@ -40,7 +43,7 @@ def of(stacks: Iterable[str]) -> list[Any]:
 def came_up_alike(base: Base, stack: str) -> None:
     theirs, ours = base.told[stack]
     for act, seen in theirs.items():
-        assert ours[act] == seen, act
+        assert_same(ours[act], seen, act)
         assert not seen["failed"], act
     assert theirs["second preview"]["steps"] == theirs["refresh"]["steps"] == {}
 
@@ -49,15 +52,28 @@ def run(row: Row, base: Base, stack: str) -> None:
     theirs, ours = base.copy(stack)
     try:
         for number, act in enumerate(row.acts):
-            assert act(ours) == act(theirs), f"act {number} of {row.name!r}: ours first, then Google's plugin"
-        assert acts.vms(ours) == acts.vms(theirs)
-        assert acts.state(ours) == acts.state(theirs)
+            assert_same(act(ours), act(theirs), f"act {number} of {row.name!r}")
+        assert_same(acts.vms(ours), acts.vms(theirs), "the VMs")
+        assert_same(acts.state(ours), acts.state(theirs), "the states")
         if row.settled:
             _finds_nothing_to_do(theirs)
             _finds_nothing_to_do(ours)
     finally:
         for world in (theirs, ours):
             daemon.stop(world.home)
+
+
+def assert_same(ours: acts.Seen, theirs: acts.Seen, what: str) -> None:
+    found = [f"{path or 'all'}: {a!r}, not {b!r}" for path, a, b in _differences(ours, theirs)]
+    assert not found, f"{what}: ours is not as Google's plugin is\n" + "\n".join(found[:_SHOWN])
+
+
+def _differences(ours: acts.Seen, theirs: acts.Seen, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            yield from _differences(ours.get(key), theirs.get(key), f"{path} {key}".strip())
+    elif ours != theirs:
+        yield path, ours, theirs
 
 
 def _from_nothing(world: World) -> dict[str, Any]:
@@ -73,4 +89,4 @@ def _finds_nothing_to_do(world: World) -> None:
     """Neither engine, on the state that one of them has written."""
     for engine in (world.engine, acts.other_than(world.engine)):
         told = acts.told(world.make(engine).preview())
-        assert told == {"failed": False, "steps": {}}, f"{engine} on the state of {world.engine}"
+        assert told == {"failed": False, "steps": {}}, f"{engine} on the state of {world.engine}: {told}"

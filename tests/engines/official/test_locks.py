@@ -16,7 +16,9 @@ LOCKED_AT = datetime(2026, 11, 21, 8, 39, 43, tzinfo=UTC).timestamp()
 
 
 def test_the_cli_names_user_host_process_and_time() -> None:
-    assert locks_in(text("locked.stderr.txt")) == (LOCK,)
+    (found,) = locks_in(text("locked.stderr.txt"))
+    assert found == replace(LOCK, since=found.since)
+    assert datetime.fromisoformat(found.since).tzinfo is UTC
 
 
 def test_a_message_without_a_lock_names_none() -> None:
