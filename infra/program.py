@@ -6,7 +6,7 @@ thing is made to `infra.components`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,14 @@ from pulumi.runtime import config as pulumi_config
 
 from infra.components.bucket import FleetBucket, FleetBucketArgs, PrefixAccess
 from infra.components.federation import FederatedAccount, Federation, FederationArgs
+from infra.components.fleet_records import FleetRecords
 from infra.components.identities import Identities, IdentitiesArgs, Identity
 from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registry_grants import Access
 from infra.components.runner_pool import BetweenHosts, RunnerPool, RunnerPoolArgs, RunnerVm
 from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
 from infra.components.services import Services, ServicesArgs
+from infra.fleet.bundle import STUB
 from infra.model import federation, fleet, manifest, names
 from infra.model.catalogue import region_of
 from infra.model.errors import ConfigError
@@ -29,8 +31,9 @@ from infra.model.node import node_spec
 from infra.model.schema import GitHub, Pool, StackConfig
 from infra.model.stack import load_stack, siblings, stack_from_pulumi
 from infra.program_builds import BuildPlan, build_plan, declare_builds, unheard
+from infra.program_records import declare_records
 from infra.program_registries import Reach, registries
-from infra.program_serving import CLOCK, declare_serving, is_served, unnotified, unserved
+from infra.program_serving import CLOCK, broker_url, declare_serving, is_served, unnotified, unserved
 from infra.program_shared import grantee, labels, pool_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +42,6 @@ FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
 
 A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
 """
-STUB = Path(__file__).resolve().parent / "fleet" / "runner" / "stub.sh"
 
 
 def run(root: Path = ROOT) -> None:
@@ -54,7 +56,7 @@ def run(root: Path = ROOT) -> None:
         plan = build_plan(root, config)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
-    declare(config, registry=registry, plan=plan)
+    declare(config, registry=registry, plan=plan, siblings=siblings(root, config.stack))
 
 
 def _config(root: Path) -> StackConfig:
@@ -63,11 +65,18 @@ def _config(root: Path) -> StackConfig:
     return stack_from_pulumi(values, project=pulumi.get_project(), stack=stack, siblings=siblings(root, stack))
 
 
-def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: BuildPlan | None = None) -> None:
+def declare(
+    config: StackConfig,
+    *,
+    registry: StackConfig | None = None,
+    plan: BuildPlan | None = None,
+    siblings: Sequence[StackConfig] = (),
+) -> None:
     """Every resource and every output of one stack.
 
     registry: the stack whose repositories this one uses (`registry_stack`), None where they are its own.
     plan: the images that it builds (`tidepool:builds`), None where it builds none.
+    siblings: the checkout's other stacks, whose VMs draw on the same limits.
     """
     serving = is_served(config)
     services = Services("services", ServicesArgs(project=config.project, builds=plan is not None, serving=serving))
@@ -83,17 +92,19 @@ def declare(config: StackConfig, *, registry: StackConfig | None = None, plan: B
         github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
     )
     bucket = FleetBucket("bucket", _bucket(config, identities, outside, run_maker), ready)
+    broker = broker_url(config, bucket.project_number) if serving else None
+    records = declare_records(config, bucket.bucket, broker, registry=registry, siblings=siblings)
     for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):
         pulumi.warn(told)
     secrets = Secrets("secrets", _secrets(config, identities), ready) if config.secrets else None
-    if serving:
+    if broker is not None:
         needed = [bucket, *([secrets] if secrets else [])]
-        pulumi.export("serving", declare_serving(config, identities.accounts, bucket.project_number, ready, needed))
+        pulumi.export("serving", declare_serving(config, broker, identities.accounts, ready, needed))
     if plan is not None:
         tokens = pulumi.ResourceOptions(depends_on=[services, *([secrets] if secrets else [])])
         pulumi.export("builds", declare_builds(plan, identities.accounts, outside, ready, tokens))
     for pool in config.pools:
-        RunnerPool(pool.name, _pool(config, pool, network, identities), ready)
+        RunnerPool(pool.name, _pool(config, pool, network, identities, records), ready)
 
     pulumi.export("pools", {pool.name: _pool_output(config, pool) for pool in config.pools})
     pulumi.export("registries", registries(config, registry, _reaches(config, identities, outside), ready))
@@ -241,7 +252,9 @@ def _federation(config: StackConfig, github: GitHub, plan: BuildPlan | None) -> 
     )
 
 
-def _pool(config: StackConfig, pool: Pool, network: Network, identities: Identities) -> RunnerPoolArgs:
+def _pool(
+    config: StackConfig, pool: Pool, network: Network, identities: Identities, records: FleetRecords
+) -> RunnerPoolArgs:
     stub = STUB.read_text(encoding="utf-8")
     account = identities.accounts[pool_key(pool)]
     between = BetweenHosts(
@@ -256,7 +269,7 @@ def _pool(config: StackConfig, pool: Pool, network: Network, identities: Identit
             RunnerVm(
                 spec=node_spec(config, slot, startup_script=stub),
                 hosts=pool.accelerator.hosts,
-                after=(account, *network.ways_out[slot.region]),
+                after=(account, *network.ways_out[slot.region], *records.objects),
             )
             for slot in fleet.pool_slots(config, pool)
         ),

@@ -53,23 +53,34 @@ def unnotified(config: StackConfig) -> str:
     )
 
 
+def broker_url(config: StackConfig, project_number: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Where VMs reach a served stack's broker, which is the audience of their tokens: known before the service is made.
+
+    Cloud Run has this address for every service, beside the one that it makes up (read 2026-11-22:
+    https://cloud.google.com/run/docs/triggering/https-request#deterministic).
+
+    project_number: a resource's output and not looked up: Google's provider asks for the billing of a project as well.
+    """
+    service, region = names.broker_service(config.stack), config.controller.region
+    return pulumi.Output.concat("https://", service, "-", project_number, ".", region or "", ".run.app")
+
+
 def declare_serving(
     config: StackConfig,
+    url: pulumi.Output[str],
     accounts: Mapping[str, gcp.serviceaccount.Account],
-    project_number: pulumi.Output[str],
     ready: pulumi.ResourceOptions,
     needed: Sequence[pulumi.Resource],
 ) -> dict[str, pulumi.Input[Any]]:
-    """Declare them, and return what the stack says of them. accounts: by key. needed: what both find at their start.
+    """Declare them, and return what the stack says of them.
 
-    project_number: a resource's output and not looked up: Google's provider asks for the billing of a project as well.
+    url: where VMs reach the broker. accounts: by key. needed: what both find at their start.
     """
     settings, app = config.controller, config.runners.app
     if settings.image is None or settings.region is None or app is None:
         raise ValueError("an image comes with a region and an app, which the stack file's rules see to")
     pools = {grantee(pool_key(pool)): accounts[pool_key(pool)] for pool in config.pools}
     service, job = names.broker_service(config.stack), names.controller_job(config.stack)
-    url = pulumi.Output.concat("https://", service, "-", project_number, ".", settings.region, ".run.app")
     broker = Broker(
         "broker",
         BrokerArgs(

@@ -1,4 +1,4 @@
-"""After an apply, whole or partly failed: publish the desired fleet, then read how every pool stands.
+"""After an apply, whole or partly failed: read which manifest stands, and how every pool stands.
 
 Neither keeps the other from being done: what could not be done is a problem that the command tells.
 """
@@ -6,8 +6,8 @@ Neither keeps the other from being done: what could not be done is a problem tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -15,15 +15,34 @@ from infra.cli.render.console import show
 from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
-from infra.fleet.google import GoogleError
-from infra.fleet.publish import Published, publish
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Records
+from infra.model import names
 from infra.model.fleet import capacity
+from infra.model.plan import Op, Plan, Status
+from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
+
+_MISSING: Final = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The manifest as it stands in the fleet bucket. changed: whether the run wrote anything there."""
+
+    bucket: str
+    object: str
+    generation: int
+    bundle: str
+    changed: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath:
-    """published: the manifest as it now stands in the fleet bucket, None where it could not be written."""
+    """published: None where there is no manifest, or where it could not be read."""
 
     config: StackConfig
     pools: tuple[PoolState, ...]
@@ -53,26 +72,46 @@ class Aftermath:
         return {
             "pools": [pool.to_json() for pool in self.pools],
             "registries": {region: list(names) for region, names in self.registries.items()},
-            "manifest": self.published and manifest_json(self.published),
+            "manifest": self.published and self.published.to_json(),
             "problems": list(self.problems),
         }
 
 
-def look_after(stack: Declared, endpoint: str | None) -> Aftermath:
-    """Publish and read. endpoint: the local cloud's root URL, None on Google."""
+def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
+    """Read it all. run: what was applied. endpoint: the local cloud's root URL, None on Google."""
     config = stack.config
     problems: list[str] = []
     published: Published | None = None
     try:
-        published = publish(config, endpoint, registry=stack.registry, siblings=stack.siblings)
+        published = _published(config, run, endpoint)
     except GoogleError as error:
-        problems.append(
-            f"the desired fleet was not published: {error}; then run `./tidepool manifest publish {config.stack}`"
-        )
+        problems.append(f"the manifest could not be read: {error}")
     listing = list_nodes(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
     return Aftermath(
         config=config, pools=pool_states(capacity(config), listing), published=published, problems=tuple(problems)
+    )
+
+
+def _published(config: StackConfig, run: Plan, endpoint: str | None) -> Published | None:
+    """None where there is no manifest, as after an apply that failed before it: its own error says so."""
+    name = names.manifest_object(config.stack)
+    with clients(config.project, endpoint) as google:
+        try:
+            record = Records(google=google, bucket=config.bucket.name).read(name)
+        except GoogleError as error:
+            if error.status == _MISSING:
+                return None
+            raise
+    if record is None:
+        return None
+    written = (step for step in run.steps if step.type == OBJECT_TYPE and step.op is not Op.SAME)
+    return Published(
+        bucket=config.bucket.name,
+        object=name,
+        generation=record.generation,
+        bundle=str(record.body.get("bundle")),
+        changed=any(step.status is Status.DONE for step in written),
     )
 
 
@@ -86,17 +125,6 @@ def show_pools(session: Session, pools: Sequence[PoolState]) -> None:
 
 def manifest_line(published: Published) -> str:
     """Where the manifest is, and whether it is new."""
-    said = "published" if published.manifest.changed else "unchanged"
-    where = f"gs://{published.bucket}/{published.manifest_object}"
-    return f"manifest {said}: {where} (generation {published.manifest.generation})"
-
-
-def manifest_json(published: Published) -> dict[str, Any]:
-    """What `manifest publish --json` and `up --json` say of a publication."""
-    return {
-        "bucket": published.bucket,
-        "object": published.manifest_object,
-        "generation": published.manifest.generation,
-        "changed": published.changed,
-        "bundle": f"sha256:{published.bundle_sha256}",
-    }
+    said = "published" if published.changed else "unchanged"
+    where = f"gs://{published.bucket}/{published.object}"
+    return f"manifest {said}: {where} (generation {published.generation})"

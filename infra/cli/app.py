@@ -22,7 +22,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "adopt": Entry("infra.cli.adopt", "Take into the state the VMs that stand and that it lacks."),
         "destroy": Entry("infra.cli.destroy", "Delete all that a stack has made."),
         "output": Entry("infra.cli.output", "Print a stack's outputs."),
-        "manifest": Entry("infra.cli.manifest", "Publish or show the desired fleet in the fleet bucket."),
+        "manifest": Entry("infra.cli.manifest", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),
         "why": Entry("infra.cli.why", "Tell one VM's story: made, booted, registered, jobs, healed."),
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),

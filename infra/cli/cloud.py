@@ -105,8 +105,9 @@ def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
 @click.option("--code", type=click.IntRange(400, 599), help="HTTP status of `error`; 503 when left out.")
 @click.option("--status", help="Status of `operation`, such as INTERNAL.")
 @click.option("--message", help="What the failure says.")
-@click.option("--late", "seconds", type=Duration(), help="How late `slow` answers, and `slow-boot` is up.")
+@click.option("--late", "seconds", type=Duration(), help="How late `slow` answers, `slow-boot` is up, `lag` shows.")
 @click.option("--per-hour", type=float, help="Chance per VM and hour of `preempt`.")
+@click.option("--per-minute", type=click.IntRange(0), help="Requests of a project that `rate` takes a minute.")
 @click.option("--count", type=click.IntRange(1), help="How often; for ever when left out.")
 @click.option("--probability", type=click.FloatRange(0, 1), help="Chance that it happens to one request.")
 @click.option("--seed", type=int, help="The same seed gives the same chances.")
@@ -120,16 +121,21 @@ def fail(
     """Let requests go wrong; without a KIND, list what is going wrong.
 
     \b
-    error      refuse with --code (429, 503, ...)
-    slow       answer --late
-    lost       do it, and break off in the middle of the answer
-    stockout   TPU creates answer 200 and fail for want of capacity
-    operation  TPU calls answer 200 and fail with --status
-    preempt    take VMs away at --per-hour
-    mute       VMs boot and never register
-    slow-boot  VMs boot, --late
-    unfit      VMs call themselves unfit, for --message
-    broken     VMs come to nothing with an image or bundle, --running
+    error        refuse with --code (429, 503, ...)
+    rate         refuse what is more than --per-minute
+    slow         answer --late
+    lost         do it, and break off in the middle of the answer
+    unreachable  lists leave out --zone, and name it as unreachable
+    missing      lists leave out entries, each with --probability
+    lag          lists show what is new --late
+    stockout     TPU creates answer 200 and fail for want of capacity
+    operation    TPU calls answer 200 and fail with --status
+    hang         TPU creates and deletes do not end, or do so --late
+    preempt      take VMs away at --per-hour
+    mute         VMs boot and never register
+    slow-boot    VMs boot, --late
+    unfit        VMs call themselves unfit, for --message
+    broken       VMs come to nothing with an image or bundle, --running
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """
@@ -210,7 +216,7 @@ def limit(
     lift: bool,
     as_json: bool,
 ) -> None:
-    """Declare how many chips a zone gives of a generation; without arguments, list the limits.
+    """Declare how many chips a zone, or a region, gives of a generation; without arguments, list the limits.
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
     """
@@ -261,5 +267,5 @@ def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
     for fault in faults:
         plain = Rule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
         said = " ".join(f"{key}={value}" for key, value in fault.items() if value != plain[key])
-        lines.append(f"{fault['id']:>3} {fault['kind']:<9} {said}".rstrip())
+        lines.append(f"{fault['id']:>3} {fault['kind']:<11} {said}".rstrip())
     return lines

@@ -19,7 +19,7 @@ from infra.cli.session import Session, declared, interruptible, open_session
 from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
-from infra.fleet.publish import withdraw
+from infra.fleet.withdraw import withdraw
 from infra.model.errors import ConfigError
 from infra.model.schema import StackConfig
 from infra.preview.words import ranges

@@ -10,6 +10,7 @@ from infra.model.fleet import CapacityRow
 from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.model.planned_capacity import capacity
+from infra.model.planned_records import record_changes
 
 
 def plan_document(plan: Plan, declared: Iterable[CapacityRow] = (), phases: Phases | None = None) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def plan_document(plan: Plan, declared: Iterable[CapacityRow] = (), phases: Phas
         "summary": plan.summary,
         "steps": [step.to_json() for step in plan.steps],
         "capacity": [change.to_json() for change in capacity(plan, declared)],
+        "records": [change.to_json() for change in record_changes(plan)],
         "phases": phases and phases.to_json(),
         "diagnostics": [asdict(said) for said in plan.diagnostics],
     }

@@ -188,6 +188,6 @@ def _observed(fleet: Fleet, pool_of: Mapping[str, str]) -> tuple[Observed, froze
     """What is seen now, and the repositories whose jobs these VMs take."""
     scene = fleet.look()
     if scene.observed is None or scene.desired is None:
-        raise Failure(f"the manifest of {fleet.stack} is gone; `./tidepool manifest publish {fleet.stack}` writes it")
+        raise Failure(f"the manifest of {fleet.stack} is gone; `./tidepool up {fleet.stack}` makes it")
     serves = (each for slot in scene.desired.slots if slot.name in pool_of for each in slot.serves)
     return scene.observed, frozenset(serves)

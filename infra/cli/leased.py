@@ -49,7 +49,10 @@ def leased(config: StackConfig, session: Session, kind: Kind, *, patience: float
 
 def _held(config: StackConfig, session: Session, kind: Kind, holder: str, patience: float) -> Generator[None]:
     if not _taken(config, session, kind, holder, patience):
-        yield
+        try:
+            yield
+        finally:
+            _end(config, session, kind, holder)
         return
     over = threading.Event()
     renewing = threading.Thread(target=_renewed, args=(config, session, kind, holder, over), daemon=True)
@@ -84,6 +87,14 @@ def _taken(config: StackConfig, session: Session, kind: Kind, holder: str, patie
             else:
                 _forget_ended()
                 return True
+
+
+def _end(config: StackConfig, session: Session, kind: Kind, holder: str) -> None:
+    """Say of a command that made the bucket that it has ended: the controller waits for nobody then."""
+    with suppress(GoogleError, LeaseTakenError), clients(config.project, session.endpoint) as google:
+        lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
+        lease.take()
+        lease.give_back()
 
 
 def _renewed(config: StackConfig, session: Session, kind: Kind, holder: str, over: threading.Event) -> None:

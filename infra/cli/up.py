@@ -1,4 +1,4 @@
-"""`./tidepool up STACK`: plan, apply, publish the desired fleet, and show how the pools stand."""
+"""`./tidepool up STACK`: plan, apply, and show how the pools stand."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Make the cloud as the stack file says: show the plan, apply it, publish the desired fleet to the fleet bucket
-    (also when a part failed), and show how every pool stands.
+    """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
+    and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed.
 
     Where a single pass could pass a reservation or a quota, the VMs that give chips back are deleted first, under the
     same confirmation. VMs that go or are made again first take no more jobs, and what they run is waited for; if it
@@ -92,7 +92,7 @@ def command(
         run, seconds = applied(session, wanted, plan, order)
         for line in outcome(run, seconds):
             session.say(line)
-        after = look_after(wanted, session.endpoint)
+        after = look_after(wanted, run, session.endpoint)
     after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:

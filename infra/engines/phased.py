@@ -1,8 +1,9 @@
 """Applying a plan in the order that its limits and failures allow, on either engine.
 
-Owns the course of an apply: the VMs that must go first, then everything else, then what a failed VM kept from being
-done though it has nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which
-VMs must go first (`infra.model.phases`) nor what is safe after a failure (`infra.engines.care`).
+Owns the course of an apply: the fleet's records and the VMs that must go first, then everything else, then what a
+failed VM kept from being done though it has nothing to do with it. All of it is told as one run of the plan that was
+shown. Does not own which VMs must go first (`infra.model.phases`) nor what is safe after a failure
+(`infra.engines.care`).
 
 VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it.
 """
@@ -19,9 +20,11 @@ from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, place
+from infra.model.planned_records import is_record
 from infra.preview.words import vms
 
 _UNCHANGING = frozenset((Op.SAME, Op.READ))
+_MAKING = frozenset((Op.CREATE, Op.UPDATE))
 
 
 class Maker(Protocol):
@@ -92,6 +95,8 @@ class _Course:
     def run(self) -> Plan:
         order = phases_of(self._plan, self._bounds)
         if order.needed:
+            self._publish()
+        if order.needed and not self._kept:
             self._tell(f"phase 1 of 2, shrink: deleting {vms(order.first)}")
             self._shrink({self._urns[name] for name in order.first})
             self._tell("phase 2 of 2, grow: everything else")
@@ -105,6 +110,14 @@ class _Course:
         )
 
     # The first phase, and what it means for the second
+
+    def _publish(self) -> None:
+        """Write the fleet's records: an apply that ends between its phases has said what is desired. Where that fails
+        nothing else is done, for no VM is made without them.
+        """
+        steps = [step for step in self._left() if is_record(step) and step.op in _MAKING]
+        if steps and (not self._pass(steps, whole=False, go_on=True) or self._ended_badly):
+            self._kept |= dict.fromkeys((step.urn for step in self._left()), "the fleet's records were not written")
 
     def _shrink(self, urns: Collection[str]) -> None:
         """Delete these VMs; one that cannot be deleted is not tried again."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from googleapiclient.http import MediaInMemoryUpload
@@ -34,10 +35,11 @@ class UnreadableRecordError(GoogleError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as it was read."""
+    """A record as it was read. updated: when it was written, by the service's clock."""
 
     body: dict[str, Any]
     generation: int
+    updated: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +63,21 @@ class Records:
         most: the largest in bytes that is read, for one whose writer is not trusted.
         """
         for _ in range(ATTEMPTS):
-            generation = self._generation(name, most)
-            if generation == ABSENT:
+            found = self._look_up(name)
+            if found is None:
                 return None
+            if most is not None and int(found.get("size", 0)) > most:
+                raise UnreadableRecordError(f"reading {self._url(name)}", f"it has more than {most} bytes")
+            generation = int(found["generation"])
             body = self._body(name, generation)
             if body is not None:
-                return Record(body=body, generation=generation)
+                return Record(body=body, generation=generation, updated=datetime.fromisoformat(found["updated"]))
         raise self._crowded(name)
+
+    def generation(self, name: str) -> int:
+        """Which generation of the record stands; ABSENT where there is none."""
+        found = self._look_up(name)
+        return ABSENT if found is None else int(found["generation"])
 
     def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
         """Replace the record by what `decide` makes of the present one; a record that stays as it is is not written.
@@ -95,20 +105,18 @@ class Records:
         made = self._insert(name, content, content_type, ABSENT)
         if made is not None:
             return Written(generation=made, changed=True)
-        return Written(generation=self._generation(name), changed=False)
+        return Written(generation=self.generation(name), changed=False)
 
-    def _generation(self, name: str, most: int | None = None) -> int:
-        request = self.google.api(Api.STORAGE).objects().get(bucket=self.bucket, object=name, fields="generation,size")
+    def _look_up(self, name: str) -> dict[str, Any] | None:
+        fields = "generation,size,updated"
+        request = self.google.api(Api.STORAGE).objects().get(bucket=self.bucket, object=name, fields=fields)
         try:
-            found = execute(request, f"looking up {self._url(name)}")
+            return execute(request, f"looking up {self._url(name)}")
         except GoogleError as error:
             if error.status != _GONE:
                 raise
             self._insist_on_bucket()
-            return ABSENT
-        if most is not None and int(found.get("size", 0)) > most:
-            raise UnreadableRecordError(f"reading {self._url(name)}", f"it has more than {most} bytes")
-        return int(found["generation"])
+            return None
 
     def _insist_on_bucket(self) -> None:
         """A missing bucket and a missing object are both a 404; only in a bucket that is there is an object absent."""

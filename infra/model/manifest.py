@@ -1,6 +1,7 @@
-"""The manifest: the desired fleet of a stack as one JSON document (docs/manifest.md), version 1.
+"""The manifest: the desired fleet of a stack as one JSON document (docs/manifest.md), version 1; what VMs read when
+they start; and what of a manifest a plan tells.
 
-Owns the document's shape. Does not own where it is kept (fleet) nor a VM's values (node).
+Owns the shape of these documents. Does not own where they are kept (`infra.program_records`) nor a VM's values (node).
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from infra.model import fleet
+from infra.model import fleet, names
 from infra.model.capacity import Reserved
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import Slot
 from infra.model.ledger import account
 from infra.model.node import node_spec
 from infra.model.phases import Bound
-from infra.model.schema import Freeze, Quota, Reservation, StackConfig
+from infra.model.schema import Freeze, Pool, Quota, Reservation, StackConfig
 
 VERSION = 1
 
@@ -24,17 +25,17 @@ VERSION = 1
 def manifest(
     config: StackConfig,
     *,
-    bundle: str | None,
+    bundle: str,
     startup_script: str,
-    registries: Mapping[str, str] | None = None,
+    registry: StackConfig | None = None,
     siblings: Sequence[StackConfig] = (),
     broker: str | None = None,
 ) -> dict[str, Any]:
     """The desired fleet, whatever part of it exists; equal inputs give equal documents.
 
-    bundle: digest (`sha256:...`) of the start-up bundle that VMs fetch, None while none is recorded.
+    bundle: SHA-256 (hexadecimal) of the start-up bundle that VMs fetch.
     startup_script: the stub that every VM carries in its metadata.
-    registries: Docker paths by `<region>/<repository>`, where images are pulled from.
+    registry: the stack whose repositories this one pulls from (`registry_stack`), None where they are its own.
     siblings: other stacks of the repository, whose VMs draw on the same limits.
     broker: the URL by which VMs reach the token broker, which is its audience too; None while there is none.
     """
@@ -44,8 +45,8 @@ def manifest(
         "project": config.project,
         "owner": config.owner,
         "bucket": config.bucket.name,
-        "bundle": bundle,
-        "registries": dict(sorted((registries or {}).items())),
+        "bundle": f"sha256:{bundle}",
+        "registries": _docker_paths(registry or config),
         "limits": [
             _limit(limit, siblings)
             for limit in (*config.reservations, *config.quotas)
@@ -56,6 +57,57 @@ def manifest(
         "controller": _controller(config),
         "slots": [_slot(config, slot, startup_script) for slot in fleet.slots(config)],
     }
+
+
+def startup(config: StackConfig, *, bundle: str, broker: str | None = None) -> dict[str, Any]:
+    """What every VM of a stack reads when it starts. bundle, broker: as for the manifest."""
+    return {
+        "version": VERSION,
+        "bundle": bundle,
+        "broker": broker,
+        "serves": {pool.name: list(pool.serves) for pool in config.pools},
+    }
+
+
+def told(config: StackConfig, document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stack's manifest says beside what its VMs' own resources show, small enough to stand in a plan.
+
+    A VM more or less changes nothing of it. What is not set is left out, so that it can be an input of a resource.
+    """
+    return {
+        "bundle": document["bundle"],
+        **({"broker": document["broker"]} if document["broker"] else {}),
+        "registries": dict(document["registries"]),
+        "limits": {each["name"]: _told(each) for each in document["limits"]},
+        "freezes": {each["name"]: _told(each) for each in document["freezes"]},
+        "controller": _told(document["controller"]),
+        "pools": {pool.name: _pool_told(pool) for pool in config.pools},
+    }
+
+
+def _pool_told(pool: Pool) -> dict[str, Any]:
+    return {
+        "trust": pool.trust.value,
+        "serves": list(pool.serves),
+        "runner_labels": list(pool.runner_labels),
+        "fallbacks": [f"{each.zone} {each.capacity}" for each in pool.fallback],
+    }
+
+
+def _told(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if key != "name" and value is not None}
+
+
+def _docker_paths(config: StackConfig) -> dict[str, str]:
+    """Where images are pulled from, by `<region>/<repository>`."""
+    if config.registries is None:
+        return {}
+    found = {
+        f"{region}/{repository.name}": names.docker_path(config.project, region, repository.name)
+        for region in config.registries.regions
+        for repository in config.registries.repositories
+    }
+    return dict(sorted(found.items()))
 
 
 def _limit(limit: Reservation | Quota, siblings: Sequence[StackConfig]) -> dict[str, Any]:

@@ -122,8 +122,13 @@ def manifest_object(stack: str) -> str:
     return f"{MANIFEST_PREFIX}{stack}.json"
 
 
+def startup_object() -> str:
+    """The object that says which start-up bundle VMs boot with and where their broker is. The program declares it."""
+    return f"{RUNNER_PREFIX}startup.json"
+
+
 def pointer_object() -> str:
-    """The object that says which start-up bundle VMs run."""
+    """The object that says which images VMs run. Promotion writes it."""
     return f"{RUNNER_PREFIX}current.json"
 
 

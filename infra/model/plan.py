@@ -19,6 +19,7 @@ class Op(StrEnum):
 
     ADOPT: it stands in the cloud as declared and the state lacks it; the state takes it over. One that differs from its
     declaration is adopted too, and its step is the update or replacement that follows.
+    RETAIN: it leaves the program, which asked for it to stay in the cloud.
     """
 
     SAME = "same"
@@ -27,6 +28,7 @@ class Op(StrEnum):
     UPDATE = "update"
     REPLACE = "replace"
     DELETE = "delete"
+    RETAIN = "retain"
     READ = "read"
 
 
@@ -116,7 +118,7 @@ class Plan:
     @property
     def summary(self) -> dict[str, int]:
         counts = Counter(step.op for step in self.steps)
-        shown = (Op.CREATE, Op.ADOPT, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.SAME)
+        shown = (Op.CREATE, Op.ADOPT, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.RETAIN, Op.SAME)
         return {op.value: counts[op] for op in shown}
 
     @property

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from infra.model.plan import Diagnostic, PropertyChange, Step
+from infra.model.planned_records import is_record
 
 MAX_VALUE = 48
 _INDEXED = re.compile(r"(.*-)(\d+)")
@@ -63,7 +64,11 @@ def told(said: Diagnostic) -> str:
 
 
 def change_lines(step: Step) -> list[str]:
-    """A line for each property that differs, those that force a replacement first."""
+    """A line for each property that differs, those that force a replacement first; none of the fleet's records, whose
+    changes `infra.model.planned_records` tells.
+    """
+    if is_record(step):
+        return []
     paths = sorted(step.diff, key=lambda path: (not step.diff[path].replaces, path))
     said = [_change(path, step.diff[path]) for path in paths]
     return said or [f"{path} forces it" for path in step.replace_reasons]

@@ -69,7 +69,7 @@ class ResourceView:
 
 def views(plan: Plan) -> tuple[ResourceView, ...]:
     """What a plan leaves standing: every resource that it does not delete, as it is to be."""
-    return tuple(view(step) for step in plan.steps if step.op not in (Op.DELETE, Op.READ))
+    return tuple(view(step) for step in plan.steps if step.op not in (Op.DELETE, Op.RETAIN, Op.READ))
 
 
 def view(step: Step) -> ResourceView:

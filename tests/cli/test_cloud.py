@@ -32,11 +32,36 @@ def test_a_cloud_of_another_version_is_told_of(clouded: Checkout, monkeypatch: p
 
 def test_faults_come_and_go(clouded: Checkout) -> None:
     said = clouded.ok("cloud", "fail", "error", "--zone", "us-west4-a", "--code", "429", "--count", "3").stdout
-    assert said == "  1 error     zone=us-west4-a code=429 count=3\n"
+    assert said == "  1 error       zone=us-west4-a code=429 count=3\n"
     (fault,) = clouded.json("cloud", "fail")["faults"]
     assert clouded.json("cloud", "fail", "--mend", str(fault["id"]))["faults"] == []
     clouded.ok("cloud", "fail", "slow", "--late", "5s", "--for", "10m")
     assert clouded.ok("cloud", "fail", "--mend-all").stdout == "nothing goes wrong on purpose\n"
+
+
+def test_faults_of_operations_lists_and_rates_are_listed_and_lifted(clouded: Checkout) -> None:
+    hang = ("hang", "--method", "*.delete", "--late", "2h", "--count", "1")
+    number = str(clouded.json("cloud", "fail", *hang)["faults"][0]["id"])
+    clouded.ok("cloud", "fail", "missing", "--probability", "0.5", "--seed", "7")
+    clouded.ok("cloud", "fail", "unreachable", "--zone", "us-west4-a", "--for", "10m")
+    said = clouded.ok("cloud", "fail", "rate", "--per-minute", "0").stdout.splitlines()
+    assert [line.partition("until")[0].split()[1:] for line in said] == [
+        ["hang", "method=*.delete", "seconds=7200.0", "count=1"],
+        ["missing", "probability=0.5", "seed=7"],
+        ["unreachable", "zone=us-west4-a"],
+        ["rate", "per_minute=0"],
+    ]
+    kinds = [each["kind"] for each in clouded.json("cloud", "fail", "--mend", number)["faults"]]
+    assert kinds == ["missing", "unreachable", "rate"]
+    refused = clouded.run("cloud", "fail", "lag")
+    assert (refused.exit_code != 0, "lag needs seconds" in refused.output) == (True, True)
+    assert clouded.json("cloud", "fail", "--mend-all")["faults"] == []
+
+
+def test_a_limit_of_a_region_is_declared_and_lifted(clouded: Checkout) -> None:
+    said = clouded.ok("cloud", "limit", "us-west4", "v5e", "64").stdout
+    assert said.endswith("us-west4 v5e preemptible: 0 of 64 chips held\n")
+    assert clouded.json("cloud", "limit", "us-west4", "v5e", "--lift")["limits"] == []
 
 
 def test_a_fault_of_guests_says_when_it_strikes(clouded: Checkout) -> None:

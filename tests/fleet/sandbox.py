@@ -18,7 +18,7 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from infra.fleet.bundle import RUNNER, runner_bundle
+from infra.fleet.bundle import RUNNER, Bundle, runner_bundle
+from infra.fleet.records import encode
 
 TOKEN = "ya29.token-of-the-sandbox"
 REAL_TOOLS = (
@@ -168,18 +169,25 @@ class Sandbox:
     def root(self) -> Path:
         return self.path / "root"
 
-    def publish(self, **pointer: Any) -> str:
-        """Put the bundle of the sandbox's shell files, and a pointer to it, into the bucket."""
-        bundle = runner_bundle(self.runner)
+    def publish(self, *, images: Mapping[str, Any] | None = None, **startup: Any) -> str:
+        """Put the bundle of the sandbox's shell files and the start-up record into the bucket, as the program does; and
+        where images are given the pointer to them, as promotion does.
+        """
+        digest = self.put_bundle(runner_bundle(self.runner))
         body = {
             "version": 1,
-            "bundle": bundle.sha256,
+            "bundle": digest,
             "broker": f"http://{self.server}",
-            "images": {},
             "serves": {"tpu-ci": ["marin-community/marin"]},
         }
-        self.objects["runner/current.json"] = json.dumps({**body, **pointer}, indent=2).encode()
-        self.objects[f"runner/bundles/{bundle.sha256}.tar.gz"] = bundle.content
+        self.objects["runner/startup.json"] = encode({**body, **startup})
+        if images is not None:
+            self.objects["runner/current.json"] = encode({"version": 1, "images": images})
+        return digest
+
+    def put_bundle(self, bundle: Bundle, name: str = "") -> str:
+        """Put a bundle under its digest, or under the name of another."""
+        self.objects[f"runner/bundles/{name or bundle.sha256}.tar.gz"] = bundle.content.encode()
         return bundle.sha256
 
     def pin(self, **values: str) -> None:
@@ -250,7 +258,7 @@ class Sandbox:
 
     @property
     def bundle(self) -> str:
-        return json.loads(self.objects["runner/current.json"])["bundle"]
+        return json.loads(self.objects["runner/startup.json"])["bundle"]
 
     @property
     def report(self) -> dict[str, Any]:

@@ -372,7 +372,7 @@ def test_an_ordered_bundle_is_fetched_checked_and_started(vm: Sandbox) -> None:
     vm.supervise()
     (vm.runner / "lib.sh").write_text((vm.runner / "lib.sh").read_text() + "# another bundle\n")
     other = runner_bundle(vm.runner)
-    vm.objects[f"runner/bundles/{other.sha256}.tar.gz"] = other.content
+    vm.put_bundle(other)
     vm.order(bundle=other.sha256)
     cycle = vm.supervise()
     assert cycle.status == 0, cycle.log
@@ -389,7 +389,7 @@ def test_an_ordered_bundle_that_does_not_start_leaves_the_vm_unfit_until_another
         '#!/bin/bash\nsource "${BASH_SOURCE%/*}/../lib.sh"\nblame no; exit 1\n'
     )
     other = runner_bundle(vm.runner)
-    vm.objects[f"runner/bundles/{other.sha256}.tar.gz"] = other.content
+    vm.put_bundle(other)
     vm.order(bundle=other.sha256)
     assert vm.supervise().status == 1
     assert (vm.report["phase"], vm.report["reason"]) == ("halted", "step allow-reset: no")
@@ -406,7 +406,7 @@ def test_an_ordered_bundle_that_does_not_start_leaves_the_vm_unfit_until_another
 def test_a_bundle_that_is_not_what_its_name_says_never_runs(vm: Sandbox, bundle: str | None) -> None:
     wrong = bundle or "e" * 64
     if bundle is None:
-        vm.objects[f"runner/bundles/{wrong}.tar.gz"] = runner_bundle(vm.runner).content
+        vm.put_bundle(runner_bundle(vm.runner), name=wrong)
     vm.order(bundle=wrong)
     vm.grants(1)
     cycle = vm.supervise()
@@ -450,7 +450,7 @@ def test_without_its_image_a_vm_registers_nothing(vm: Sandbox, fault: str) -> No
 
 
 @HEAVY
-@pytest.mark.parametrize("missing", [ORDERS, "runner/current.json"])
+@pytest.mark.parametrize("missing", [ORDERS, "runner/startup.json", "runner/current.json"])
 def test_a_vm_that_cannot_read_its_orders_registers_nothing(vm: Sandbox, missing: str) -> None:
     vm.down = {missing}
     vm.grants(1)
@@ -483,7 +483,7 @@ def test_a_report_that_cannot_be_written_keeps_nobody_from_serving(vm: Sandbox) 
 def test_without_a_broker_a_vm_says_so(vm: Sandbox) -> None:
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}}, broker=None)
     vm.supervise()
-    assert vm.report["reason"] == "runner/current.json names no broker"
+    assert vm.report["reason"] == "runner/startup.json names no broker"
 
 
 @HEAVY

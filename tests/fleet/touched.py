@@ -17,7 +17,7 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[set[str], set[st
     read: set[str] = set()
     written: set[str] = set()
     with monkeypatch.context() as patch:
-        for method, parts in (("_generation", read), ("_body", read), ("_insert", written)):
+        for method, parts in (("_look_up", read), ("_body", read), ("_insert", written)):
             patch.setattr(Records, method, _noting(getattr(Records, method), parts))
         yield read, written
 

@@ -133,7 +133,7 @@ def test_a_manifest_says_where_a_vm_falls_back_and_how_bold_the_controller_is() 
         pools=pool(capacity="on-demand", fallback=AWAY),
         controller="share: 0.5\n",
     )
-    made = manifest(parse(text), bundle=None, startup_script="x", broker="https://broker.example")
+    made = manifest(parse(text), bundle="ab" * 32, startup_script="x", broker="https://broker.example")
     assert made["broker"] == "https://broker.example"
     assert made["controller"]["groups"] == {"member": "tpu-member"}
     assert (made["controller"]["boot_minutes"], made["controller"]["share"]) == (30, 0.5)

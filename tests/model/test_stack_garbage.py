@@ -52,7 +52,7 @@ def test_any_edit_of_a_real_file_is_accepted_or_refused(changes: list[tuple[int,
         assert problems
         assert all(problem.subject.startswith("stacks/Pulumi.ci.yaml") and problem.rule for problem in problems)
     else:
-        assert len(manifest(config, bundle=None, startup_script="")["slots"]) == len(fleet.slots(config))
+        assert len(manifest(config, bundle="ab" * 32, startup_script="")["slots"]) == len(fleet.slots(config))
 
 
 def outcome(text: str) -> tuple[StackConfig | None, tuple[Problem, ...]]:

@@ -191,6 +191,8 @@ class _Cloud(pulumi_mocks.Mocks):
                 }
             case "gcp:storage/bucket:Bucket":
                 return given["name"], {**given, "url": f"gs://{given['name']}", "projectNumber": 123456789012}
+            case "gcp:storage/bucketObject:BucketObject":
+                return f"{given['bucket']}-{given['name']}", given
             case "gcp:tpu/v2Vm:V2Vm":
                 return f"projects/{project}/locations/{given['zone']}/nodes/{given['name']}", {
                     **given,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from functools import cache
 from pathlib import Path
@@ -58,3 +59,9 @@ def unedited(stack: str) -> Built:
 def built(stack: str, text: str | None = None, *, preview: bool = False) -> Built:
     values = pulumi_values(text_of(stack) if text is None else text)
     return build(run, stack=stack, config=values, references=REFERENCES, preview=preview)
+
+
+def content(built: Built, name: str) -> dict[str, Any]:
+    """The document that a program declares as an object; its text is a secret to the provider."""
+    (found,) = (each for each in built.of("BucketObject") if each.name == name)
+    return json.loads(found.inputs["content"]["value"])

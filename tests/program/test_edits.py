@@ -36,14 +36,14 @@ def test_one_more_is_exactly_one_more_resource() -> None:
     before, after = unedited("ci"), built("ci", edited("ci", ("us-west4-a: 2", "us-west4-a: 3")))
     assert added(before, after) == ["tpu-ci-us-west4-a-2"]
     assert added(after, before) == []
-    assert changed(before, after) == {}
+    assert changed(before, after).keys() == {"manifests/ci.json"}
 
 
 def test_one_fewer_drops_the_highest_index() -> None:
     before, after = unedited("ci"), built("ci", edited("ci", ("us-west4-a: 2", "us-west4-a: 1")))
     assert added(after, before) == ["tpu-ci-us-west4-a-1"]
     assert added(before, after) == []
-    assert changed(before, after) == {}
+    assert changed(before, after).keys() == {"manifests/ci.json"}
 
 
 @pytest.mark.parametrize("line", ["        us-west4-a: 2\n", "        us-east1-c: 2\n", "        europe-west4-b: 2\n"])
@@ -57,20 +57,22 @@ def test_a_zone_that_goes_takes_its_vms_and_nothing_else(line: str) -> None:
     before, after = unedited("ci"), built("ci", edited("ci", *edits))
     assert added(after, before) == [f"tpu-ci-{zone}-0", f"tpu-ci-{zone}-1"]
     assert added(before, after) == []
-    assert changed(before, after) == {}
+    assert changed(before, after).keys() == {"manifests/ci.json"}
 
 
 def test_a_first_vm_in_a_zone_of_size_zero_is_one_resource_as_well() -> None:
     before, after = unedited("nightly"), built("nightly", edited("nightly", ("us-central1-b: 0", "us-central1-b: 1")))
     assert added(before, after) == ["nightly-v6e-us-central1-b-0"]
-    assert changed(before, after) == {}
+    assert changed(before, after).keys() == {"manifests/nightly.json"}
 
 
 def test_a_label_changes_labels_in_place() -> None:
     before, after = unedited("ci"), built("ci", edited("ci", ("tpu-ci-component: runner", "tpu-ci-component: worker")))
     assert added(before, after) == added(after, before) == []
-    assert set(changed(before, after)) == {vm.name for vm in after.of("V2Vm")}
-    assert all(set(inputs) == {"labels"} for inputs in changed(before, after).values())
+    found = changed(before, after)
+    assert set(found.pop("manifests/ci.json")) == {"content"}
+    assert set(found) == {vm.name for vm in after.of("V2Vm")}
+    assert all(set(inputs) == {"labels"} for inputs in found.values())
 
 
 def test_another_kind_of_capacity_changes_scheduling_and_keeps_the_name() -> None:
@@ -78,6 +80,7 @@ def test_another_kind_of_capacity_changes_scheduling_and_keeps_the_name() -> Non
     before, after = unedited("ci"), built("ci", text)
     assert added(before, after) == added(after, before) == []
     differing = {name: set(inputs) for name, inputs in changed(before, after).items()}
+    assert differing.pop("manifests/ci.json") == {"content"}
     assert differing[VMS_IN_US_WEST4[0]] == {"schedulingConfig"}
     assert len(differing) == 6
 

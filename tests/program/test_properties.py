@@ -125,4 +125,5 @@ def test_one_more_slice_anywhere_is_one_more_resource(config: StackConfig, data:
     added = after.resources.keys() - before.resources.keys()
     assert [after.resources[urn].type for urn in added] == ["gcp:tpu/v2Vm:V2Vm"]
     assert not before.resources.keys() - after.resources.keys()
-    assert all(before.resources[urn].inputs == after.resources[urn].inputs for urn in before.resources)
+    differing = [each for urn, each in before.resources.items() if each.inputs != after.resources[urn].inputs]
+    assert [each.name for each in differing] == [f"manifests/{config.stack}.json"]

@@ -6,17 +6,16 @@ import re
 
 import pytest
 
-from infra.fleet.bundle import STUB, runner_bundle
-from infra.fleet.publish import manifest_document
+from infra.fleet.bundle import STUB
 from infra.model import names
 from infra.model.stack import load_stack
 from tests.program.fake_engine import Registered
-from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, unedited
+from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, content, unedited
 from tests.shipped_stacks import of_this_lab, shipped
 
 pytestmark = of_this_lab
 
-PROJECT_BY_PARENT = {"BucketIAMMember", "IAMMember"}
+PROJECT_BY_PARENT = {"BucketIAMMember", "BucketObject", "IAMMember"}
 """Types without a project of their own: the bucket or account that they name has one."""
 
 every_stack = pytest.mark.parametrize("stack", STACKS)
@@ -379,7 +378,7 @@ def test_a_grant_waits_for_a_repository_that_the_same_run_makes() -> None:
 
 @every_stack
 def test_the_manifest_would_make_the_very_vms_that_the_program_declares(stack: str) -> None:
-    document = manifest_document(load_stack(ROOT, stack), runner_bundle())
+    document = content(committed(stack), names.manifest_object(stack))
     declared = {vm.name: vm.inputs for vm in committed(stack).of("V2Vm")}
     slots = {slot["name"]: slot["node"] for slot in document["slots"]}
     assert set(slots) == set(declared)

@@ -148,14 +148,14 @@ def test_who_runs_the_phases_himself_is_not_warned() -> None:
 
 def test_a_published_manifest_says_what_stands() -> None:
     before, after = swapped(4, 0), swapped(2, 2)
-    document = manifest(before, bundle=None, startup_script="#!/bin/sh\n")
+    document = manifest(before, bundle="ab" * 32, startup_script="#!/bin/sh\n")
     assert phases(_known(document, after), fleet(after), limits(after)) == order(before, after)
     assert phases(_known(document, before), fleet(before), limits(before)).order == ()
 
 
 def test_a_vm_that_would_be_replaced_is_told_from_one_that_stays() -> None:
     before = swapped(4, 0)
-    document = manifest(before, bundle=None, startup_script="x")
+    document = manifest(before, bundle="ab" * 32, startup_script="x")
     document["slots"][0]["node"]["runtimeVersion"] = "another"
     assert phases(_known(document, before), fleet(before), limits(before)).order
 

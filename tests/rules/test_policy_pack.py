@@ -20,12 +20,12 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from infra.engines.official.workspace import ENDPOINTS
 from infra.fleet.google import Api, clients, execute
-from infra.fleet.publish import publish
 from infra.model.misfit import Kind
 from infra.model.stack import pulumi_values
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES
 from infra.rules.finding import Level
 from infra.rules.view import ResourceView
+from tests.fleet.declared_records import declare
 from tests.model.given import pool, stack_text
 from tests.program.stacks import ROOT, committed
 from tests.rules.right_edits import BUCKET, LABELS, POOLS, resource, vm
@@ -182,7 +182,7 @@ def test_a_swap_in_a_full_reservation_is_warned_of_by_what_the_manifest_says_sta
     with clients(before.project, cloud.url) as google:
         body = {"name": before.bucket.name, "location": before.bucket.location}
         execute(google.api(Api.STORAGE).buckets().insert(project=before.project, body=body), "making the bucket")
-    publish(before, cloud.url)
+        declare(google, before)
     with pack(settings) as cli:
         (found,) = cli.stack_alone()
     assert (found.policyName, found.enforcementLevel) == ("phases-needed", analyzer_pb2.ADVISORY)

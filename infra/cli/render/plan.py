@@ -14,6 +14,7 @@ from rich.text import Text
 
 from infra.model.plan import Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
+from infra.model.planned_records import record_changes
 from infra.preview.words import change_lines, ranges, short_type, told
 
 STYLES = {
@@ -22,13 +23,23 @@ STYLES = {
     Op.UPDATE: "yellow",
     Op.REPLACE: "bold red",
     Op.DELETE: "bold red",
+    Op.RETAIN: "yellow",
     Op.READ: "cyan",
     Op.SAME: "dim",
 }
-SIGNS = {Op.CREATE: "+", Op.ADOPT: "<", Op.UPDATE: "~", Op.REPLACE: "!", Op.DELETE: "-", Op.READ: ">", Op.SAME: "="}
+SIGNS = {
+    Op.CREATE: "+",
+    Op.ADOPT: "<",
+    Op.UPDATE: "~",
+    Op.REPLACE: "!",
+    Op.DELETE: "-",
+    Op.RETAIN: "o",
+    Op.READ: ">",
+    Op.SAME: "=",
+}
 UNCHANGING = frozenset((Op.SAME, Op.READ))
 """What changes nothing anywhere: not counted and not told."""
-COUNTED = (Op.CREATE, Op.ADOPT, Op.UPDATE, Op.REPLACE, Op.DELETE)
+CHANGING = tuple(op for op in STYLES if op not in UNCHANGING)
 SHOWN_NAMES = 8
 SHOWN_CHANGES = 6
 
@@ -45,6 +56,8 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
     yield from _changed(Op.UPDATE, by_op[Op.UPDATE], width)
     yield from _changed(Op.REPLACE, by_op[Op.REPLACE], width)
     yield from _deleted(by_op[Op.DELETE])
+    yield from _retained(by_op[Op.RETAIN], width)
+    yield from _records(plan)
     yield from _capacity(plan)
     yield headline(plan)
 
@@ -52,7 +65,7 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
 def headline(plan: Plan) -> Text:
     """`ci: 1 to create, 98 unchanged`, or that there is nothing to do."""
     counts = plan.summary
-    changes = [(counts[op.value], op) for op in COUNTED if counts[op.value]]
+    changes = [(counts[op.value], op) for op in CHANGING if counts[op.value]]
     line = Text(f"{plan.stack}: ", style="bold")
     if not changes:
         return line.append(f"nothing to change, {counts['same']} unchanged", style="green")
@@ -94,6 +107,26 @@ def _deleted(steps: Sequence[Step]) -> Iterator[Text]:
     for token, group in _grouped(steps, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
         yield from _each(group)
+    yield Text()
+
+
+def _retained(steps: Sequence[Step], width: int) -> Iterator[Text]:
+    if not steps:
+        return
+    yield _heading(Op.RETAIN, len(steps), "no longer declared, and kept in the cloud")
+    for token, group in _grouped(steps, lambda step: step.type):
+        yield Text(f"  {short_type(token)} ({len(group)})")
+        yield from _names(group, width)
+    yield Text()
+
+
+def _records(plan: Plan) -> Iterator[Text]:
+    """What changes of the desired fleet beside its VMs, which are told as resources."""
+    changes = record_changes(plan)
+    if not changes:
+        return
+    yield Text("Fleet records", style="bold")
+    yield from (Text(f"  {change.says}", style="yellow") for change in changes)
     yield Text()
 
 

@@ -29,6 +29,7 @@ WORDS = {
     Op.UPDATE: ("updating", "updated"),
     Op.REPLACE: ("replacing", "replaced"),
     Op.DELETE: ("deleting", "deleted"),
+    Op.RETAIN: ("retaining", "retained"),
     Op.READ: ("reading", "read"),
     Op.ADOPT: ("adopting", "adopted"),
     Op.SAME: ("checking", "unchanged"),

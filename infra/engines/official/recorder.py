@@ -161,9 +161,10 @@ class Recorder:
             return
         begun = self._open.get(metadata.urn)
         if begun is None:
-            known = self._ended.get(metadata.urn)
-            if known is None:
-                self._close(replace(step, status=self._success), since=None)
+            # What ends without having begun is what a refresh found: gone is gone, whatever the program wished.
+            found = replace(step, op=Op.DELETE) if step.op is Op.RETAIN else step
+            if metadata.urn not in self._ended:
+                self._close(replace(found, status=self._success), since=None)
             return
         if metadata.op.value in _HALVES or metadata.op.value == "replace":
             begun.step = _richer(begun.step, step)

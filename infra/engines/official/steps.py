@@ -124,6 +124,7 @@ def step_of_event(metadata: events.StepEventMetadata) -> Step | None:
         old=old.inputs if old else None,
         new=new.inputs if new else None,
         protect=bool(new and new.protect),
+        retained=bool(old and old.retain_on_delete),
         old_outputs=old.outputs if old else None,
         detail={path: (diff.diff_kind.value, diff.input_diff) for path, diff in (metadata.detailed_diff or {}).items()},
         changed=metadata.diffs or (),
@@ -140,6 +141,7 @@ def _step_of_json(item: Mapping[str, Any]) -> Step | None:
         old=old.get("inputs", {}) if old else None,
         new=new.get("inputs", {}) if new else None,
         protect=bool(new.get("protect")),
+        retained=bool(old.get("retainOnDelete")),
         old_outputs=old.get("outputs"),
         detail={path: (diff["kind"], diff.get("inputDiff", False)) for path, diff in detail.items()},
         changed=item.get("diffReasons") or (),
@@ -154,6 +156,7 @@ def _make(
     old: Mapping[str, Any] | None,
     new: Mapping[str, Any] | None,
     protect: bool,
+    retained: bool,
     old_outputs: Mapping[str, Any] | None,
     detail: Mapping[str, tuple[str, bool]],
     changed: Sequence[str],
@@ -173,11 +176,13 @@ def _make(
             for path, (word, of_inputs) in _of_the_program(detail, before, after).items()
         }
         reasons = tuple(sorted(path for path, change in diff.items() if change.replaces)) or tuple(replacing)
+    elif op == "update" and not changed and not kind.startswith("gcp:"):
+        diff, reasons = values.changes_between(before or {}, after or {}), ()
     else:
         diff = values.changes_of_keys(changed, before=before, after=after, replacing=replacing)
         reasons = tuple(replacing)
     return Step(
-        op=OPS[op],
+        op=Op.RETAIN if op == "delete" and retained else OPS[op],
         urn=urn,
         type=kind,
         name=name,

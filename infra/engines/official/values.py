@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from infra.local.engine import paths
 from infra.model.plan import PropertyChange
 
 SECRET = "[secret]"  # noqa: S105 - the mask, not a secret
@@ -87,6 +88,18 @@ def changes_of_keys(
             replaces=key in forcing,
         )
     return found
+
+
+def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, PropertyChange]:
+    """Every property in which two masked inputs differ, of a resource that no provider compares: a component."""
+    return {
+        paths.render(place): PropertyChange(
+            kind="add" if old is paths.ABSENT else "delete" if new is paths.ABSENT else "update",
+            before=None if old is paths.ABSENT else old,
+            after=None if new is paths.ABSENT else new,
+        )
+        for place, old, new in paths.differences(before, after)
+    }
 
 
 def at(value: Any, path: str) -> Any:

@@ -99,11 +99,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups."""
+    """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups.
+
+    bundle: SHA-256 (hexadecimal) of the start-up bundle, None where the manifest names none.
+    """
 
     stack: str
     project: str
     slots: tuple[Wanted, ...]
+    bundle: str | None = None
     caps: tuple[Cap, ...] = ()
     freezes: tuple[Freeze, ...] = ()
     settings: Settings = field(default_factory=Settings)
@@ -154,6 +158,7 @@ def read(document: Mapping[str, Any]) -> Desired:
             stack=_text(document, "stack"),
             project=_text(document, "project"),
             slots=_distinct(_slot(each) for each in document["slots"]),
+            bundle=_bundle(document.get("bundle")),
             caps=tuple(_cap(each) for each in document.get("limits", ())),
             freezes=tuple(Freeze.model_validate(each) for each in document.get("freezes", ())),
             settings=_settings(document.get("controller") or {}),
@@ -165,6 +170,15 @@ def read(document: Mapping[str, Any]) -> Desired:
         raise ManifestError(f"the manifest cannot be read: it lacks {error}") from None
     except (AttributeError, TypeError, UnknownNameError, ValidationError, ValueError) as error:
         raise ManifestError(f"the manifest cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _bundle(digest: Any) -> str | None:
+    if digest is None:
+        return None
+    kind, _, found = str(digest).partition(":")
+    if kind != "sha256" or not found:
+        raise ManifestError(f"the manifest's bundle is {digest!r}, and it must be a digest, sha256:...")
+    return found
 
 
 def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:

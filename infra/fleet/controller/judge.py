@@ -60,7 +60,8 @@ class Judge:
         """A declared VM, there or not."""
         node = self.fleet.slots[slot.name]
         if node is None:
-            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot), detail=self.observed.engine)
+            clocks = {"declared": self.observed.declared}
+            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot), clocks, self.observed.engine)
         if self._successor(slot) is not None:
             return self._ruled(slot.name, Subject.SLOT, ABSENT, "", frozenset({Situation.ASKED_FOR}))
         known = self.memory.nodes[node.key]
@@ -229,6 +230,8 @@ class Judge:
             situations.add(Situation.MISSED_ONCE)
         if slot.name in self.fleet.taken:
             situations.add(Situation.TAKEN)
+        if self.observed.declared is not None:
+            situations.add(Situation.JUST_DECLARED)
         return frozenset(situations)
 
     def _missed_once(self, slot: Wanted) -> bool:

@@ -1,7 +1,9 @@
 """The lease on a stack's fleet: who acts on it now, so that `up` and the controller, or two sweeps, never act together.
 
-Owns taking, renewing and giving back. A holder that died is succeeded once its time is over, or at once by who knows
-that it ended. Each change carries the generation that was read, so that of two takers one is told that it lost.
+Owns taking, renewing and giving back, and which manifest an `up` has ended with: of a newer one nobody can say whether
+a plain `pulumi up` still makes what it declares. A holder that died is succeeded once its time is over, or at once by
+who knows that it ended. Each change carries the generation that was read, so that of two takers one is told that it
+lost.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class LeaseTakenError(Exception):
 class Lease:
     """One holder's lease. clock: with a time zone. ended: whether another holder is known to have ended.
 
-    last: when it was taken or renewed.
+    last: when it was taken or renewed. applied: the generation of the manifest with which an `up` last ended, as the
+    lease says; None where none has.
     """
 
     records: Records
@@ -63,6 +66,7 @@ class Lease:
     clock: Callable[[], datetime]
     ended: Callable[[str], bool] = lambda _: False
     last: datetime | None = None
+    applied: int | None = None
 
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
@@ -75,7 +79,9 @@ class Lease:
         return self.last is None or self.clock() - self.last >= time
 
     def give_back(self) -> None:
-        """End it, if it is still ours."""
+        """End it, if it is still ours. An `up` says which manifest stands now: it makes nothing of it any more."""
+        if self.kind is Kind.UP:
+            self.applied = self.records.generation(names.manifest_object(self.stack)) or self.applied
         self.records.update(names.lease_object(self.stack), self._given_back)
 
     def _taken(self, current: Body | None) -> Body:
@@ -84,6 +90,7 @@ class Lease:
             until, other = _until(current), str(current.get("holder"))
             if until is not None and _makes_sense(until, now) and not self.ended(other):
                 raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
+        self.applied = _applied(current)
         return self._body(now + self.time)
 
     def _given_back(self, current: Body | None) -> Body:
@@ -92,7 +99,13 @@ class Lease:
         return self._body(self.clock())
 
     def _body(self, until: datetime) -> dict[str, Any]:
-        return {"version": VERSION, "kind": self.kind.value, "holder": self.holder, "until": until.isoformat()}
+        return {
+            "version": VERSION,
+            "kind": self.kind.value,
+            "holder": self.holder,
+            "until": until.isoformat(),
+            "applied": self.applied,
+        }
 
 
 @contextmanager
@@ -128,6 +141,11 @@ def this_process() -> str:
 
 def _makes_sense(until: datetime, now: datetime) -> bool:
     return now < until <= now + max(UP_TIME, SWEEP_TIME) + _AHEAD
+
+
+def _applied(current: Body | None) -> int | None:
+    found = current.get("applied") if current else None
+    return found if isinstance(found, int) else None
 
 
 def _until(current: Body) -> datetime | None:

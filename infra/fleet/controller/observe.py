@@ -163,15 +163,12 @@ class Observer:
             record = Records(google=google, bucket=self.bucket).read(names.wishes_object(stack))
         return read_wishes(record.body) if record else Wishes()
 
-    def _targets(self, desired: Desired) -> dict[str, Target] | None:
+    def _targets(self, desired: Desired) -> dict[str, Target]:
         with self._google() as google:
             record = Records(google=google, bucket=self.bucket).read(names.pointer_object())
-        if record is None:
-            return None
-        images: Any = record.body.get("images") or {}
-        bundle = record.body.get("bundle")
+        images: Any = (record.body.get("images") if record else None) or {}
         return {
-            pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=bundle)
+            pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
             for pool in desired.pools
         }
 

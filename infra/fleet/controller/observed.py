@@ -198,7 +198,8 @@ class Observed:
 
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
-    stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold.
+    stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
+    manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest.
     """
 
     zones: Mapping[str, Source]
@@ -213,6 +214,7 @@ class Observed:
     wishes: Wishes = field(default_factory=Wishes)
     wishes_source: Source = KNOWN
     engine: str = ""
+    declared: datetime | None = None
 
     @property
     def sources(self) -> Mapping[str, Source]:

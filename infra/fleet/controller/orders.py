@@ -18,7 +18,7 @@ EMPTY: Final[Body] = {
     "restart": 0,
     "drain": False,
 }
-"""What a VM without orders does: what the pointer says, and taking jobs."""
+"""What a VM without orders does: what the records that all VMs read say, and taking jobs."""
 
 
 def order(records: Records, vm: str, **changes: Any) -> None:

@@ -61,6 +61,7 @@ class Situation(StrEnum):
     ENGINE = "engine"
     ASKED_FOR = "asked-for"
     TAKEN = "taken"
+    JUST_DECLARED = "just-declared"
     MISSED_ONCE = "missed-once"
     UNPROVED = "unproved"
     PROVED = "proved"
@@ -73,7 +74,7 @@ class Situation(StrEnum):
     ONLINE = "online"
 
 
-Clock = Literal["state", "unserved", "restarted", "suspect", "drained"]
+Clock = Literal["state", "unserved", "restarted", "declared", "suspect", "drained"]
 Limit = Literal["boot", "grace", "job"] | Annotated[int, Field(gt=0)]
 
 

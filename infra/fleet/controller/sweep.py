@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Body, Record, Records
 from infra.model import names
 
 VERSION: Final = 1
@@ -121,9 +121,11 @@ class Sweeper:
         Raises LeaseTakenError, SweepError, GoogleError.
         """
         with held(self.records, self.stack, Kind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
-            desired = self._desired()
+            desired, record = self._desired()
             memory = self._memory()
             observed = self.observer.observe(desired, memory)
+            if record.generation != lease.applied:
+                observed = replace(observed, declared=record.updated)
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
@@ -134,15 +136,13 @@ class Sweeper:
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
 
-    def _desired(self) -> Desired:
+    def _desired(self) -> tuple[Desired, Record]:
         name = names.manifest_object(self.stack)
         record = self.records.read(name)
         if record is None:
-            raise SweepError(
-                f"gs://{self.records.bucket}/{name} does not exist; `./tidepool up {self.stack}` publishes it"
-            )
+            raise SweepError(f"gs://{self.records.bucket}/{name} does not exist; `./tidepool up {self.stack}` makes it")
         try:
-            return manifests.read_for(self.stack, self.observer.project, record.body)
+            return manifests.read_for(self.stack, self.observer.project, record.body), record
         except manifests.ManifestError as error:
             raise SweepError(f"gs://{self.records.bucket}/{name}: {error}; nothing was done") from None
 

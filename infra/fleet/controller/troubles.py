@@ -2,11 +2,13 @@
 
 Owns telling them apart. Statuses are those of HTTP; codes are those of google.rpc.Code, in which operations fail. A
 stockout comes as an operation's code 8; quota as 429 or as code 8 with `Quota limit` in its text
-(cloud.google.com/tpu/docs/troubleshooting, read 2026-11).
+(cloud.google.com/tpu/docs/troubleshooting, read 2026-11). A 429 that counts requests in time is over with its minute,
+and nobody has to free anything (cloud.google.com/docs/quotas/troubleshoot, read 2026-11).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from infra.fleet.controller.observed import Trouble
@@ -17,6 +19,7 @@ _OUTAGES: Final = frozenset({1, 2, 4, 10, 13, 14})
 
 _TOO_MANY: Final = 429
 _TIMEOUT: Final = 408
+_RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate limit", re.IGNORECASE)
 _SERVER: Final = 500
 
 
@@ -29,7 +32,7 @@ def of_operation(code: int, text: str) -> Trouble:
 
 def of_answer(status: int | None, text: str) -> Trouble:
     """The trouble of a create call that was not taken. status: None where no answer came."""
-    if status is None or status >= _SERVER or status == _TIMEOUT:
+    if status is None or status >= _SERVER or status == _TIMEOUT or (status == _TOO_MANY and _RATE.search(text)):
         return Trouble.OUTAGE
     if status == _TOO_MANY:
         return Trouble.STOCKOUT if "no more capacity" in text.lower() else Trouble.QUOTA

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.fleet.images.registries import Answers
+from infra.fleet.images.store import begin
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
@@ -56,6 +57,7 @@ def record_build(
         seen.append(built(parse(body), image, wanted))
         return seen[-1][0].to_json()
 
+    begin(records)
     written = records.update(names.images_record_object(), decide)
     record, outcome = seen[-1]
     current = record.images[image].current.digest

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from infra.fleet.records import Body, Record, Written
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Body, Record, Written, encode
 from infra.model import names
 from infra.model.images import record as documents
+
+POINTER_VERSION: Final = 1
+_CLOSED: Final = 403
 
 Images = Mapping[str, Mapping[str, str]]
 """What VMs pull: a reference by digest, by pool and region."""
@@ -22,6 +26,8 @@ class Objects(Protocol):
     """JSON records of one bucket, as `infra.fleet.records.Records` has them."""
 
     def read(self, name: str) -> Record | None: ...
+
+    def put_once(self, name: str, content: bytes, content_type: str) -> Written: ...
 
     def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written: ...
 
@@ -35,7 +41,14 @@ class Store:
 
     def read(self) -> documents.Record:
         """The record of images; the empty one where none was written yet."""
-        found = self.record.read(names.images_record_object())
+        name = names.images_record_object()
+        try:
+            found = self.record.read(name)
+        except GoogleError as error:
+            if error.status != _CLOSED:
+                raise
+            begin(self.record)
+            found = self.record.read(name)
         return documents.parse(found.body if found else None)
 
     def update(self, change: Callable[[documents.Record], documents.Record]) -> Written:
@@ -52,6 +65,14 @@ class Store:
         return self.pointers[stack].update(names.pointer_object(), lambda body: _with(body, pool, references)).changed
 
 
+def begin(bucket: Objects) -> None:
+    """Make the empty record where there is none.
+
+    Builders may read and write it and not list the bucket, and are told 403 of a record that is not there.
+    """
+    bucket.put_once(names.images_record_object(), encode(documents.EMPTY.to_json()), "application/json")
+
+
 def pointed(body: Body | None) -> Images:
     """The images that a pointer names, by pool and region; what is no such thing names none."""
     images: Any = (body or {}).get("images")
@@ -63,6 +84,7 @@ def pointed(body: Body | None) -> Images:
 
 
 def _with(body: Body | None, pool: str, references: Mapping[str, str]) -> Body:
-    """The pointer with another image for one pool. The rest of it is `infra.fleet.publish`'s, and is kept."""
+    """The pointer with another image for one pool. VMs that booted with an older bundle read more of it: that stays."""
     images = {**pointed(body), pool: dict(references)}
-    return {**(body or {}), "images": {name: each for name, each in sorted(images.items()) if each}}
+    rest = {"version": POINTER_VERSION, **(body or {})}
+    return {**rest, "images": {name: each for name, each in sorted(images.items()) if each}}

@@ -22,9 +22,9 @@ in_turn() {
 ask_broker() {
   local broker token body answer status headers now turn
   jit='' runner='' again=''
-  broker=${order_broker:-$pointer_broker}
+  broker=${order_broker:-$startup_broker}
   if [[ -z $broker ]]; then
-    blame "runner/current.json names no broker"
+    blame "runner/startup.json names no broker"
     return 1
   fi
   # Who is on the way would read the token.

@@ -1,23 +1,28 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What this VM is told to do: its own orders, and where they say nothing, the pointer that all VMs read.
+# What this VM is told to do: its own orders, and where they say nothing, the records that all VMs read.
 
-# Of the orders: an empty one says nothing. Of the pointer: for this VM's pool and region.
+# Of the orders: an empty one says nothing. Of the others: the image for this VM's pool and region, and the broker.
 order_image='' order_bundle='' order_restart=0 order_drain='' order_broker=''
-pointer_image='' pointer_broker=''
+pointer_image='' startup_broker=''
 
-# read_orders: fetches and reads both. Fails where nobody can say what they are; no orders are no failure.
+# read_orders: fetches and reads all. Fails where nobody can say what they are; no orders are no failure, and no pointer
+# is none either, for before the first promotion there is none.
 read_orders() {
-  local said fields
+  local found=0
   read_own_orders || return 1
+  if ! get_object runner/startup.json "$state/startup.json" ||
+    ! startup_broker=$(jq -er '.broker // "" | strings' "$state/startup.json" 2>/dev/null); then
+    blame "the start-up record of the fleet bucket cannot be read"
+    return 1
+  fi
+  get_object runner/current.json "$state/pointer.json" || found=$?
+  if ((found == 1)); then echo '{}' >"$state/pointer.json"; fi
   # shellcheck disable=SC2016 # the variables are jq's
-  if ! get_object runner/current.json "$state/pointer.json" ||
-    ! said=$(jq -r --arg pool "$(own pool)" --arg region "$(own region)" \
-      '(.images[$pool][$region] // ""), (.broker // "") | strings' "$state/pointer.json" 2>/dev/null); then
+  if ((found > 1)) || ! pointer_image=$(jq -er --arg pool "$(own pool)" --arg region "$(own region)" \
+    '.images[$pool][$region] // "" | strings' "$state/pointer.json" 2>/dev/null); then
     blame "the pointer of the fleet bucket cannot be read"
     return 1
   fi
-  mapfile -t fields <<<"$said"
-  pointer_image=${fields[0]-} pointer_broker=${fields[1]-}
 }
 
 # read_own_orders: fetches the VM's own alone; for a VM that has its work and waits for news.

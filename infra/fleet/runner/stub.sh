@@ -14,7 +14,7 @@ fetch() {
 }
 mkdir -p "${TIDEPOOL_ROOT-}/var/lib/tidepool"
 cd "${TIDEPOOL_ROOT-}/var/lib/tidepool"
-until fetch "orders%2F$(meta attributes/instance-id)" 2>/dev/null || fetch current; do sleep 15; done
+until fetch "orders%2F$(meta attributes/instance-id)" 2>/dev/null || fetch startup; do sleep 15; done
 mkdir -p "$digest"
 tar -xzf bundle -C "$digest"
 exec bash "$digest/start.sh"

@@ -67,7 +67,7 @@ obey() {
     phase booting "restarted by order $order_restart"
     exec bash "$here/start.sh"
   fi
-  # A bundle that nobody orders is none: what the pointer named at boot stays.
+  # A bundle that nobody orders is none: what the start-up record named at boot stays.
   if [[ -z $wanted || $wanted == "$bundle" ]]; then return 0; fi
   if [[ $wanted == "$(said refused)" ]]; then
     # It was tried and did not start. This one takes no job either: nobody asked for it.

@@ -23,6 +23,13 @@ UNDECLARED_QUERY: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "pubsub.projects.topics.patch": {"updateMask": {"type": "string", "location": "query"}},
 }
 
+# Query parameters that every Google API takes and no document declares; `userProject` is Cloud Storage's own.
+# Source: cloud.google.com/apis/docs/system-parameters, read 2026-11.
+SYSTEM_QUERY: Mapping[str, Mapping[str, str]] = {
+    "apiVersion": {"type": "string", "location": "query"},
+    "userProject": {"type": "string", "location": "query"},
+}
+
 # Documents of which only some methods are served: id prefix, with the reason.
 PARTIAL_DOCUMENTS: Mapping[str, tuple[str, str]] = {
     "tpu.v1": (

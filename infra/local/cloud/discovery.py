@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from infra.local.cloud import enums
 from infra.local.cloud.differences import PARTIAL_DOCUMENTS
 
 # Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
@@ -47,7 +48,10 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Api:
-    """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed."""
+    """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed.
+
+    What has an `enum` has the number of each of its values in `numbers`.
+    """
 
     service: str
     version: str
@@ -82,6 +86,12 @@ def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
         yield from _read(name, handled)
 
 
+def published() -> frozenset[str]:
+    """The names of all services that have a document, served here or not: `tpu`, `bigquery`."""
+    documents = files("googleapiclient.discovery_cache.documents").iterdir()
+    return frozenset(each.name.partition(".")[0] for each in documents if each.name.endswith(".json"))
+
+
 def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
     resource = files("googleapiclient.discovery_cache.documents").joinpath(f"{name}.json")
     document = json.loads(resource.read_bytes())
@@ -93,8 +103,13 @@ def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
         for body in (method.get("request"), method.get("response"))
         if body
     }
+    # What operations hold is of types that no method names.
+    roots |= {schema for schema in document["schemas"] if schema.endswith("OperationMetadata")}
     service, _, version = name.partition(".")
-    api = Api(service, version, document["parameters"], _reachable(document["schemas"], roots))
+    schemas = _reachable(document["schemas"], roots)
+    for schema, body in schemas.items():
+        _number(service, schema, body.get("properties", {}))
+    api = Api(service, version, document["parameters"], schemas)
     served, _ = PARTIAL_DOCUMENTS.get(name, ("", ""))
     for method in raw:
         if method["id"].startswith(served):
@@ -108,7 +123,8 @@ def _walk(level: Schema) -> Iterator[dict[str, Any]]:
 
 
 def _method(api: Api, base: str, raw: Schema) -> Method:
-    path = base + raw["path"]
+    path, parameters = base + raw["path"], raw.get("parameters", {})
+    _number(api.service, raw["id"], parameters)
     before, plus, rest = path.partition("{+")
     variable, _, after = rest.partition("}")
     return Method(
@@ -117,11 +133,19 @@ def _method(api: Api, base: str, raw: Schema) -> Method:
         verb=raw["httpMethod"],
         template=base + raw.get("flatPath", raw["path"]),
         wildcard=(variable, before, after) if plus else None,
-        parameters=raw.get("parameters", {}),
+        parameters=parameters,
         request=raw.get("request", {}).get("$ref"),
         response=raw.get("response", {}).get("$ref"),
         upload="mediaUpload" in raw,
     )
+
+
+def _number(service: str, holder: str, fields: Mapping[str, Any]) -> None:
+    """Put the numbers beside the names of every enum, alone or in a list."""
+    for field, declared in fields.items():
+        value = declared.get("items", declared)
+        if "enum" in value:
+            value["numbers"] = enums.numbers(service, holder, field, value["enum"])
 
 
 def _reachable(schemas: Mapping[str, Schema], roots: set[str]) -> dict[str, Schema]:

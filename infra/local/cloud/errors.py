@@ -66,7 +66,8 @@ class ApiError(Exception):
     """A refusal that a client of a Google API can read.
 
     code: HTTP code. message: text for people. status: canonical name, derived from the code when left out.
-    details: `google.rpc` detail objects, each with its `@type`. reason: the word of the older flavour (`notFound`).
+    details: `google.rpc` detail objects, each with its `@type`. reason, domain: the words of the older flavour
+        (`notFound`, `global`).
     """
 
     def __init__(
@@ -77,23 +78,25 @@ class ApiError(Exception):
         status: str | None = None,
         details: Sequence[JsonObject] = (),
         reason: str | None = None,
+        domain: str = "global",
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.status = status or _STATUS_OF_HTTP.get(code, "UNKNOWN")
         self.details = tuple(details)
+        self.domain = domain
         self.reason = reason or _REASON_OF_HTTP.get(code, "backendError")
 
     def rendered(self, service: str) -> JsonObject:
         """The JSON body in the flavour of `service` (`tpu`, `compute`, `storage`...)."""
         error: JsonObject = {"code": self.code, "message": self.message}
         if service in _OLDER_FLAVOUR:
-            error["errors"] = [{"message": self.message, "domain": "global", "reason": self.reason}]
+            error["errors"] = [{"message": self.message, "domain": self.domain, "reason": self.reason}]
         else:
             error["status"] = self.status
-            if self.details:
-                error["details"] = list(self.details)
+        if self.details:
+            error["details"] = list(self.details)
         return {"error": error}
 
     def as_rpc(self) -> JsonObject:

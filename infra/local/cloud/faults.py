@@ -1,15 +1,16 @@
 """What goes wrong on purpose: rules that say which requests fail, how, how often and until when.
 
-Owns matching and counting of rules; a rule is data, kept in the store. The gateway acts on `error`, `slow` and
-`lost` for every method; `services.tpu_*` act on `stockout`, `operation` and `preempt`, guests of VMs on the rest.
-Chance is seeded: the n-th request that a rule matches always has the same fate.
+Owns matching and counting of rules; a rule is data, kept in the store. The gateway acts on `error`, `rate`, `slow` and
+`lost` for every method, and by `list_faults` on `unreachable`, `missing` and `lag`; `services.tpu_*` act on `stockout`,
+`operation`, `hang` and `preempt`, guests of VMs on the rest. Chance is seeded: the n-th request that a rule matches
+always has the same fate.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
@@ -17,8 +18,15 @@ from infra.local.cloud.errors import CANONICAL, invalid, not_found
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Store
 
-Kind = Literal["error", "slow", "lost", "stockout", "operation", "preempt", "mute", "slow-boot", "unfit", "broken"]
+Kind = Literal[
+    "error", "rate", "slow", "lost", "unreachable", "missing", "lag",
+    "stockout", "operation", "hang", "preempt", "mute", "slow-boot", "unfit", "broken",
+]  # fmt: skip
 _KIND = "fault"
+_PARTS = ("method", "project", "zone", "accelerator", "name", "running")
+# What a list is about as a whole; the other parts are matched with each of its entries.
+OF_LISTS = ("method", "project")
+_MINUTE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +45,22 @@ class Target:
 class Rule:
     """One fault.
 
-    kind: `error` refuses with HTTP `code`; `slow` answers `seconds` (of real time) late; `lost` does what was asked and
-        breaks off in the middle of the answer; `stockout` lets a TPU create or start fail in its operation for want of
-        capacity; `operation` lets any TPU operation fail with `status`; `preempt` takes preemptible and spot nodes away
-        at `per_hour` (chance per hour of cloud time, each node on its own). Of guests, once a making of a node: `mute`
+    kind: `error` refuses with HTTP `code`; `rate` refuses what is more than `per_minute` requests of a project in a
+        minute of cloud time, and, with a `zone`, of a place; `slow` answers `seconds` (of real time) late; `lost` does
+        what was asked and breaks off in the middle of the answer. Of lists: `unreachable` leaves out the places that
+        match and names them; `missing` leaves out entries, each by `probability`, and says nothing; `lag` leaves out
+        what is younger than `seconds` of cloud time. Of TPUs: `stockout` lets a create or start fail in its operation
+        for want of capacity; `operation` lets any operation fail with `status`; `hang` lets one that creates, deletes,
+        starts or stops go on for `seconds` of cloud time (for ever where none are given), or until the rule is lifted;
+        `preempt` takes preemptible and spot nodes away at `per_hour` (chance per hour of cloud time, each node on its
+        own). Of guests, once a making of a node: `mute`
         boots and never asks for a registration; `slow-boot` boots `seconds` (of cloud time) longer; `unfit` fails the
         check before a job, for `message`; `broken` is what a guest comes to whenever it is about to run such an image
         (unfit) or has booted with such a bundle (halted).
     method, project, zone, accelerator, name, running: patterns with `*`; all must match.
     count: how often it fires before it goes; None for ever. probability: chance to fire, drawn from `seed`.
     until: cloud time in epoch seconds when it goes; None for never. seen: matching requests so far.
+    used: of a rate, the requests of the present minute by whose they are, with that minute.
     """
 
     kind: Kind
@@ -62,34 +76,46 @@ class Rule:
     message: str = ""
     seconds: float = 0.0
     per_hour: float = 0.0
+    per_minute: int | None = None
     count: int | None = None
     probability: float = 1.0
     seed: int = 0
     until: float | None = None
     seen: int = 0
+    used: dict[str, list[int]] = field(default_factory=dict)
 
-    def matches(self, target: Target) -> bool:
-        return all(
-            fnmatchcase(getattr(target, part), getattr(self, part))
-            for part in ("method", "project", "zone", "accelerator", "name", "running")
-        )
+    def matches(self, target: Target, parts: Sequence[str] = _PARTS) -> bool:
+        return all(fnmatchcase(getattr(target, part), getattr(self, part)) for part in parts)
+
+    def leaves_out(self, entry: str) -> bool:
+        """Whether an entry of a list that this rule struck is among those that are missing."""
+        return _draw(f"{self.seed} {self.seen} {entry}") < self.probability
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Rule:
         """Raises 400 that names the field."""
-        known = {field.name: field for field in fields(cls)}
+        known = {each.name for each in fields(cls)}
         for key, value in body.items():
             if key not in known:
-                raise invalid(f"A fault has no field {key!r}; it has: {', '.join(known)}.", field=key)
+                raise invalid(f"A fault has no field {key!r}; it has: {', '.join(sorted(known))}.", field=key)
             _check(key, value)
         if body.get("kind") not in get_args(Kind):
             raise invalid(f"kind is one of {', '.join(get_args(Kind))}, not {body.get('kind')!r}.", field="kind")
-        if body["kind"] == "preempt" and "per_hour" not in body:
-            raise invalid("preempt needs a rate: per_hour, the chance per VM and hour.", field="per_hour")
+        for kind, need, meaning in _NEEDS:
+            if body["kind"] == kind and need not in body:
+                raise invalid(f"{kind} needs {need}: {meaning}.", field=need)
         return cls(**body)
 
     def to_json(self) -> JsonObject:
         return asdict(self)
+
+
+# What a rule of a kind cannot do without, with what it means.
+_NEEDS = (
+    ("preempt", "per_hour", "the chance per VM and hour"),
+    ("rate", "per_minute", "how many requests a minute are taken"),
+    ("lag", "seconds", "how long a list does not show what is new"),
+)
 
 
 class Faults:
@@ -125,27 +151,48 @@ class Faults:
         rule = Rule(**found.body) if found else None
         return rule is not None and (rule.until is None or rule.until > now) and self._fires(rule, now)
 
-    def strike(self, kind: Kind, target: Target, now: float) -> Rule | None:
-        """The first rule of a kind that fires for this request; counts it."""
+    def strike(self, kind: Kind, target: Target, now: float, parts: Sequence[str] = _PARTS) -> Rule | None:
+        """The first rule of a kind that fires for this request; counts it. parts: what of the request is matched."""
         for rule in self.each(now):
-            if rule.kind == kind and rule.matches(target) and self._fires(rule, now):
+            if rule.kind == kind and rule.count != 0 and rule.matches(target, parts) and self._fires(rule, now):
                 return rule
         return None
 
+    def above_rate(self, target: Target, now: float) -> Rule | None:
+        """The first rate that this request exceeds; one that it does not exceed counts it."""
+        for rule in self.each(now):
+            if rule.kind == "rate" and rule.matches(target):
+                whose = target.project if rule.zone == "*" else f"{target.project} {target.zone}"
+                minute = int(now // _MINUTE)
+                used = {key: value for key, value in rule.used.items() if value[0] == minute}
+                before = used.get(whose, [minute, 0])[1]
+                if before >= (rule.per_minute or 0):
+                    return rule
+                used[whose] = [minute, before + 1]
+                self._keep(replace(rule, used=used), now)
+        return None
+
+    def _keep(self, rule: Rule, now: float) -> None:
+        self._store.replace(self._store.get(_KIND, _name(rule.id)), rule.to_json(), now=now)
+
     def _fires(self, rule: Rule, now: float) -> bool:
-        # No secret hangs on this chance, and it must be the same every time.
-        draw = random.Random(f"{rule.seed} {rule.seen}").random()  # noqa: S311
-        fires = draw < rule.probability
+        # The probability of `missing` is that of each entry.
+        fires = rule.kind == "missing" or _draw(f"{rule.seed} {rule.seen}") < rule.probability
         left = rule.count - 1 if fires and rule.count is not None else rule.count
-        if left == 0:
+        # What hangs by a rule is released with it, so that rule stays until it is lifted.
+        if left == 0 and rule.kind != "hang":
             self.remove(rule.id)
         else:
-            stored = self._store.get(_KIND, _name(rule.id))
-            self._store.replace(stored, replace(rule, seen=rule.seen + 1, count=left).to_json(), now=now)
+            self._keep(replace(rule, seen=rule.seen + 1, count=left), now)
         return fires
 
     def _all(self) -> Iterator[Rule]:
         return (Rule(**found.body) for found in list(self._store.each(_KIND)))
+
+
+def _draw(seed: str) -> float:
+    # No secret hangs on this chance, and it must be the same every time.
+    return random.Random(seed).random()  # noqa: S311
 
 
 def _name(number: int) -> str:
@@ -161,10 +208,12 @@ def _check(key: str, value: Any) -> None:
         "probability": number and 0 <= value <= 1,
         "seconds": number and value >= 0,
         "per_hour": number and value >= 0,
+        "per_minute": value is None or (whole and value >= 0),
         "until": value is None or number,
         "seed": whole,
         "id": whole,
         "seen": whole,
+        "used": value == {},
         "status": value in CANONICAL,
     }.get(key, isinstance(value, str))
     if not right:

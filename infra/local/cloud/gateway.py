@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from infra.local.cloud import media, schema
+from infra.local.cloud import enums, list_faults, media, rates, schema
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.differences import MEDIA_PREFIXES
 from infra.local.cloud.discovery import Method
@@ -37,7 +37,7 @@ class Gateway:
 
     def reply(self, request: Request) -> Reply:
         """Answer one request, whatever it is."""
-        began = time.perf_counter()
+        began, request = time.perf_counter(), _meant(request)
         path = _served_path(request.path)
         service, method, error = path.partition("/")[0], "", ""
         try:
@@ -70,26 +70,41 @@ class Gateway:
         call = _call(self.cloud, request, match)
         with self.cloud.store.transaction():
             self.cloud.settle()
-            refusal, slow, lost = self._struck(call)
+            target = _target(call)
+            refusal, slow, lost = self._struck(match.method, target)
         if refusal:
             raise refusal
         with self.cloud.store.transaction():
             answer = HANDLERS[call.method](call)
+            if isinstance(answer, dict):
+                answer = list_faults.struck(self.cloud, match.method, target, answer)
             if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
                 raise AssertionError("; ".join(wrong))
+        if isinstance(answer, dict) and match.method.response and _wants_numbers(call):
+            answer = enums.as_numbers(match.method.api, match.method.response, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
-    def _struck(self, call: Call) -> tuple[ApiError | None, float, bool]:
+    def _struck(self, method: Method, target: Target) -> tuple[ApiError | None, float, bool]:
         """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
         faults, now = self.cloud.faults, self.cloud.now
         if not faults.any:
             return None, 0.0, False
-        target = _target(call)
+        if rule := faults.above_rate(target, now):
+            return rates.exceeded(self.cloud, method, target, rule), 0.0, False
         if rule := faults.strike("error", target, now):
             return ApiError(rule.code, rule.message or "The service is currently unavailable."), 0.0, False
         slow = faults.strike("slow", target, now)
         lost = faults.strike("lost", target, now)
         return None, slow.seconds if slow else 0.0, lost is not None
+
+
+def _meant(request: Request) -> Request:
+    """A query that is too long for a URL comes as the body of a POST that says what verb it means."""
+    verb = request.headers.get("x-http-method-override", "").upper()
+    if not verb or request.verb != "POST":
+        return request
+    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    return replace(request, verb=verb, **({"query": request.data.decode("latin-1"), "data": b""} if form else {}))
 
 
 def _served_path(path: str) -> str:
@@ -100,9 +115,15 @@ def _served_path(path: str) -> str:
     return path
 
 
+def _wants_numbers(call: Call) -> bool:
+    return "enum-encoding=int" in call.params.get("alt", "").split(";")
+
+
 def _call(cloud: Cloud, request: Request, match: Match) -> Call:
     method = match.method
     query = schema.checked_query(method, parse_qsl(request.query, keep_blank_values=True))
+    if "x-goog-fieldmask" in request.headers:
+        query.setdefault("fields", request.headers["x-goog-fieldmask"])
     described, attached = _content(method, request, query)
     return Call(
         method=method.id,
@@ -114,6 +135,7 @@ def _call(cloud: Cloud, request: Request, match: Match) -> Call:
         media=attached,
         headers=request.headers,
         root=request.root,
+        listed=schema.listed(method),
     )
 
 

@@ -8,12 +8,13 @@ does not limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from infra.local.cloud.errors import ApiError, invalid, not_found
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Store
+from infra.model.catalogue import region_of
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS holdings (
@@ -28,7 +29,10 @@ Capacity = Literal["on-demand", "preemptible", "reserved"]
 
 @dataclass(frozen=True, slots=True)
 class Pot:
-    """What chips are counted against. Spot and preemptible share one pot, as they share one quota in Google Cloud."""
+    """What chips are counted against. Spot and preemptible share one pot, as they share one quota in Google Cloud.
+
+    zone: a zone, or a region for the chips of all its zones together.
+    """
 
     project: str
     zone: str
@@ -38,6 +42,16 @@ class Pot:
     @property
     def key(self) -> str:
         return f"{self.project}/{self.zone}/{self.generation}/{self.capacity}"
+
+    @property
+    def regional(self) -> Pot:
+        """That of the zone's region."""
+        return replace(self, zone=region_of(self.zone))
+
+    @property
+    def is_regional(self) -> bool:
+        # `us-west4` is a region, `us-west4-a` a zone of it.
+        return self.zone.count("-") == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,8 @@ class Limit:
     def from_json(cls, body: JsonObject) -> Limit:
         """Raises 400 for a missing or wrong value."""
         pot = Pot(*(_text(body, key) for key in ("project", "zone", "generation")), _capacity(body))
+        if pot.is_regional and pot.capacity == "reserved":
+            raise invalid(f"A reservation is of a zone, and {pot.zone} is a region.", field="zone")
         refuse = body.get("refuse", "request")
         if refuse not in ("request", "operation"):
             raise invalid(f"refuse is 'request' or 'operation', not {refuse!r}.", field="refuse")
@@ -98,18 +114,19 @@ class Limits:
 
     def held(self, pot: Pot) -> int:
         row = self._store.connection.execute(
-            "SELECT COALESCE(SUM(chips), 0) FROM holdings WHERE project = ? AND zone = ? AND generation = ? "
-            "AND capacity = ?",
-            (pot.project, pot.zone, pot.generation, pot.capacity),
+            "SELECT COALESCE(SUM(chips), 0) FROM holdings WHERE project = ? AND generation = ? AND capacity = ? "
+            "AND (zone = ? OR zone LIKE ? || '-_')",
+            (pot.project, pot.generation, pot.capacity, pot.zone, pot.zone),
         ).fetchone()
         return int(row[0])
 
     def refusal(self, pot: Pot, chips: int) -> tuple[Limit, ApiError] | None:
-        """Why a pot cannot give `chips` more, or None when it can."""
-        limit = self.declared(pot)
-        if limit is None or self.held(pot) + limit.held_elsewhere + chips <= limit.chips:
-            return None
-        return limit, _exceeded(limit)
+        """Why the pot of a zone, or that of its region, cannot give `chips` more; None when both can."""
+        for asked in (pot, pot.regional):
+            limit = self.declared(asked)
+            if limit is not None and self.held(asked) + limit.held_elsewhere + chips > limit.chips:
+                return limit, _exceeded(limit)
+        return None
 
     def take(self, holder: str, pot: Pot, chips: int) -> None:
         self._store.connection.execute(
@@ -131,10 +148,10 @@ def _exceeded(limit: Limit) -> ApiError:
             f"in zone {pot.zone}."
         )
     else:
-        metric = (
-            f"TPU{pot.generation}{'Preemptible' if pot.capacity == 'preemptible' else ''}PerProjectPerZoneForTPUAPI"
-        )
-        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in zone {pot.zone}."
+        place = "region" if pot.is_regional else "zone"
+        kind = f"{pot.generation}{'Preemptible' if pot.capacity == 'preemptible' else ''}"
+        metric = f"TPU{kind}PerProjectPer{place.title()}ForTPUAPI"
+        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in {place} {pot.zone}."
     violation = {"subject": f"project:{pot.project}", "description": text}
     detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
     return ApiError(429, text, details=[detail], reason="quotaExceeded")

@@ -56,25 +56,26 @@ class Operations:
     ) -> JsonObject:
         """Begin a `google.longrunning.Operation` below `parent` (`projects/P/locations/Z`) and return it.
 
-        metadata: with its `@type`; `createTime` and, once it ended, `endTime` are filled in.
+        metadata: with its `@type`; `createTime` and, once it ended, `endTime` are filled in, except where the type is
+            all there is: such a message is empty, and a client that knows it refuses every field.
         response: with its `@type`; an Empty where left out.
         error: a `google.rpc.Status` (`errors.rpc_status`) instead of a response.
         identity: the last part of its name; a new one where left out.
         """
         identity = identity or self.new_id()
         name = f"{parent}/operations/{identity}" if parent else f"operations/{identity}"
-        began = {**(metadata or {}), "createTime": timestamp(self._cloud.now)}
-        ended = {**began, "endTime": timestamp(self._cloud.now + self._cloud.compressed(seconds))}
+        began: JsonObject = {"metadata": metadata} if metadata else {}
+        ended = began
+        if metadata and metadata.keys() > {"@type"}:
+            created = {**metadata, "createTime": timestamp(self._cloud.now)}
+            began = {"metadata": created}
+            ended = {"metadata": {**created, "endTime": timestamp(self._cloud.now + self._cloud.compressed(seconds))}}
         outcome = {"error": error} if error else {"response": response or _EMPTY}
-        if metadata is None:
-            shown_began, shown_ended = {}, {}
-        else:
-            shown_began, shown_ended = {"metadata": began}, {"metadata": ended}
         return self.begin(
             name,
             seconds=seconds,
-            pending={"name": name, **shown_began, "done": False},
-            finished={"name": name, **shown_ended, "done": True, **outcome},
+            pending={"name": name, **began, "done": False},
+            finished={"name": name, **ended, "done": True, **outcome},
         )
 
     def new_id(self) -> str:
@@ -136,10 +137,16 @@ class Operations:
         answer = json.loads(finished)
         answer.pop("response", None)
         answer["error"] = rpc_status(status, message)
-        if "metadata" in answer:
-            answer["metadata"]["endTime"] = timestamp(self._cloud.now)
+        self._connection.execute("UPDATE operations SET finished = ? WHERE name = ?", (json.dumps(answer), name))
+        self.postpone(name, self._cloud.now)
+
+    def postpone(self, name: str, due: float) -> None:
+        """Let an operation end at another time. Raises 404."""
+        answer = json.loads(self._row(name)[2])
+        if "endTime" in answer.get("metadata", {}):
+            answer["metadata"]["endTime"] = timestamp(due)
         self._connection.execute(
-            "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (self._cloud.now, json.dumps(answer), name)
+            "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (due, json.dumps(answer), name)
         )
 
     def _row(self, name: str) -> tuple[float, str, str]:

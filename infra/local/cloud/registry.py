@@ -40,6 +40,7 @@ class Call:
     media: uploaded bytes, or None.
     headers: lower-case names.
     root: scheme, host and port the client used, without a slash at the end, for self links.
+    listed: of a list, the fields that its items have, by which a client may filter and order.
     """
 
     method: str
@@ -51,6 +52,7 @@ class Call:
     media: Media | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+    listed: frozenset[str] = frozenset()
 
     @property
     def service(self) -> str:

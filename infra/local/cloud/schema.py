@@ -11,11 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from infra.local.cloud import enums, masks
 from infra.local.cloud.differences import (
     DURATIONS_WITH_UNITS,
     IGNORED_FIELDS,
     NULL_REMOVES,
     SECRETIVE,
+    SYSTEM_QUERY,
     UNDECLARED_QUERY,
     camel,
 )
@@ -58,9 +60,9 @@ def checked_query(method: Method, pairs: list[tuple[str, str]]) -> dict[str, Any
     """Query parameters by their discovery names, with their types. Raises one 400 that names every offender."""
     wrong = _Violations()
     values: dict[str, Any] = {}
-    known = {**method.api.parameters, **UNDECLARED_QUERY.get(method.id, {}), **method.parameters}
+    known = {**SYSTEM_QUERY, **method.api.parameters, **UNDECLARED_QUERY.get(method.id, {}), **method.parameters}
     for sent, text in pairs:
-        name = sent if sent in method.api.parameters else camel(sent)
+        name = _query_name(sent, known)
         declared = known.get(name)
         if declared is None or declared.get("location") == "path":
             wrong.append((sent, _unknown(sent, "")))
@@ -76,6 +78,7 @@ def checked_query(method: Method, pairs: list[tuple[str, str]]) -> dict[str, Any
         if declared.get("required") and declared.get("location") == "query" and name not in values
     ]
     wrong.extend((name, f"Required parameter: {name}") for name in missing)
+    wrong.extend((name, _no_field(name, path)) for name, path in masks.unknown_in_query(method, values))
     wrong.check()
     return values
 
@@ -91,6 +94,7 @@ def checked_body(method: Method, body: Any) -> JsonObject:
     if body is not None and not isinstance(body, dict):
         raise ApiError(400, f"Invalid JSON payload received. The body of {method.id} is an object.")
     clean = _Checker(method.api, wrong, request=True).object(method.request, body or {}, root)
+    wrong.extend((name, _no_field(name, path)) for name, path in masks.unknown_in_body(method, clean))
     wrong.check()
     return clean
 
@@ -106,6 +110,28 @@ def problems_of_answer(method: Method, body: Any) -> list[str]:
     return [text for _, text in wrong]
 
 
+def listed_in(method: Method) -> str | None:
+    """The field of an answer that has what a method lists; None for a method that lists nothing."""
+    properties = method.api.schemas[method.response].get("properties", {}) if method.response else {}
+    found = [name for name, each in properties.items() if "$ref" in each.get("items", {})]
+    return found[0] if len(found) == 1 and "nextPageToken" in properties else None
+
+
+def listed(method: Method) -> frozenset[str]:
+    """The fields of what a method lists."""
+    field = listed_in(method)
+    if field is None:
+        return frozenset()
+    schemas = method.api.schemas
+    return frozenset(schemas[schemas[method.response or ""]["properties"][field]["items"]["$ref"]]["properties"])
+
+
+def _query_name(sent: str, known: Mapping[str, Schema]) -> str:
+    """A parameter's name as its document has it. Those of every method may have a `$` before them."""
+    bare = sent.removeprefix("$")
+    return next((name for name in (sent, bare) if name in known), camel(bare))
+
+
 def _query_value(declared: Schema, name: str, text: str, wrong: _Violations) -> Any:
     kind = declared["type"]
     if kind == "boolean":
@@ -117,9 +143,16 @@ def _query_value(declared: Schema, name: str, text: str, wrong: _Violations) -> 
             wrong.append((name, f"Invalid value at '{name}' (TYPE_INT32), \"{text}\""))
             return 0
         return int(text)
-    if "enum" in declared and text not in declared["enum"]:
+    if "numbers" in declared:
+        text = enums.name_of(declared, text)
+    # The answer's form may carry options: `json;enum-encoding=int`.
+    if "enum" in declared and text.partition(";")[0] not in declared["enum"]:
         wrong.append((name, f"Invalid value at '{name}', \"{text}\""))
     return text
+
+
+def _no_field(mask: str, path: str) -> str:
+    return f"Invalid value at '{mask}': the path '{path}' names no field of the message."
 
 
 def _unknown(name: str, where: str) -> str:
@@ -175,14 +208,18 @@ class _Checker:
         if kind == "any":
             return value
         if kind == "object":
-            return (
-                self._fields(schema, value, where, {}) if isinstance(value, dict) else self._refuse(where, kind, value)
-            )
+            return self._any(schema, value, where) if isinstance(value, dict) else self._refuse(where, kind, value)
         if kind == "array":
             if not isinstance(value, list):
                 return self._refuse(where, "a list", value)
             return [self._value(schema["items"], inner, f"{where}[{index}]") for index, inner in enumerate(value)]
         return self._scalar(schema, kind, value, where)
+
+    def _any(self, schema: Schema, value: JsonObject, where: str) -> JsonObject:
+        """An object that stands inside another; what an operation holds is of the type that it names."""
+        held = schema if self._request else enums.described(self._api, schema, value)
+        content = value if held is schema else {key: inner for key, inner in value.items() if key != "@type"}
+        return self._fields(held, content, where, {})
 
     def _scalar(self, schema: Schema, kind: str, value: Any, where: str) -> Any:
         if kind == "boolean":
@@ -195,6 +232,8 @@ class _Checker:
             if isinstance(value, str) and _NUMBER.fullmatch(value):
                 return float(value) if kind == "number" else int(float(value))
             return self._refuse(where, kind, value)
+        if "numbers" in schema:
+            value = enums.name_of(schema, value)
         pattern = _FORMATS.get(schema.get("format", ""))
         if schema.get("format") == "google-duration" and self._api.service in DURATIONS_WITH_UNITS:
             pattern = _DURATION_WITH_UNIT

@@ -262,9 +262,9 @@ def prefix_end(prefix: str) -> str | bytes:
     return kept[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
-def page_size(params: Mapping[str, Any]) -> int:
+def page_size(params: Mapping[str, Any], default: int = _DEFAULT_PAGE) -> int:
     """How many a listing answers at once. Raises 400."""
-    size = int(params.get("pageSize") or params.get("maxResults") or _DEFAULT_PAGE)
+    size = int(params.get("pageSize") or params.get("maxResults") or default)
     if size < 0:
         raise invalid("Page size must not be negative.", field="pageSize")
     return size

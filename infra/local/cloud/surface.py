@@ -19,7 +19,7 @@ from infra.local.cloud.faults import Rule
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_edit, tpu_fate
+from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_edit, tpu_fate, tpu_hang
 from infra.local.cloud.services.tpu_node import KIND, each, named
 from infra.local.cloud.wire import Reply, Request, refused, sent
 
@@ -153,10 +153,12 @@ class Surface:
         return rule.to_json()
 
     def _mend(self, ask: _Ask) -> JsonObject:
-        if ask.rest:
-            self._cloud.faults.remove(_whole({"id": ask.rest}, "id", 0))
-        else:
+        number = _whole({"id": ask.rest}, "id", 0) if ask.rest else None
+        if number is None:
             self._cloud.faults.clear()
+        else:
+            self._cloud.faults.remove(number)
+        tpu_hang.release(self._cloud, number)
         return {}
 
     def _limit(self, ask: _Ask) -> JsonObject:

@@ -64,7 +64,14 @@ class Timeline:
         return int(self._connection.execute("SELECT COUNT(*) FROM events_set_aside").fetchone()[0])
 
     def planned(self, subject: str) -> list[Event]:
+        return self._each("subject", subject)
+
+    def of_kind(self, kind: str) -> list[Event]:
+        return self._each("kind", kind)
+
+    def _each(self, column: str, value: str) -> list[Event]:
         rows = self._connection.execute(
-            "SELECT id, due, kind, subject, data FROM events WHERE subject = ? ORDER BY due, id", (subject,)
+            f"SELECT id, due, kind, subject, data FROM events WHERE {column} = ? ORDER BY due, id",  # noqa: S608 - ours
+            (value,),
         )
         return [Event(*row[:4], json.loads(row[4])) for row in rows]

@@ -52,6 +52,9 @@ class Uploads:
         return Reply(200, b"", {"location": location, "x-guploader-uploadid": name})
 
     def _continued(self, request: Request, session: Resource, now: float) -> Reply | Request:
+        if request.verb == "DELETE":
+            self._store.delete(_KIND, session.name)
+            return Reply(499, b"", {})
         held = self._store.data(_KIND, session.name)
         first, total = _range(request.headers, len(held), len(request.data))
         if first is not None:
@@ -61,6 +64,9 @@ class Uploads:
         if total is None or len(held) < total:
             self._store.replace(session, session.body, now=now, data=held)
             received = {"range": f"bytes=0-{len(held) - 1}"} if held else {}
+            # Go's client takes a 308 for a redirect, so it asks for another answer that means the same.
+            if request.headers.get("x-guploader-no-308") == "yes":
+                return Reply(200, b"", {**received, "x-http-status-code-override": "308"})
             return Reply(308, b"", received)
         self._store.delete(_KIND, session.name)
         return _whole(request, session, held)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from infra.local.engine import urns
@@ -84,7 +85,7 @@ class Deletion:
 
     def protected(self, found: Iterable[State], words: Callable[[Sequence[Step]], str]) -> bool:
         """Whether anything of it is protected; then that is said in these words, and nothing at all may be deleted."""
-        steps = [self._step(state) for state in found if state.protect and not state.delete]
+        steps = [replace(self._step(state), op=Op.DELETE) for state in found if state.protect and not state.delete]
         if steps:
             self._run.refused(steps, words(steps), protected.refused)
         return bool(steps)
@@ -174,7 +175,7 @@ class Deletion:
     @staticmethod
     def _step(state: State) -> Step:
         return Step(
-            op=Op.DELETE,
+            op=Op.RETAIN if state.custom and state.retain_on_delete else Op.DELETE,
             urn=state.urn,
             type=state.type,
             name=urns.name_of(state.urn),

@@ -100,9 +100,9 @@ class Guest:
             self._serve()
 
     def _first_bundle(self) -> str:
-        """As the stub takes it: the orders', else the pointer's."""
+        """As the stub takes it: the orders', else everybody's."""
         with suppress(UnreadableError):
-            return self._around.orders(self._vm).bundle or str((self._around.pointer(self._vm) or {}).get("bundle", ""))
+            return self._around.orders(self._vm).bundle or str((self._around.startup(self._vm) or {}).get("bundle", ""))
         return ""
 
     def _has_bundle(self, sha256: str) -> bool:

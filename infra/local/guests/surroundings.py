@@ -19,6 +19,7 @@ from infra.model import names
 
 _SECONDS: Final = 90.0
 _OK: Final = 200
+_NO_STARTUP: Final = "the start-up record of the fleet bucket cannot be read"
 
 
 class UnreadableError(Exception):
@@ -51,7 +52,7 @@ class Vm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What a VM is to run and do: its own orders, and where they say nothing the pointer. bundle: only by orders."""
+    """What a VM is to run and do: its own orders, and where they name no image the pointer. bundle: only by orders."""
 
     image: str
     bundle: str
@@ -82,16 +83,16 @@ class Surroundings:
         self._broker = broker
         self._read: dict[tuple[str, str], bytes | None] = {}
 
-    def pointer(self, vm: Vm) -> Mapping[str, Any] | None:
-        """`runner/current.json`; None before the first publish."""
-        return self._object(vm, names.pointer_object(), "the pointer of the fleet bucket cannot be read")
+    def startup(self, vm: Vm) -> Mapping[str, Any] | None:
+        """`runner/startup.json`; None before the first apply."""
+        return self._object(vm, names.startup_object(), _NO_STARTUP)
 
     def orders(self, vm: Vm) -> Orders:
         """Raises UnreadableError."""
         told = self._object(vm, names.orders_object(vm.id), "the VM's orders cannot be read") or {}
-        pointer = self.pointer(vm)
-        if pointer is None:
-            raise UnreadableError("the pointer of the fleet bucket cannot be read")
+        if self.startup(vm) is None:
+            raise UnreadableError(_NO_STARTUP)
+        pointer = self._object(vm, names.pointer_object(), "the pointer of the fleet bucket cannot be read") or {}
         images = pointer.get("images") or {}
         return Orders(
             image=told.get("image") or (images.get(vm.pool) or {}).get(vm.region) or "",

@@ -12,7 +12,10 @@ Where it parts from the official provider, on purpose:
 - A create that outlives its timeout stays in the state; the official one forgets it and meets a conflict next time.
 - A VM that is being made or deleted is read once it is known what becomes of it.
 - A missing project or zone is found before any call. APIs are enabled one by one rather than in batches.
-- Inputs that the table does not have are refused by name.
+- Inputs that the table does not have are refused by name, and what the official provider refuses in its plan is refused
+  in the check, so that a preview tells of every resource at once.
+- Lists that are sets stand in the state as the service orders them, not by their hash; both providers compare them as
+  sets.
 """
 
 from __future__ import annotations

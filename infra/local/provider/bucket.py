@@ -12,6 +12,8 @@ from infra.local.provider.resource import Call
 from infra.local.provider.rest import Rest
 
 _IS_LIVE = {"LIVE": True, "ARCHIVED": False}
+_CLEARED = {"lifecycle": {"rule": []}}
+"""What an update says of a part that the program took out, where that is not null."""
 _STATES = {True: "LIVE", False: "ARCHIVED", None: "ANY"}
 
 
@@ -39,7 +41,7 @@ class Bucket(Rest):
         tops = {path.split(".")[0] for path in self.changed_paths(call)}
         if not tops:
             return
-        body = {top: call.body.get(top) for top in sorted(tops)}
+        body = {top: call.body.get(top, _CLEARED.get(top)) for top in sorted(tops)}
         if "labels" in tops:
             lost = dict.fromkeys(call.old.get(MANAGED) or {})
             body["labels"] = lost | (call.body.get("labels") or {})

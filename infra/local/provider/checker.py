@@ -60,7 +60,7 @@ def check_fields(
             checked[name] = known.default
             defaulted.append(name)
     for relation in relations:
-        if wrong := relation.broken_by(checked, UNKNOWN):
+        if wrong := relation.broken_by(written, UNKNOWN):
             findings.refuse(path, wrong)
     checked[DEFAULTS] = sorted(defaulted)
     return checked
@@ -76,6 +76,8 @@ def _unknown_property(name: str, fields: Mapping[str, Field]) -> str:
 def _check_value(findings: Findings, path: str, known: Field, value: Any) -> Any:
     if value is UNKNOWN:
         return value
+    if known.most and isinstance(value, list) and len(value) > known.most:
+        findings.refuse(path, f"at most {known.most} elements, got {len(value)}")
     match known.kind:
         case Kind.BLOCK if isinstance(value, Mapping):
             return check_fields(findings, path, known.inner, value, known.relations)

@@ -7,6 +7,7 @@ makes no call.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from infra.local.engine.provider import UNKNOWN
@@ -30,9 +31,14 @@ def encode(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, 
 
 
 def _encode_block(field: Field, value: Mapping[str, Any]) -> dict[str, Any]:
-    """`{}` for a block that says nothing: an empty text, list or map in it is nothing, false and zero are something."""
-    said = (item for name, item in value.items() if name != DEFAULTS)
-    return encode(field.inner, value) if any(item is not None and item not in ("", [], {}) for item in said) else {}
+    """`{}` for a block that says nothing: an empty text, list or map in it is nothing, false, 0 and a block are not."""
+    return (
+        encode(field.inner, value) if any(_says(known, value.get(name)) for name, known in field.inner.items()) else {}
+    )
+
+
+def _says(field: Field, value: Any) -> bool:
+    return value is not None and (field.kind is Kind.BLOCK or value not in ("", [], {}))
 
 
 def _encode_value(field: Field, value: Any) -> Any:
@@ -42,7 +48,8 @@ def _encode_value(field: Field, value: Any) -> Any:
         case Kind.BLOCK:
             return _encode_block(field, value)
         case Kind.BLOCKS if field.keyed:
-            return {item[field.keyed]: encode(field.inner, item) for item in value}
+            inner = {name: each for name, each in field.inner.items() if name != field.keyed}
+            return {item[field.keyed]: encode(inner, item) for item in value}
         case Kind.BLOCKS:
             return [encode(field.inner, item) for item in value]
         case Kind.TABLE:
@@ -139,8 +146,8 @@ def _paired(
         yield from ((found[old[field.keyed]], old) for old in before if old[field.keyed] in found)
     elif field.unordered:
         for old in before:
-            if (twin := next((item for item in items if as_written(field.inner, item, old) == old), None)) is not None:
-                yield twin, old
+            same = (item for item in items if plain(as_written(field.inner, item, old)) == plain(old))
+            yield from ((item, old) for item in islice(same, 1))
     else:
         yield from zip(items, before, strict=False)
 

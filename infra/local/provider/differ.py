@@ -95,7 +95,9 @@ class _Comparison:
             old, new = self._unmatched(field, old, new)
         for index, (before, after) in enumerate(zip_longest(old, new)):
             at = f"{path}[{index}]"
-            if before is None or after is None or after is UNKNOWN:
+            if field.unordered and (_any_replaces(field.inner, before) or _any_replaces(field.inner, after)):
+                self.found[at] = PropertyDiff(_kind(before, after), replaces=True)
+            elif before is None or after is None or after is UNKNOWN:
                 replaces = field.replaces or _any_replaces(field.inner, before if before is not None else after)
                 self.found[at] = PropertyDiff(_kind(before, after), replaces)
             else:

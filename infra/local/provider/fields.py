@@ -80,15 +80,17 @@ class Field:
     required: must be given. needs: a sibling that must be given with it. replaces: a change makes a new resource.
     server: the service fills it in where it is not given, so that leaving it out is never a difference.
     default: what the provider fills in where it is not given; false, 0 and an empty text are never filled in.
+    most: how many elements a list may have, any number where 0.
     choices, rule: values that are allowed, and a further rule of form. An optional text may be empty, whatever it
         chooses from.
     replaces_when: of an old and a new value, whether this change makes a new resource.
     same: of an old and a new value, whether they are two spellings of one (`30d` and `2592000s`).
     hidden: whether a difference means nothing, because of other properties.
     unordered: a list whose order means nothing.
+    unread: sent, but never shown by the service: the state keeps what was sent.
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     always: sent whatever it is, as its kind's zero where it is not given, once its block says anything; elsewhere
-        false, 0, empty texts and empty lists are left out. keeps_empty: a block that is sent as `{}` too.
+        false, 0, empty texts and empty lists are left out. keeps_empty: sent where it is given, whatever it is.
     told, stored: how the state has what the service says, and what the program says.
     wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written.
     keyed: a list that is a map on the wire, by this property of its elements.
@@ -102,12 +104,14 @@ class Field:
     replaces: bool = False
     server: bool = False
     default: Any = None
+    most: int = 0
     choices: tuple[str, ...] = ()
     rule: Rule | None = None
     replaces_when: Compare | None = None
     same: Compare | None = None
     hidden: Hide | None = None
     unordered: bool = False
+    unread: bool = False
     local: bool = False
     computed: bool = False
     always: bool = False
@@ -154,12 +158,14 @@ class Marks(TypedDict, total=False):
     replaces: bool
     server: bool
     default: Any
+    most: int
     choices: tuple[str, ...]
     rule: Rule | None
     replaces_when: Compare | None
     same: Compare | None
     hidden: Hide | None
     unordered: bool
+    unread: bool
     local: bool
     computed: bool
     always: bool

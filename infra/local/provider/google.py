@@ -7,13 +7,11 @@ called, and how answers become outputs. Does not own the calls (`rest` and its s
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
 from infra.local.engine.provider import (
-    UNKNOWN,
     Cancel,
     CheckFailure,
     CheckResult,
@@ -21,19 +19,19 @@ from infra.local.engine.provider import (
     DiffResult,
     PartialCreateError,
     PartialUpdateError,
-    PropertyDiff,
     ProviderError,
     ReadResult,
 )
 from infra.local.provider.checker import Findings, check_fields, fill_name
-from infra.local.provider.codec import DEFAULTS, as_declared, as_written, decode, encode, has_unknown, overlay, plain
+from infra.local.provider.codec import DEFAULTS, as_declared, as_written, has_unknown
 from infra.local.provider.differ import compare
 from infra.local.provider.fields import table
 from infra.local.provider.functions import FUNCTIONS
-from infra.local.provider.labels import ALL_ANNOTATIONS, EFFECTIVE, MANAGED, all_annotations, declared, views
+from infra.local.provider.labels import EFFECTIVE, MANAGED
 from infra.local.provider.operations import OperationFailedError, OperationTimeoutError
-from infra.local.provider.resource import Call, ResourceType, Values
+from infra.local.provider.resource import Call, ResourceType
 from infra.local.provider.settings import Settings
+from infra.local.provider.states import States, tops
 from infra.local.provider.tables import TYPES
 from infra.local.provider.transport import Api, ApiError
 
@@ -67,6 +65,7 @@ class GoogleProvider:
     ) -> None:
         self._api = api or Api(url, connections=connections)
         self._settings = settings or Settings(project=project, region=region, zone=zone)
+        self._states = States(self._settings)
 
     def configured(self, config: Mapping[str, Any]) -> GoogleProvider:
         return GoogleProvider(self._api.url, api=self._api, settings=self._settings.with_config(config))
@@ -99,23 +98,9 @@ class GoogleProvider:
     ) -> DiffResult:
         kind = TYPES[token]
         del old_inputs  # the state's outputs know what a refresh has seen, the inputs do not
-        found = compare(kind.fields, old_outputs, new_inputs)
-        if kind.labelled:
-            found |= self._managed_label_differences(old_outputs, new_inputs, found)
-        for trigger in _tops(found) & kind.unsettled.keys():
-            found |= {name: PropertyDiff("update") for name in kind.unsettled[trigger]}
+        found = self._states.differences(kind, old_outputs, new_inputs)
         replaces = any(difference.replaces for difference in found.values())
         return DiffResult(found, delete_before_replace=replaces and self._keeps_its_name(kind, resource_id, new_inputs))
-
-    def _managed_label_differences(
-        self, old: Mapping[str, Any], new: Mapping[str, Any], found: Mapping[str, PropertyDiff]
-    ) -> dict[str, PropertyDiff]:
-        """Labels that the provider itself adds, changed by its settings or lost on the service."""
-        managed = self._settings.labels.managed(new, old)
-        if managed is UNKNOWN:
-            return {}
-        differences = compare({MANAGED: _LABELS}, old, {MANAGED: managed})
-        return {path: each for path, each in differences.items() if path.replace(MANAGED, "labels", 1) not in found}
 
     def _keeps_its_name(self, kind: ResourceType, resource_id: str, new: Mapping[str, Any]) -> bool:
         """Whether the replacement would collide with what it replaces: same explicit name, or the same id."""
@@ -131,8 +116,8 @@ class GoogleProvider:
         call = Call(
             api=self._api,
             deadline=self._api.deadline(timeout, cancel),
-            values=self._values(kind, inputs),
-            body=self._body(kind, inputs, None),
+            values=self._states.values(kind, inputs),
+            body=self._states.body(kind, inputs, None),
         )
         try:
             kind.calls.create(call)
@@ -156,7 +141,8 @@ class GoogleProvider:
         if found is None:
             raise ProviderError(f"Error creating {kind.noun}: {resource_id} was made and is gone already")
         return Created(
-            resource_id, self._outputs(kind, call.values, inputs, found, self._settings.labels.managed(inputs, None))
+            resource_id,
+            self._states.outputs(kind, call.values, inputs, found, self._settings.labels.managed(inputs, None)),
         )
 
     def _half_made(self, token: str, resource_id: str, inputs: dict[str, Any], message: str) -> PartialCreateError:
@@ -168,7 +154,7 @@ class GoogleProvider:
             raise ProviderError(f"{resource_id!r}: a {token} cannot be imported; declare it, and it is written anew")
         if not inputs and not kind.parts_of(resource_id):
             raise ProviderError(f"{resource_id!r} is no id of a {token}: it has the form {kind.import_form}")
-        values = self._values(kind, inputs, resource_id)
+        values = self._states.values(kind, inputs, resource_id)
         try:
             found = kind.calls.read(Call(api=self._api, deadline=self._api.deadline(), values=values))
         except (ApiError, OperationTimeoutError) as error:
@@ -180,7 +166,7 @@ class GoogleProvider:
         if kind.labelled and not inputs:
             managed = dict(found.get("labels") or {})
             values["labels"] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
-        outputs = self._outputs(kind, values, values, found, managed)
+        outputs = self._states.outputs(kind, values, values, found, managed)
         seen = as_written(kind.fields, outputs, inputs) if inputs else as_declared(kind.fields, outputs, kind.relations)
         values |= {hole: found[key] for hole, key in kind.assigned.items()}
         if kind.assigned or not inputs:
@@ -201,13 +187,13 @@ class GoogleProvider:
     ) -> dict[str, Any]:
         kind = TYPES[token]
         paths = self.diff(token, resource_id, old_inputs, old_outputs, new_inputs).detailed
-        changed = {top.replace(MANAGED, "labels") for top in _tops(paths)}
-        values = self._values(kind, new_inputs, resource_id)
+        changed = {top.replace(MANAGED, "labels") for top in tops(paths)}
+        values = self._states.values(kind, new_inputs, resource_id)
         call = Call(
             api=self._api,
             deadline=self._api.deadline(timeout, cancel),
             values=values,
-            body=self._body(kind, new_inputs, old_outputs),
+            body=self._states.body(kind, new_inputs, old_outputs),
             old=old_outputs,
             changed=frozenset(changed),
         )
@@ -223,7 +209,7 @@ class GoogleProvider:
             raise ProviderError(f"Error updating {kind.noun} {resource_id}: {failure or error}") from error
         if found is None:
             raise ProviderError(f"Error updating {kind.noun} {resource_id}: {failure or 'it is gone'}", gone=True)
-        outputs = self._outputs(kind, values, new_inputs, found, managed)
+        outputs = self._states.outputs(kind, values, new_inputs, found, managed)
         if failure is not None:
             message = f"Error updating {kind.noun} {resource_id}: {failure}"
             half_way = compare(kind.fields, old_outputs, outputs) != {}
@@ -245,7 +231,7 @@ class GoogleProvider:
         if policy == "ABANDON":
             return
         try:
-            values = self._values(kind, outputs, resource_id)
+            values = self._states.values(kind, outputs, resource_id)
             kind.calls.delete(Call(api=self._api, deadline=self._api.deadline(timeout, cancel), values=values))
         except (ApiError, OperationFailedError, OperationTimeoutError) as error:
             if not _is_gone(error):
@@ -255,31 +241,13 @@ class GoogleProvider:
         return self._locate(TYPES[token], inputs)
 
     def _locate(self, kind: ResourceType, inputs: Mapping[str, Any]) -> str | None:
-        values = self._values(kind, inputs)
+        values = self._states.values(kind, inputs)
         if kind.sought is not None:
-            return kind.sought.fill(values) if kind.sought.known(values) else None
+            return kind.shortened(kind.sought.fill(values)) if kind.sought.known(values) else None
         return kind.id_of(values) if kind.identity.known(values) and not has_unknown(values.get("condition")) else None
 
     def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:
-        kind = TYPES[token]
-        values = self._values(kind, inputs)
-        known = plain(inputs) if old_outputs is None else overlay(kind.fields, old_outputs, inputs)
-        outputs = {**self._own(kind, values, foreseen=True), **known}
-        if old_outputs is None:
-            outputs = {name: value for name, value in outputs.items() if name in inputs or name not in kind.late}
-        for name, field in kind.fields.items():
-            if field.stored and isinstance(outputs.get(name), str):
-                outputs[name] = field.stored(outputs[name])
-        if old_outputs is not None and kind.unsettled:
-            changed = _tops(compare(kind.fields, old_outputs, inputs))
-            for name in (each for trigger in changed & kind.unsettled.keys() for each in kind.unsettled[trigger]):
-                outputs.pop(name, None)
-        if kind.labelled:
-            outputs[MANAGED] = self._settings.labels.managed(inputs, old_outputs)
-            outputs[EFFECTIVE] = self._settings.labels.effective(inputs, old_outputs)
-        if ALL_ANNOTATIONS in kind.fields:
-            outputs[ALL_ANNOTATIONS] = all_annotations(inputs, old_outputs)
-        return outputs
+        return self._states.foreseen(TYPES[token], inputs, old_outputs)
 
     def invoke(self, token: str, args: dict[str, Any]) -> dict[str, Any]:
         function = FUNCTIONS.get(token)
@@ -289,65 +257,6 @@ class GoogleProvider:
 
     def secret_outputs(self, token: str) -> frozenset[str]:
         return frozenset({MANAGED, EFFECTIVE}) if TYPES[token].labelled else frozenset()
-
-    def _values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str | None = None) -> Values:
-        """Everything known of a resource: from its id, its inputs and the settings, spelled as paths have it."""
-        values: Values = kind.parts_of(resource_id) if resource_id is not None else {}
-        values |= {name: value for name, value in plain(inputs).items() if value is not None}
-        for hole, field in kind.fields.items():
-            default = field.default if hole in kind.identity.holes else None
-            default = default or self._settings.default_of(hole)
-            if hole not in values and default is not None:
-                values[hole] = default
-        for name, tidy in kind.tidied.items():
-            if isinstance(values.get(name), str):
-                values[name] = tidy(values[name])
-        return values
-
-    def _own(self, kind: ResourceType, values: Values, *, foreseen: bool = False) -> dict[str, Any]:
-        """The properties that no body carries: parts of the path, client-side settings, and what follows from them.
-
-        foreseen: of the latter, those that are known before a create.
-        """
-        own = {
-            name: values.get(name, field.default if field.default is not None else field.zero)
-            for name, field in kind.fields.items()
-            if field.local
-        }
-        if "deletionPolicy" in kind.fields:
-            own["deletionPolicy"] = values.get("deletionPolicy", self._settings.deletion_policy)
-        derived = {name: path for name, path in kind.derived.items() if not foreseen or name in kind.foreseen}
-        if kind.schema_version:
-            own[_META] = json.dumps({"schema_version": str(kind.schema_version)})
-        return own | {name: path.fill(values) for name, path in derived.items() if path.known(values)}
-
-    def _body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
-        body = encode(kind.fields, inputs)
-        if kind.labelled and (labels := self._settings.labels.effective(inputs, old)):
-            body["labels"] = labels
-        if ALL_ANNOTATIONS in kind.fields and (annotations := all_annotations(inputs, old)):
-            body["annotations"] = annotations
-        return body
-
-    def _outputs(
-        self,
-        kind: ResourceType,
-        values: Values,
-        inputs: Mapping[str, Any],
-        found: Mapping[str, Any],
-        managed: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        outputs = decode(kind.fields, found) | self._own(kind, values)
-        if kind.labelled:
-            outputs |= views(found.get("labels") or {}, inputs.get("labels") or {}, managed)
-        if ALL_ANNOTATIONS in kind.fields:
-            outputs["annotations"] = declared(outputs[ALL_ANNOTATIONS], inputs.get("annotations") or {})
-        return outputs
-
-
-def _tops(paths: Iterable[str]) -> set[str]:
-    """The top-level properties that these paths stand in."""
-    return {_TOP.split(path, maxsplit=1)[0] for path in paths}
 
 
 def _is_gone(error: Exception) -> bool:

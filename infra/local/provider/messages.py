@@ -32,10 +32,11 @@ class Topic(Rest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Rest):
-    """A job; what is said of `Rest` holds but for the following. Its body has its full name and no word of a pause."""
+    """A job; what is said of `Rest` holds but for the following. No body says anything of a pause."""
 
     def create(self, call: Call) -> None:
-        paused = self._name(call)
+        paused = bool(call.body.pop("paused", False))
+        call.body["name"] = self.item.fill(call.values)
         Rest.create(self, call)
         self._set(call, paused)
 
@@ -44,15 +45,10 @@ class Job(Rest):
         return None if found is None else {**found, "paused": found.get("state") == _PAUSED}
 
     def update(self, call: Call) -> None:
-        paused = self._name(call)
+        paused = bool(call.body.pop("paused", False))
         Rest.update(self, call)
         if "paused" in call.changed:
             self._set(call, paused)
-
-    def _name(self, call: Call) -> bool:
-        """Put the name into the body and take the pause out of it; whether it is to be paused."""
-        call.body["name"] = self.item.fill(call.values)
-        return bool(call.body.pop("paused", False))
 
     def _set(self, call: Call, paused: bool) -> None:
         """The official provider makes this call after every creation."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from infra.local.provider.fields import Kind
 from infra.local.provider.operations import Wait, wait
 from infra.local.provider.resource import Call, Path
 from infra.local.provider.rest import Rest
@@ -17,19 +19,38 @@ _Nats = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subnetwork(Rest):
+class InNetwork(Rest):
+    """What belongs to a network, which the service takes by its path alone, whatever the program or the state has."""
+
+    def create(self, call: Call) -> None:
+        _name_in_full(call)
+        Rest.create(self, call)
+
+    def update(self, call: Call) -> None:
+        _name_in_full(call)
+        Rest.update(self, call)
+
+
+def _name_in_full(call: Call) -> None:
+    if network := call.body.get("network"):
+        bare = f"projects/{call.values['project']}/global/networks/{network}"
+        call.body["network"] = link_path(network) if "/" in network else bare
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnetwork(InNetwork):
     """Two of its properties change by verbs of their own, the others by a patch with the fingerprint that was read."""
 
     def create(self, call: Call) -> None:
         _enable_logs(call.body)
         if call.body.get("purpose") not in _WITHOUT_LOGS:
             call.body.setdefault("logConfig", {"enable": False})
-        Rest.create(self, call)
+        InNetwork.create(self, call)
 
     def read(self, call: Call) -> dict[str, Any] | None:
         found = Rest.read(self, call)
-        if found and not (found.get("logConfig") or {}).get("enable"):
-            found.pop("logConfig", None)
+        if found is not None:
+            _drop_idle_logs(found)
         return found
 
     def update(self, call: Call) -> None:
@@ -58,32 +79,39 @@ def _enable_logs(body: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Firewall(Rest):
-    """A rule; what is said of `Rest` holds but for its logs, which are on where anything is said of them."""
+class Firewall(InNetwork):
+    """A rule; what is said of `InNetwork` holds but for its logs, which are on where anything is said of them."""
 
     def create(self, call: Call) -> None:
-        _say_logs(call.body)
-        Rest.create(self, call)
+        _say_logs(call)
+        InNetwork.create(self, call)
 
     def read(self, call: Call) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         if found is not None:
-            found["enableLogging"] = bool((found.get("logConfig") or {}).get("enable"))
-            if not found["enableLogging"]:
-                found.pop("logConfig", None)
+            _drop_idle_logs(found)
         return found
 
     def update(self, call: Call) -> None:
-        """Everything that can change."""
-        _say_logs(call.body)
+        """Everything that can change, lists that are empty now among it."""
+        _say_logs(call)
+        for name, field in self.fields.items():
+            if field.kind in (Kind.TEXTS, Kind.BLOCKS):
+                call.body.setdefault(field.wire or name, [])
         for fixed in ("name", "direction"):
             call.body.pop(fixed, None)
-        Rest.update(self, call)
+        InNetwork.update(self, call)
 
 
-def _say_logs(body: dict[str, Any]) -> None:
-    enabled = body.pop("enableLogging", False) or "logConfig" in body
-    body["logConfig"] = {**body.get("logConfig", {}), "enable": enabled}
+def _say_logs(call: Call) -> None:
+    enabled = bool(call.values.get("enableLogging")) or "logConfig" in call.body
+    call.body["logConfig"] = {**call.body.get("logConfig", {}), "enable": enabled}
+
+
+def _drop_idle_logs(body: dict[str, Any]) -> None:
+    """Logs that are off are no logs."""
+    if not (body.get("logConfig") or {}).get("enable"):
+        body.pop("logConfig", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,3 +149,8 @@ class RouterNat:
 
     def _path(self, call: Call) -> str:
         return f"{self.base}/{self.router.fill(call.values)}"
+
+
+def link_path(link: str) -> str:
+    """A link from its `projects/` on."""
+    return re.sub(r"^https?://.*?/(?=projects/)", "", link)

@@ -196,10 +196,14 @@ class ResourceType:
         """The identity's values that an id shows, all or the last few of them; nothing where it has another form."""
         if self.qualified is not None:
             return self._grant(resource_id)
-        holes = self.identity.holes
+        usual = {hole: self.fields[hole].default for hole in self.identity.holes if hole in self.fields}
+        template = self.identity.template
+        for hole, value in usual.items():
+            template = template.replace(f"{{{hole}}}", value) if value else template
+        holes = [hole for hole in self.identity.holes if not usual.get(hole)]
         fewest = self.imports or len(holes)
         short = ("/".join(f"{{{hole}}}" for hole in holes[start:]) for start in range(len(holes) - fewest + 1))
-        forms = (self.identity, Path(self.shortened(self.identity.template)), *map(Path, short))
+        forms = (self.identity, Path(self.shortened(template)), *map(Path, short))
         return dict(next(filter(None, (form.parse(resource_id) for form in forms)), {}))
 
     def _grant(self, resource_id: str) -> Values:

@@ -70,6 +70,7 @@ class Rest:
             return
         tops = {path.split(".")[0] for path in paths} | {*self.carried}
         body = {top: value for top, value in call.body.items() if self.whole or top in tops}
+        body |= {name: self.fields[name].zero for name in self.carried if name not in body}
         mask = (name for path in paths for name in self.masks.get(path, (path,)))
         query = {"updateMask": ",".join(mask)} if self.masked and not self.whole else None
         answer = call.send("PATCH", self.path(call), query=query, body=body)

@@ -11,9 +11,10 @@ from typing import Final, TypeVar
 
 from infra.model.plan import Op, Plan, PropertyChange, Step
 from infra.model.planned_capacity import VM_TYPE
+from infra.model.planned_records import is_record, record_changes
 from infra.preview.blocks import Block, Rank
 from infra.preview.comment.headline import touched
-from infra.preview.markup import code, html, name
+from infra.preview.markup import code, html, name, prose
 from infra.preview.masking import masked_value
 from infra.preview.sentences import plural
 from infra.preview.words import ranges, short_type, shown
@@ -24,6 +25,7 @@ NAMES_A_LINE: Final = 24
 _TITLES: Final = {
     Op.DELETE: ("Deleted", Rank.LOSSES, "deleted resources"),
     Op.REPLACE: ("Replaced", Rank.LOSSES, "replaced resources"),
+    Op.RETAIN: ("No longer declared, and kept in the cloud", Rank.CHANGES, "retained resources"),
     Op.UPDATE: ("Updated", Rank.CHANGES, "updated resources"),
     Op.CREATE: ("Created", Rank.CHANGES, "created resources"),
 }
@@ -38,6 +40,11 @@ def blocks(plan: Plan) -> Iterator[Block]:
         if steps:
             lines = [f"- {line}" for line in listed(steps)]
             yield Block(rank=rank, opening=f"**{title}**\n", lines=lines, what=f"lines of {what}")
+    if told := record_changes(plan):
+        lines = [f"- {prose(change.says)}" for change in told]
+        yield Block(
+            rank=Rank.CHANGES, opening="**Fleet records**\n", lines=lines, what="changes of the fleet's records"
+        )
     yield from _properties(plan)
 
 
@@ -62,15 +69,15 @@ def listed(steps: Sequence[Step]) -> Iterator[str]:
 
 def _counts(plan: Plan) -> str:
     counts = plan.summary
-    parts = [f"{counts[op.value]:,} to {op.value}" for op in (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE)]
-    told = [part for part in parts if not part.startswith("0 ")]
+    changing = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.RETAIN)
+    told = [f"{counts[op.value]:,} to {op.value}" for op in changing if counts.get(op.value)]
     return f"### Resources: {', '.join([*told, f'{counts[Op.SAME.value]:,} unchanged'])}"
 
 
 def _properties(plan: Plan) -> Iterator[Block]:
     """What differs in each resource that is replaced or updated, the same difference once."""
     for op, summary in ((Op.REPLACE, "What forces the replacements"), (Op.UPDATE, "Changed properties")):
-        steps = [step for step in of(plan, op) if step.diff or step.replace_reasons]
+        steps = [step for step in of(plan, op) if (step.diff or step.replace_reasons) and not is_record(step)]
         lines = [
             line
             for (token, *changes), group in _grouped(steps, lambda step: (step.type, *_changes(step)))

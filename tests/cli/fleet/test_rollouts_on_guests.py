@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from infra.fleet import publish
+from infra import program_records
 from infra.fleet.bundle import Bundle
 from infra.local.cloud.control import Control
 from infra.local.registry import serve
@@ -153,12 +153,12 @@ def test_a_bundle_that_up_publishes_goes_the_same_way_and_a_bad_one_spoils_no_vm
     fleet: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (good,) = reports(fleet, "bundle")
-    new = _published(fleet, monkeypatch, b"another bundle")
+    new = _published(fleet, monkeypatch, "another bundle")
     assert [len([each for each in done if POOL in each]) for done in course(fleet, 6)] == [1, 3, 2, 0, 0, 0]
     assert reports(fleet, "bundle") == {new: 6}
     bad = hashlib.sha256(b"a bad bundle").hexdigest()
     fleet.ok("cloud", "fail", "broken", "--running", bad)
-    assert _published(fleet, monkeypatch, b"a bad bundle") == bad
+    assert _published(fleet, monkeypatch, "a bad bundle") == bad
     course(fleet, 1)
     fleet.ok("cloud", "preempt", "tpu-ci-us-west4-a-1")
     course(fleet, 5)
@@ -167,8 +167,8 @@ def test_a_bundle_that_up_publishes_goes_the_same_way_and_a_bad_one_spoils_no_vm
     assert (reports(fleet, "bundle"), reports(fleet, "phase")) == ({new: 6}, {"idle": 6})
 
 
-def _published(fleet: Checkout, monkeypatch: pytest.MonkeyPatch, content: bytes) -> str:
-    bundle = Bundle(content=content, sha256=hashlib.sha256(content).hexdigest())
-    monkeypatch.setattr(publish, "runner_bundle", lambda: bundle)
+def _published(fleet: Checkout, monkeypatch: pytest.MonkeyPatch, content: str) -> str:
+    bundle = Bundle(content=content, sha256=hashlib.sha256(content.encode()).hexdigest())
+    monkeypatch.setattr(program_records, "runner_bundle", lambda: bundle)
     fleet.ok("up", "ci")
     return bundle.sha256

@@ -285,7 +285,7 @@ def test_vms_that_the_broker_refuses_are_told_until_the_manifest_is_back(
         "unknown-account"
     }
     assert fleet.open("broker-refusals") == {"unknown-account"}
-    fleet.ok("manifest", "publish", "ci")
+    fleet.ok("up", "ci", "--refresh")
     fleet.follow("broker-refusals")
     told.clear()
     fleet.later(2)
@@ -299,11 +299,11 @@ def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target
     """The new target is a bundle that is not there, so that no VM boots with it."""
     config = parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci")
     records = Records(google=google, bucket=config.bucket.name)
-    records.update(names.pointer_object(), lambda pointer: {**(pointer or {}), "bundle": "0" * 64})
+    records.update(names.manifest_object("ci"), lambda held: {**(held or {}), "bundle": f"sha256:{'0' * 64}"})
     fleet.sweep("--until-settled", "--every", "1200")
     assert fleet.open("canary-failed") == {pool.name for pool in config.pools}
     fleet.follow("canary-failed")
-    fleet.ok("manifest", "publish", "ci")
+    fleet.ok("up", "ci", "--refresh")
     assert not counted("canary-failed", fleet.sweep())
     assert not fleet.open("canary-failed", in_minutes=ALERTS["canary-failed"].window)
 

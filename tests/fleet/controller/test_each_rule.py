@@ -115,6 +115,7 @@ CASES: dict[str, Case] = {
     "slot-unseen": Case(observed=seen(FLEET, nodes=(), runners=(), zones={HOME: unknown("no answer")})),
     "slot-asked-for": Case(observed=state(""), at=(0, 2)),
     "slot-taken": Case(observed=seen(FLEET, nodes=(node(VM, labels={}), *READY_SICK)), done="Report"),
+    "slot-declared": Case(observed=replace(state(""), declared=START), at=(0, 28, 30), done="Create"),
     "slot-absent": Case(observed=state(""), done="Create"),
     "orphan-deleting": Case(observed=beside(replace(ORPHAN, state="DELETING")), at=(0, 60), about=AT_ORPHAN),
     "orphan-engine": Case(observed=beside(ORPHAN, engine="an update"), at=(0, 60), about=AT_ORPHAN),

@@ -285,6 +285,12 @@ def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) 
     assert troubles.of_answer(status, "") is trouble
 
 
+def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
+    rate = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
+    assert troubles.of_answer(429, rate) is Trouble.OUTAGE
+    assert troubles.of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
+
+
 def test_the_last_serving_runner_of_a_pool_is_spared_while_it_is_an_orphan() -> None:
     desired = fleet(2)
     orphan = node(f"tpu-ci-{HOME}-9")

@@ -60,7 +60,7 @@ def test_a_manifest_is_refused_in_one_line_if_it_is_one(case: str) -> None:
 
 def test_what_is_published_is_read() -> None:
     config = parse(stack_text())
-    document = manifest(config, bundle=None, startup_script="#!/bin/sh")
+    document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")
     assert [slot.name for slot in read(document).slots] == [slot["name"] for slot in document["slots"]]
 
 

@@ -32,6 +32,7 @@ from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
+from tests.fleet.declared_records import end_up
 from tests.fleet.touched import touched
 from tests.model.given import parse, pool, stack_text
 
@@ -56,6 +57,7 @@ class Lab:
         execute(google.api(Api.STORAGE).buckets().insert(project=config.project, body=body), "making a bucket")
         self.records = Records(google=google, bucket=config.bucket.name)
         self.records.update(names.manifest_object(config.stack), lambda _: _plain(config))
+        end_up(self.records, config.stack)
         self.api = RunnerApi(api=self.github.api, token=lambda _: "of-the-controller")
         self.registrations = 0
         for vm in VMS:
@@ -116,7 +118,7 @@ class Lab:
 
 def _plain(config: StackConfig) -> dict[str, Any]:
     """The manifest, its VMs in the default network and as the default account, which need no making here."""
-    document = manifest(config, bundle="sha256:ab", startup_script="#!/bin/sh")
+    document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")
     for slot in document["slots"]:
         slot["node"] = {
             key: value for key, value in slot["node"].items() if key not in ("networkConfig", "serviceAccount")
@@ -267,7 +269,7 @@ def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> 
     slots = lab.record(names.manifest_object("ci"))["slots"]
     slots[0]["fallbacks"] = [away]
     lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
-    desired = lab.sweeper()._desired()
+    desired, _ = lab.sweeper()._desired()
     elsewhere = f"projects/{lab.config.project}/locations/us-central1-a/nodes/{VMS[0]}"
     lab.cloud.control.remove_node(lab.path(VMS[0]))
     lab.cloud.control.add_node(elsewhere, {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"})
@@ -321,6 +323,26 @@ def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_m
     with held(lab.records, "ci", Kind.CONTROLLER, wall_clock, SWEEP_TIME):
         swept = status(look("ci", observer, clock))
     assert [trouble.subject for trouble in swept.pools[0].unhealthy] == [VMS[0]], "a sweep is no engine"
+
+
+def test_what_a_plain_apply_declares_is_left_to_it_for_half_an_hour(lab: Lab) -> None:
+    """The manifest comes first, and nobody holds the lease: what it makes next must not be made a second time."""
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
+    (waits,) = (each for each in lab.sweep().decision.waiting if each.subject == VMS[0])
+    assert (waits.rule, waits.until is not None) == ("slot-declared", True)
+    assert VMS[0] not in lab.nodes()
+    lab.cloud.control.advance(31 * 60)
+    lab.sweep()
+    assert VMS[0] in lab.nodes()
+
+
+def test_once_an_up_has_ended_with_a_manifest_nobody_is_waited_for(lab: Lab) -> None:
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
+    end_up(lab.records, "ci")
+    lab.sweep()
+    assert VMS[0] in lab.nodes(), "also where the sweep before it held the lease meanwhile"
 
 
 def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
@@ -403,7 +425,6 @@ def test_a_memory_that_cannot_be_read_stops_the_sweep_and_says_what_to_do(lab: L
 
 
 def test_a_sweep_touches_its_own_parts_of_the_bucket_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab.records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
     with touched(monkeypatch) as (read, written):
         lab.sweep()
     assert written <= {"control", "runner/orders"}
@@ -420,7 +441,6 @@ def test_a_restart_is_a_new_order_though_the_memory_of_earlier_ones_was_lost(lab
 
 
 def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
-    lab.records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
     for vm in VMS[:2]:
         order(lab.records, vm, drain=True, bundle="cd" * 32)
     wish = DrainWish(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
@@ -431,7 +451,6 @@ def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
 
 
 def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> None:
-    lab.records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
     lab.sweep()
     assert lab.record(names.orders_object(VMS[0])) == {
         "version": 1,
@@ -469,7 +488,7 @@ def test_a_truncated_manifest_stops_the_sweep(lab: Lab) -> None:
 def test_a_vm_that_is_there_already_was_made(lab: Lab) -> None:
     """A create whose answer was lost is asked for again."""
     sweeper = lab.sweeper()
-    desired = sweeper._desired()
+    desired, _ = sweeper._desired()
     outcome = sweeper.actor(desired).do(Create(slot=VMS[0], place=desired.slots[0].home, rule="slot-absent", reason=""))
     assert (outcome.result, outcome.text) == (Result.DONE, "it exists already")
 

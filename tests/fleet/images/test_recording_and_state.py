@@ -142,6 +142,10 @@ class Refusing:
     def read(self, name: str) -> Record | None:
         raise GoogleError(f"looking up {name}", "no", status=self.status)
 
+    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
+        del content, content_type
+        raise GoogleError(f"writing {name}", "no", status=self.status)
+
     def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
         del decide
         raise GoogleError(f"writing {name}", "no", status=self.status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -53,9 +54,17 @@ class Bucket:
     def read(self, name: str) -> Record | None:
         def work() -> Record | None:
             body = self.objects.get(name)
-            return None if body is None else Record(body=copy.deepcopy(body), generation=self.generation)
+            return None if body is None else Record(body=copy.deepcopy(body), generation=self.generation, updated=NOW)
 
         return self.power.spend(f"reading {name}", work)
+
+    def put_once(self, name: str, content: bytes, content_type: str) -> Written:
+        def work() -> Written:
+            fresh = name not in self.objects
+            self.objects.setdefault(name, json.loads(content))
+            return Written(generation=self.generation, changed=fresh)
+
+        return self.power.spend(f"writing {name}", work)
 
     def update(self, name: str, decide: Callable[[Body | None], Body]) -> Written:
         def work() -> Written:

@@ -57,7 +57,7 @@ def fleets() -> tuple[dict[str, Any], ...]:
     zones = ("us-west4-a", "europe-west4-b", "us-central1-a")
     quotas = ["".join(map(_QUOTA.format, zones, chips)) for _, chips, _ in given]
     texts = [stack_text(pools=pool, quotas=quota, **more) for (pool, _, more), quota in zip(given, quotas, strict=True)]
-    return tuple(manifest(parse(text), bundle="sha256:ab", startup_script="#!/bin/sh") for text in texts)
+    return tuple(manifest(parse(text), bundle="ab", startup_script="#!/bin/sh") for text in texts)
 
 
 def _pool(**fields: str) -> str:

@@ -66,15 +66,12 @@ class _Around:
     def control(self) -> Any:
         return _Control(self.world)
 
-    def pointer(self, vm: Vm) -> Mapping[str, Any] | None:
-        return self.world.document(names.pointer_object())
-
-    def pointed_bundle(self, vm: Vm) -> str:
-        return str((self.pointer(vm) or {}).get("bundle") or "")
+    def startup(self, vm: Vm) -> Mapping[str, Any] | None:
+        return self.world.document(names.startup_object())
 
     def orders(self, vm: Vm) -> Orders:
         told = self.world.document(names.orders_object(vm.id)) or {}
-        images = (self.pointer(vm) or {}).get("images", {})
+        images = (self.world.document(names.pointer_object()) or {}).get("images", {})
         return Orders(
             image=told.get("image") or images.get(vm.pool, {}).get(vm.region, ""),
             bundle=told.get("bundle") or "",

@@ -79,9 +79,14 @@ class World:
         self.promote()
 
     def declare(self, manifest: Mapping[str, Any]) -> None:
-        """Publish a manifest, as `up` does."""
+        """Publish a manifest with the bundle that is current, as `up` does, and say that it has ended."""
+        manifest = {**manifest, "bundle": f"sha256:{self._bundle}"}
         self.desired = manifests.read(manifest)
-        self.write(names.manifest_object(self.desired.stack), json.dumps(manifest).encode())
+        stack = self.desired.stack
+        self.write(names.startup_object(), json.dumps({"version": 1, "bundle": self._bundle}).encode())
+        applied = self.write(names.manifest_object(stack), json.dumps(manifest).encode())
+        lease = {**(self.kept(names.lease_object(stack)) or {}), "applied": applied}
+        self.write(names.lease_object(stack), json.dumps(lease).encode())
 
     @property
     def project(self) -> str:
@@ -165,10 +170,11 @@ class World:
         As promotion does it, in every region that has a repository: those of the whole fleet.
         """
         self._image, self._bundle = image or self._image, bundle or self._bundle
+        if bundle:
+            self.declare(self.manifest)
         regions = sorted({region_of(zone) for zone in manifests.read(self.manifest).zones})
         images = {pool: {region: f"{region}/runner@{self._image}" for region in regions} for pool in self.desired.pools}
-        pointer = {"version": 1, "bundle": self._bundle, "images": images}
-        self.write(names.pointer_object(), json.dumps(pointer).encode())
+        self.write(names.pointer_object(), json.dumps({"version": 1, "images": images}).encode())
 
     # Guests
 

@@ -33,6 +33,7 @@ from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.manifest import manifest
+from tests.fleet.declared_records import end_up
 from tests.model.given import parse, pool, stack_text
 
 NAME: Final = "tests.fleet.simulation.sweep_figures"
@@ -66,7 +67,7 @@ def put(url: str, vms: int) -> None:
         execute(google.api(Api.STORAGE).buckets().insert(project=PROJECT, body=body), "making a bucket")
         records = Records(google=google, bucket=BUCKET)
         records.update(names.manifest_object(STACK), lambda _: fleet)
-        records.update(names.pointer_object(), lambda _: {"version": 1, "bundle": "ab" * 32, "images": {}})
+        end_up(records, STACK)
     for number, slot in enumerate(fleet["slots"]):
         hub.add_node(f"projects/{PROJECT}/locations/{slot['zone']}/nodes/{slot['name']}", slot["node"])
         hub.add_runner(REPOSITORY, f"{slot['name']}-{number:06x}", status="online")
@@ -82,7 +83,7 @@ def declared(vms: int) -> dict[str, Any]:
         serves=f"[{REPOSITORY}]",
         unlisted_zone="{us-east1-b: a sixth zone}" if len(zones) == len(ZONES) else None,
     )
-    return manifest(parse(stack_text(pools=given)), bundle="sha256:ab", startup_script="#!/bin/sh")
+    return manifest(parse(stack_text(pools=given)), bundle="ab", startup_script="#!/bin/sh")
 
 
 @dataclass(slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from googleapiclient.http import MediaIoBaseUpload
@@ -15,10 +17,12 @@ from hypothesis import strategies as st
 from infra.local.cloud import media
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.registry import Media
+from infra.local.cloud.services.checksums import crc32c_base64
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import TestCloud
 from infra.local.cloud.uploads import Uploads
 from infra.local.cloud.wire import Reply, Request
+from tests.local.cloud.cloud_clients import ask
 
 START = "/upload/storage/v1/b/bucket/o"
 
@@ -103,3 +107,75 @@ def test_googles_client_uploads_and_downloads_the_same_bytes(
     made = request.execute()
     assert (made["size"], made["contentType"], made["metadata"]) == (str(len(data)), "application/x-bytes", {"k": "v"})
     assert storage.objects().get_media(bucket="bucket-of-tests", object="a/b c").execute() == data
+
+
+def session(cloud: TestCloud, **body: str) -> str:
+    """The path of a new resumable session, opened as Go's client opens it."""
+    ask(cloud.url, "POST", "/storage/v1/b?project=lab", {"name": "bucket-of-go"})
+    query = "alt=json&name=dir%2Fbig&prettyPrint=false&uploadType=resumable"
+    path = f"/upload/storage/v1/b/bucket-of-go/o?{query}"
+    _, headers, _ = raw(cloud, "POST", path, json.dumps(body).encode(), {"X-Upload-Content-Type": "text/plain"})
+    return headers["location"].removeprefix(cloud.url)
+
+
+def raw(
+    cloud: TestCloud, verb: str, path: str, data: bytes, headers: dict[str, str]
+) -> tuple[int, dict[str, str], dict[str, Any]]:
+    parts = urlsplit(cloud.url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection.request(verb, path, data, headers)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response.status, dict(response.getheaders()), json.loads(content) if content else {}
+
+
+def test_a_session_of_gos_client_is_never_answered_with_a_redirect(cloud: TestCloud) -> None:
+    """That client takes 308 for a redirect and asks for 200 with another header in its place."""
+    path, go = session(cloud, bucket="bucket-of-go"), {"X-GUploader-No-308": "yes"}
+    status, headers, _ = raw(cloud, "POST", path, b"x" * 262144, {**go, "Content-Range": "bytes 0-262143/*"})
+    assert (status, headers["x-http-status-code-override"]) == (200, "308")
+    assert headers["range"] == "bytes=0-262143"
+    status, headers, made = raw(cloud, "POST", path, b"end", {**go, "Content-Range": "bytes 262144-262146/262147"})
+    assert (status, made["name"], made["size"], made["contentType"]) == (200, "dir/big", "262147", "text/plain")
+    assert "x-http-status-code-override" not in headers
+    assert {"md5Hash", "crc32c", "generation", "mediaLink", "selfLink"} <= made.keys()
+
+
+def test_a_session_that_is_cancelled_makes_no_object(cloud: TestCloud) -> None:
+    path = session(cloud)
+    assert raw(cloud, "DELETE", path, b"", {})[0] == 499
+    assert raw(cloud, "POST", path, b"late", {"Content-Range": "bytes 0-3/4"})[0] == 404
+    assert ask(cloud.url, "GET", "/storage/v1/b/bucket-of-go/o/dir%2Fbig")[0] == 404
+
+
+def test_an_upload_whose_checksum_header_differs_is_refused(cloud: TestCloud) -> None:
+    last = {"Content-Range": "bytes 0-3/4"}
+    wrong = raw(cloud, "POST", session(cloud), b"late", {**last, "X-Goog-Hash": "crc32c=AAAAAA=="})
+    assert wrong[0] == 400
+    right = raw(cloud, "POST", session(cloud), b"late", {**last, "X-Goog-Hash": f"crc32c={crc32c_base64(b'late')}"})
+    assert (right[0], right[2]["crc32c"]) == (200, crc32c_base64(b"late"))
+
+
+def test_an_object_under_a_hold_stays_until_the_hold_is_removed(cloud: TestCloud) -> None:
+    path = session(cloud)
+    made = raw(cloud, "POST", path, b"kept", {"Content-Range": "bytes 0-3/4"})[2]
+    place = "/storage/v1/b/bucket-of-go/o/dir%2Fbig"
+    held = ask(cloud.url, "PUT", f"{place}?projection=full", {**made, "temporaryHold": True})[1]
+    assert held["temporaryHold"]
+    assert ask(cloud.url, "DELETE", place)[0] == 403
+    assert raw(cloud, "POST", session(cloud), b"over", {"Content-Range": "bytes 0-3/4"})[0] == 403
+    free = {key: value for key, value in held.items() if key != "temporaryHold"}
+    assert ask(cloud.url, "PUT", place, free)[1]["md5Hash"] == made["md5Hash"]
+    until = {**free, "retention": {"mode": "Unlocked", "retainUntilTime": "2026-11-22T08:00:00Z"}}
+    assert ask(cloud.url, "PUT", place, until)[0] == 200
+    assert ask(cloud.url, "DELETE", place)[0] == 403
+    cloud.control.advance(86401)
+    assert ask(cloud.url, "DELETE", place)[0] == 204
+
+
+def test_a_query_that_is_too_long_for_a_url_comes_as_a_body(cloud: TestCloud, google: Callable[..., Any]) -> None:
+    buckets = google(cloud.url, "storage", "v1").buckets()
+    buckets.insert(project="lab", body={"name": "bucket-of-many"}).execute()
+    permissions = [f"storage.objects.get{number:04d}" for number in range(200)]
+    assert buckets.testIamPermissions(bucket="bucket-of-many", permissions=permissions).execute()["permissions"]

@@ -64,6 +64,8 @@ def test_what_was_sent_is_echoed_as_it_was_sent(cloud: TestCloud, locations: Any
     network = {"name": "n", "autoCreateSubnetworks": True}
     assert ask(cloud.url, "POST", "/compute/v1/projects/lab/global/networks", network)[0] == 200
     assert ask(cloud.url, "POST", "/v1/projects/lab/serviceAccounts", {"accountId": "workers"})[0] == 200
+    disk = {"name": "d", "sizeGb": "100"}
+    assert ask(cloud.url, "POST", "/compute/v1/projects/lab/zones/us-west4-a/disks", disk)[0] == 200
     body = {
         **NODE,
         "description": "one of two",

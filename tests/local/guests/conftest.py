@@ -97,7 +97,7 @@ def lab(host: Host) -> Iterator[Lab]:
         control.set_compression(1)
         made = Lab(world, control, Guests(control, lambda _: host.url))
         bundle = made.store_bundle(BUNDLE)
-        world.write(names.pointer_object(), {"version": 1, "bundle": bundle, "images": {}})
+        world.write(names.startup_object(), {"version": 1, "bundle": bundle})
         control.remove_node(VM)
         made.make()
         yield made

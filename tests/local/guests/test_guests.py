@@ -263,13 +263,13 @@ def test_a_broken_bundle_halts_a_vm_which_hears_orders_only_where_another_ran_be
     lab.control.remove_node(VM)
     lab.make()
     lab.guests.advance(A_BOOT)
-    assert (lab.report["phase"], lab.report["bundle"]) == ("idle", good), "its orders say more than the pointer"
+    assert (lab.report["phase"], lab.report["bundle"]) == ("idle", good), "its orders say more than the start-up record"
 
 
-def test_without_a_pointer_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -> None:
-    lab.world.write("runner/current.json", {"version": 1, "bundle": "f" * 64})
+def test_without_a_bundle_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -> None:
+    lab.world.write("runner/startup.json", {"version": 1, "bundle": "f" * 64})
     lab.guests.advance(600)
     assert lab.disk.phase == "booting"
-    lab.world.write("runner/current.json", {"version": 1, "bundle": lab.store_bundle(b"there")})
+    lab.world.write("runner/startup.json", {"version": 1, "bundle": lab.store_bundle(b"there")})
     Guests(lab.control, lambda _: None).advance(600)
     assert (lab.report["phase"], lab.report["reason"]) == ("registering", "stack ci has no broker here")

@@ -270,7 +270,6 @@ IN_PLACE: Final[Mapping[str, tuple[str, ...]]] = {
         "filter",
         "description",
         "labelExtractors",
-        "metricDescriptor.labels[].description",
     ),
     "gcp:monitoring/alertPolicy:AlertPolicy": (
         "displayName",

@@ -187,8 +187,7 @@ def test_a_refresh_shows_drift_of_what_was_declared(vm: Any, provider: Any, clou
         "metadata.ssh-keys",
         "metadata.startup-script",
         "description",
-        "pulumiLabels.goog-pulumi-provisioned",
-    }
+    }, "an attribution label that others took away is not added again"
 
 
 def test_a_timeout_keeps_the_vm_that_google_goes_on_making(provider: Any, virtual: Any, cloud: Any) -> None:

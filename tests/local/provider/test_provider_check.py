@@ -62,7 +62,7 @@ def test_inputs_that_exclude_each_other_are_refused() -> None:
             {"name": "ci", "deleteDefaultRoutesOnCreate": True},
             "deleteDefaultRoutesOnCreate",
         ),
-        ("gcp:compute/subnetwork:Subnetwork", {"network": "n", "ipCidrRange": "10.0.0.1/24"}, "ipCidrRange"),
+        ("gcp:compute/subnetwork:Subnetwork", {"network": "n", "ipCidrRange": "10.0.0.1"}, "ipCidrRange"),
         ("gcp:compute/router:Router", {"bgp": {"asn": 1}}, "bgp.asn"),
         ("gcp:serviceaccount/account:Account", {"accountId": "five5"}, "accountId"),
         ("gcp:serviceaccount/account:Account", {"accountId": "runner", "description": "x" * 257}, "description"),

@@ -250,3 +250,70 @@ def test_only_equal_vms_show_no_difference(old: dict[str, Any], new: dict[str, A
     mutable = ("labels", "metadata", "tags", "description", "dataDisks", "pulumiLabels")
     for path, each in found.items():
         assert each.replaces == (not path.startswith(mutable)), path
+
+
+METRIC = "gcp:logging/metric:Metric"
+FIREWALL = "gcp:compute/firewall:Firewall"
+
+
+def test_the_order_of_a_set_is_no_difference() -> None:
+    tcp, icmp = {"protocol": "tcp", "ports": ["22"]}, {"protocol": "icmp"}
+    assert differences(FIREWALL, {"allows": [tcp, icmp]}, {"allows": [icmp, tcp]}).detailed == {}
+    changed = differences(FIREWALL, {"allows": [tcp, icmp]}, {"allows": [icmp, {**tcp, "ports": ["2222"]}]}).detailed
+    assert not any(each.replaces for each in changed.values())
+    assert changed
+
+
+def test_an_element_of_a_set_that_cannot_change_is_another_element() -> None:
+    """A label of a metric is part of what it is; its description goes with it."""
+    old = {"metricDescriptor": {"labels": [{"key": "pool", "description": "a"}, {"key": "zone"}]}}
+    new = {"metricDescriptor": {"labels": [{"key": "zone"}, {"key": "pool", "description": "b"}]}}
+    found = differences(METRIC, old, new).detailed
+    assert found
+    assert all(each.replaces for each in found.values())
+
+
+def test_the_order_of_scopes_counts_but_for_the_one_that_the_service_adds() -> None:
+    read, write = (f"https://www.googleapis.com/auth/logging.{each}" for each in ("read", "write"))
+    pubsub = "https://www.googleapis.com/auth/pubsub"
+
+    def scoped(*scopes: str) -> dict[str, Any]:
+        return {"serviceAccount": {"scopes": list(scopes)}}
+
+    assert differences(VM, scoped(read, pubsub, write), scoped(read, write)).detailed == {}
+    assert differences(VM, scoped(read, write), scoped(write, read)).detailed
+
+
+def test_a_dashboard_differs_by_what_the_program_says_alone() -> None:
+    dashboard = "gcp:monitoring/dashboard:Dashboard"
+
+    def said(text: str) -> dict[str, Any]:
+        return {"dashboardJson": text}
+
+    held = said('{"a": {"b": 1, "c": 2}, "etag": "x", "list": [1, 2]}')
+    assert differences(dashboard, held, said('{"a": {"b": 1}, "list": [1, 2]}')).detailed == {}
+    assert differences(dashboard, held, said('{"a": {"b": 2}}')).detailed
+    assert differences(dashboard, held, said('{"list": [1]}')).detailed
+    assert differences(dashboard, held, said('{"d": 1}')).detailed
+
+
+@pytest.mark.parametrize(
+    ("token", "old", "new"),
+    [
+        ("gcp:cloudscheduler/job:Job", {"attemptDeadline": ""}, {"attemptDeadline": "180s"}),
+        ("gcp:cloudscheduler/job:Job", {"attemptDeadline": "180s"}, {}),
+        ("gcp:storage/bucket:Bucket", {"hierarchicalNamespace": {"enabled": False}}, {}),
+        (FIREWALL, {"sourceRanges": ["0.0.0.0/0"]}, {}),
+        (FIREWALL, {"network": "https://x/compute/v1/projects/p/global/networks/ci"}, {"network": "ci"}),
+    ],
+)
+def test_what_the_service_or_the_provider_fills_in_is_no_difference(
+    token: str, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    assert differences(token, old, new).detailed == {}
+
+
+def test_a_path_in_the_program_is_not_the_bare_name_of_the_state() -> None:
+    path = "projects/p/global/networks/ci"
+    assert differences(FIREWALL, {"network": path}, {"network": "ci"}).detailed == {}
+    assert differences(FIREWALL, {"network": "ci"}, {"network": path}).detailed

@@ -193,6 +193,21 @@ LIVES = [
         shows={"direction": "INGRESS", "priority": 1000},
     ),
     Life(
+        "gcp:compute/firewall:Firewall",
+        f"projects/{PROJECT}/global/firewalls/out",
+        {
+            "name": "out",
+            "network": "ci",
+            "direction": "EGRESS",
+            "denies": [{"protocol": "all"}],
+            "priority": 0,
+            "logConfig": {"metadata": "INCLUDE_ALL_METADATA"},
+        },
+        change={"logConfig": None, "disabled": True},
+        needs=(THE_NETWORK,),
+        shows={"logConfig": {"metadata": "INCLUDE_ALL_METADATA"}},
+    ),
+    Life(
         "gcp:artifactregistry/repository:Repository",
         f"projects/{PROJECT}/locations/us-west4/repositories/marin",
         {
@@ -273,6 +288,13 @@ LIVES = [
         f"projects/{PROJECT}/secrets/token",
         {**THE_SECRET[1], "labels": {"owner": "ci"}},
         change={"labels": {"owner": "fleet"}, "annotations": {"why": "jobs"}},
+    ),
+    Life(
+        "gcp:secretmanager/secret:Secret",
+        f"projects/{PROJECT}/secrets/token",
+        {**THE_SECRET[1], "ttl": "86400s"},
+        change={"ttl": "172800s"},
+        shows={"ttl": "86400s"},
     ),
     Life(
         "gcp:secretmanager/secretIamMember:SecretIamMember",
@@ -392,6 +414,14 @@ LIVES = [
         },
         needs=(THE_SECRET, THE_CONNECTION, THE_SOURCE, THE_ACCOUNT, THE_BUCKET),
         change={"disabled": True, "description": "off", "includedFiles": ["uv.lock"], "build": {**BUILD, "tags": []}},
+    ),
+    Life(
+        "gcp:cloudbuild/trigger:Trigger",
+        f"projects/{PROJECT}/triggers/anywhere",
+        {"name": "anywhere", "pubsubConfig": {"topic": TOPIC}, "filename": "build.yaml"},
+        change={"name": "everywhere"},
+        needs=(THE_TOPIC,),
+        shows={"location": "global", "__meta": '{"schema_version": "2"}'},
     ),
     Life(
         "gcp:cloudbuild/trigger:Trigger",
@@ -610,6 +640,21 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
     gone = provider.read(life.token, resource_id, inputs)
     assert (gone is not None) == life.stays
     provider.delete(life.token, resource_id, outputs, None, virtual)
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}")
+def test_a_refresh_writes_the_inputs_that_were_written(life: Life, provider: GoogleProvider, virtual: Any) -> None:
+    """Nothing that the program left out joins its inputs, whatever the service fills in."""
+    for token, inputs in life.needs:
+        provider.create(token, provider.check(token, "it", "urn", inputs, None).inputs, None, virtual)
+    inputs = provider.check(life.token, "it", "urn:it", life.inputs, None).inputs
+    made = provider.create(life.token, inputs, None, virtual)
+    read = provider.read(life.token, made.id, inputs)
+    assert read is not None
+    assert read.inputs.keys() <= inputs.keys()
+    again = provider.check(life.token, "it", "urn:it", life.inputs, read.inputs).inputs
+    assert again == inputs
+    assert provider.diff(life.token, made.id, read.inputs, read.outputs, again).detailed == {}
 
 
 def import_id(life: Life, made_id: str) -> str:

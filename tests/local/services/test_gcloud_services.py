@@ -106,12 +106,21 @@ def test_gcloud_lists_the_images_of_a_real_registry(gcloud, client, google, tmp_
     assert image["version"].startswith("sha256:")
 
 
-def test_gcloud_lists_secrets(gcloud, client):
+def test_gcloud_walks_the_life_of_a_secret(gcloud, client, refused):
     secrets = client("secretmanager").projects().secrets()
     body = {"replication": {"automatic": {}}}
-    secrets.create(parent=f"projects/{PROJECT}", secretId="listed", body=body).execute()
-    listed = json.loads(gcloud("secrets", "list", "--format=json"))
-    assert [each["name"].rpartition("/")[2] for each in listed] == ["listed"]
+    secrets.create(parent=f"projects/{PROJECT}", secretId="other", body=body).execute()
+    gcloud("secrets", "create", "life", "--replication-policy=automatic", "--labels=team=a")
+    listed = json.loads(gcloud("secrets", "list", "--filter=name:life AND labels.team=a", "--format=json"))
+    assert [each["name"].rpartition("/")[2] for each in listed] == ["life"]
+    gcloud("secrets", "update", "life", "--update-labels=tier=b")
+    grant = ("--member=group:lab@example.org", "--role=roles/secretmanager.secretAccessor")
+    gcloud("secrets", "add-iam-policy-binding", "life", *grant)
+    name = f"projects/{PROJECT}/secrets/life"
+    assert secrets.get(name=name).execute()["labels"] == {"team": "a", "tier": "b"}
+    assert secrets.getIamPolicy(resource=name).execute()["bindings"][0]["members"] == ["group:lab@example.org"]
+    gcloud("secrets", "delete", "life")
+    refused(404, secrets.get(name=name))
 
 
 def test_gcloud_storage_writes_and_reads_objects(gcloud, client, tmp_path):

@@ -27,24 +27,24 @@ def _node(network="default", subnetwork="default", email=""):
 
 
 def test_the_default_network_is_always_there(bare):
-    references.check_node(bare, "lab", {})
-    references.check_node(bare, "lab", _node())
+    references.check_node(bare, "lab", "us-east1-c", {})
+    references.check_node(bare, "lab", "us-east1-c", _node())
 
 
 @pytest.mark.parametrize("node", [_node(network="gone", subnetwork=""), _node(subnetwork="gone")])
 def test_a_missing_network_or_subnetwork_is_named(bare, node):
     with pytest.raises(ApiError, match="gone") as caught:
-        references.check_node(bare, "lab", node)
+        references.check_node(bare, "lab", "us-east1-c", node)
     assert caught.value.code == 400
     with pytest.raises(ApiError, match="gone"):
-        references.check_node(bare, "lab", {"networkConfigs": [node["networkConfig"]]})
+        references.check_node(bare, "lab", "us-east1-c", {"networkConfigs": [node["networkConfig"]]})
 
 
 def test_an_account_of_the_project_must_exist_and_others_are_taken_as_they_are(bare):
     email = "pool@lab.iam.gserviceaccount.com"
     with pytest.raises(ApiError, match=email):
-        references.check_node(bare, "lab", _node(email=email))
+        references.check_node(bare, "lab", "us-east1-c", _node(email=email))
     bare.store.insert(SERVICE_ACCOUNT_KIND, account_name("lab", email), {}, now=bare.now)
-    references.check_node(bare, "lab", _node(email=email))
-    references.check_node(bare, "lab", _node(email="pool@elsewhere.iam.gserviceaccount.com"))
-    references.check_node(bare, "lab", _node(email="123-compute@developer.gserviceaccount.com"))
+    references.check_node(bare, "lab", "us-east1-c", _node(email=email))
+    references.check_node(bare, "lab", "us-east1-c", _node(email="pool@elsewhere.iam.gserviceaccount.com"))
+    references.check_node(bare, "lab", "us-east1-c", _node(email="123-compute@developer.gserviceaccount.com"))

@@ -119,7 +119,7 @@ def test_a_deleted_secret_starts_again_at_version_1(secrets, add, refused):
     assert add(name, b"new")["name"].endswith("/versions/1")
 
 
-def test_secrets_are_listed_page_by_page_and_never_by_an_ignored_filter(secrets, refused):
+def test_secrets_are_listed_page_by_page_and_by_what_a_filter_says(secrets, refused):
     parent = "projects/listed-lab"
     for identity in ("a", "b", "c"):
         secrets.create(parent=parent, secretId=identity, body=AUTOMATIC).execute()
@@ -130,7 +130,9 @@ def test_secrets_are_listed_page_by_page_and_never_by_an_ignored_filter(secrets,
         names += [each["name"].rpartition("/")[2] for each in answer["secrets"]]
         request = secrets.list_next(request, answer)
     assert names == ["a", "b", "c"]
-    refused(501, secrets.list(parent=parent, filter="name:a"))
+    found = secrets.list(parent=parent, filter="name:secrets/a OR name:secrets/c").execute()["secrets"]
+    assert [each["name"].rpartition("/")[2] for each in found] == ["a", "c"]
+    refused(400, secrets.list(parent=parent, filter="colour:red"))
 
 
 def test_a_payload_that_does_not_match_its_checksum_is_refused(secrets, refused):

@@ -42,9 +42,9 @@ warm() {
     as_runner "$2" timeout 900 "$uv" sync --locked --directory "$2/checkout"
 }
 
-# The step before this one has read the pointer.
+# The step before this one has read the start-up record.
 pool=$(own pool)
-served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/pointer.json")
+served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/startup.json")
 failed=0
 for repository in $served; do
   mark=$warmed/${repository//\//_}

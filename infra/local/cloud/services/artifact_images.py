@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import ApiError, already_exists, failed_precondition, invalid, not_found
+from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
 from infra.local.cloud.services import artifact_registry as repositories
-from infra.local.cloud.services import bodies
+from infra.local.cloud.services import listings
 from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
-from infra.local.cloud.store import opened, page_size, sealed
 
 _BASE = "artifactregistry.projects.locations.repositories"
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_BY_VERSION = re.compile(r'\s*version\s*=\s*"([^"]+)"\s*')
 _DELETE_SECONDS = 2.0
 
 
@@ -40,7 +38,6 @@ def get_image(call: Call) -> JsonObject:
 
 @handles(f"{_BASE}.packages.list")
 def list_packages(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
     shelf = _shelf(call)
     return _page(call, "packages", [_package(call, image, shelf.versions(image)) for image in shelf.images()])
 
@@ -60,7 +57,6 @@ def delete_package(call: Call) -> JsonObject:
 
 @handles(f"{_BASE}.packages.versions.list")
 def list_versions(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
     return _page(call, "versions", [_shown(call, version) for version in _versions(call)])
 
 
@@ -92,13 +88,7 @@ def delete_versions(call: Call) -> JsonObject:
 
 @handles(f"{_BASE}.packages.tags.list")
 def list_tags(call: Call) -> JsonObject:
-    """Filtered by `version="NAME"` alone, the name as the API gives it."""
-    wanted = call.params.get("filter")
-    asked = _BY_VERSION.fullmatch(wanted) if wanted else None
-    if wanted and asked is None:
-        raise ApiError(501, f"The local cloud lists tags by version=\"NAME\" and not by '{wanted}'.")
-    shown = [_shown_tag(call, tag, digest) for tag, digest in _tags(call)]
-    return _page(call, "tags", [tag for tag in shown if asked is None or tag["version"] == asked[1]])
+    return _page(call, "tags", [_shown_tag(call, tag, digest) for tag, digest in _tags(call)])
 
 
 @handles(f"{_BASE}.packages.tags.get")
@@ -241,11 +231,7 @@ def _shown(call: Call, version: Version) -> JsonObject:
 
 
 def _page(call: Call, key: str, items: list[JsonObject]) -> JsonObject:
-    if call.params.get("orderBy"):
-        raise ApiError(501, f"The local cloud does not serve 'orderBy' of {call.method}; leave it out.")
-    size, after = page_size(call.params), opened(call.params.get("pageToken"))
-    rest = sorted((item for item in items if item["name"] > after), key=lambda item: item["name"])
-    return bodies.listing(key, rest[:size], sealed(rest[size - 1]["name"]) if len(rest) > size else None)
+    return listings.page(call, key, sorted(items, key=lambda item: item["name"]))
 
 
 def _operation(call: Call) -> JsonObject:

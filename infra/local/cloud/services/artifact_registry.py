@@ -15,7 +15,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.differences import asks_for_tpu
 from infra.local.cloud.errors import already_exists, invalid, not_found
 from infra.local.cloud.registry import Answer, Call, JsonObject, handles
-from infra.local.cloud.services import bodies, places, policies, tpu_places
+from infra.local.cloud.services import bodies, listings, places, policies, tpu_places
 from infra.local.cloud.store import Resource
 
 _KIND = "artifactregistry.repository"
@@ -67,9 +67,7 @@ def get_repository(call: Call) -> JsonObject:
 
 @handles("artifactregistry.projects.locations.repositories.list")
 def list_repositories(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
-    page = call.cloud.store.page(_KIND, f"{_parent(call)}/repositories/", call.params)
-    return bodies.listing("repositories", [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, "repositories", _KIND, f"{_parent(call)}/repositories/", _shown)
 
 
 @handles("artifactregistry.projects.locations.repositories.patch")

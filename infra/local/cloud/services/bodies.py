@@ -11,8 +11,9 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.differences import camel
+from infra.local.cloud.errors import invalid
+from infra.local.cloud.registry import JsonObject
 
 _DURATION = re.compile(r"(\d+)(?:\.(\d{1,9}))?([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -56,9 +57,17 @@ def _map_of(value: JsonObject) -> JsonObject:
 
 
 def mask_paths(mask: str | Iterable[str] | None) -> list[str]:
-    """The paths of an update mask in camelCase; snake_case is taken as well, as Google does."""
+    """The paths of an update mask in camelCase; snake_case is taken as well, as Google does.
+
+    Keys of maps stay as they are.
+    """
     parts = mask.split(",") if isinstance(mask, str) else list(mask or ())
-    return [re.sub(r"_([a-z])", lambda hit: hit[1].upper(), part.strip()) for part in parts if part.strip()]
+    return [".".join(_camel(part.strip().split("."))) for part in parts if part.strip()]
+
+
+def _camel(path: list[str]) -> list[str]:
+    at = next((at + 1 for at, part in enumerate(path) if part in _MAPS), len(path))
+    return [camel(part) for part in path[:at]] + path[at:]
 
 
 def masked(
@@ -66,22 +75,33 @@ def masked(
 ) -> JsonObject:
     """`current` with the paths of `mask` taken from `sent`; what the mask names and the body lacks is removed.
 
-    No mask means every field sent; `*` means every mutable field. Body fields outside the mask are ignored, as the
-    real provider relies on. Raises 400 for a path whose first part is not in `mutable` and whose value would change.
+    No mask means every field sent; `*` means every mutable field. A path below a map (`labels.env`) touches that key
+    alone. Body fields outside the mask are ignored, as the real provider relies on. Raises 400 for a path whose first
+    part is not in `mutable` and whose value would change.
     """
     paths = mask_paths(mask)
     if not paths:
         paths = [field for field in sent if field in mutable]
     elif paths == ["*"]:
         paths = list(mutable)
+    for path in paths:
+        if path.partition(".")[0] not in mutable and _at(current, path) != _at(sent, path):
+            raise invalid(f"Field '{path}' cannot be updated.", field="updateMask")
+    return without_unset(with_paths(current, sent, [path for path in paths if path.partition(".")[0] in mutable]))
+
+
+def with_paths(current: JsonObject, sent: JsonObject, paths: Iterable[str]) -> JsonObject:
+    """`current` with these paths taken from `sent`; what `sent` lacks there is removed."""
     result = dict(current)
     for path in paths:
-        head = path.partition(".")[0]
-        if head in mutable:
-            _take(result, sent, path.split("."))
-        elif _at(current, path) != _at(sent, path):
-            raise invalid(f"Field '{path}' cannot be updated.", field="updateMask")
-    return without_unset(result)
+        _take(result, sent, _steps(path))
+    return result
+
+
+def _steps(path: str) -> list[str]:
+    """The parts of a path; the key of a map is one part, dots and backticks and all."""
+    head, _, key = path.partition(".")
+    return [head, key.strip("`")] if head in _MAPS and key else path.split(".")
 
 
 def _take(target: JsonObject, source: JsonObject, path: list[str]) -> None:
@@ -150,13 +170,6 @@ def check_labels(labels: JsonObject, *, field: str = "labels") -> None:
                 "and dashes.",
                 field=field,
             )
-
-
-def refuse_filter(call: Call) -> None:
-    """Raises 501 for a listing by `filter` or `orderBy`: better than an answer that ignores it."""
-    for name in ("filter", "orderBy"):
-        if call.params.get(name):
-            raise ApiError(501, f"The local cloud does not serve '{name}' of {call.method}; leave it out.")
 
 
 def listing(key: str, items: list[JsonObject], next_token: str | None) -> JsonObject:

@@ -14,7 +14,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import aborted, already_exists, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, places, policies
+from infra.local.cloud.services import bodies, listings, places, policies
 from infra.local.cloud.store import Resource
 
 SERVICE = "run.service"
@@ -144,8 +144,8 @@ def _delete(call: Call, kind: str) -> JsonObject:
 
 
 def _list(call: Call, kind: str) -> JsonObject:
-    page = call.cloud.store.page(kind, f"{_parent(call)}/{_COLLECTION[kind]}/", call.params)
-    return bodies.listing(_COLLECTION[kind], [_shown(call.cloud, held) for held in page.resources], page.next_token)
+    prefix = f"{_parent(call)}/{_COLLECTION[kind]}/"
+    return listings.stored(call, _COLLECTION[kind], kind, prefix, lambda held: _shown(call.cloud, held))
 
 
 def _kept(kind: str, body: JsonObject) -> JsonObject:
@@ -155,6 +155,8 @@ def _kept(kind: str, body: JsonObject) -> JsonObject:
 def _checked(cloud: Cloud, body: JsonObject, name: str) -> JsonObject:
     """A job's tasks stand one template deeper than a service's containers."""
     template = body.get("template") or {}
+    bodies.check_labels(body.get("labels", {}), field=f"{name.split('/')[4].removesuffix('s')}.labels")
+    bodies.check_labels(template.get("labels", {}), field="template.labels")
     task = template.get("template") or {} if f"/{_COLLECTION[JOB]}/" in name else template
     containers = task.get("containers") or []
     if not containers:

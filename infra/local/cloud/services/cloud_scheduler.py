@@ -18,7 +18,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, already_exists, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles, reacts
-from infra.local.cloud.services import bodies, cloud_run, places, pubsub_topics
+from infra.local.cloud.services import bodies, cloud_run, listings, places, pubsub_topics
 from infra.local.cloud.store import Resource
 from infra.local.cloud.timeline import Event
 
@@ -53,8 +53,7 @@ def get_job(call: Call) -> JsonObject:
 
 @handles("cloudscheduler.projects.locations.jobs.list")
 def list_jobs(call: Call) -> JsonObject:
-    page = call.cloud.store.page(_KIND, f"{_parent(call)}/jobs/", call.params)
-    return bodies.listing("jobs", [_shown(call.cloud, held) for held in page.resources], page.next_token)
+    return listings.stored(call, "jobs", _KIND, f"{_parent(call)}/jobs/", lambda held: _shown(call.cloud, held))
 
 
 @handles("cloudscheduler.projects.locations.jobs.patch")

@@ -9,15 +9,13 @@ Source: https://cloud.google.com/build/docs/api/reference/rest/v1/projects.build
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, failed_precondition, invalid
+from infra.local.cloud.errors import failed_precondition, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, cloudbuild_names, cloudbuild_rules
+from infra.local.cloud.services import bodies, cloudbuild_names, cloudbuild_rules, listings
 from infra.local.cloud.services import cloudbuild_substitutions as substitutions
 from infra.local.cloud.store import Resource
 
@@ -28,7 +26,8 @@ _BUILD = "type.googleapis.com/google.devtools.cloudbuild.v1.Build"
 _DEFAULTS = {"timeout": "3600s", "queueTtl": "3600s"}
 # What is known of any build; triggers and their events add to it.
 _OF_EVERY_BUILD = frozenset({"PROJECT_ID", "PROJECT_NUMBER", "BUILD_ID", "LOCATION"})
-_TERM = re.compile(r'\s*([a-z_.]+)\s*[=:]\s*"?([^"\s()]+)"?\s*')
+# cloud.google.com/build/docs/view-build-results#filtering_build_results_using_queries: a name of filters alone.
+_OTHER_NAMES = {"triggerId": "buildTriggerId"}
 
 
 @handles("cloudbuild.projects.builds.create", "cloudbuild.projects.locations.builds.create")
@@ -49,9 +48,8 @@ def get_build(call: Call) -> JsonObject:
 
 @handles("cloudbuild.projects.builds.list", "cloudbuild.projects.locations.builds.list")
 def list_builds(call: Call) -> JsonObject:
-    prefix = f"{cloudbuild_names.parent(call)}/builds/"
-    page = cloudbuild_names.newest_first(call, KIND, prefix, _filtered(call.params.get("filter", "")))
-    return bodies.listing("builds", [shown(held) for held in page.resources], page.next_token)
+    found = cloudbuild_names.newest_first(call.cloud, KIND, f"{cloudbuild_names.parent(call)}/builds/")
+    return listings.page(call, "builds", [shown(held) for held in found], identity="id", others=_OTHER_NAMES)
 
 
 @handles("cloudbuild.projects.builds.cancel", "cloudbuild.projects.locations.builds.cancel")
@@ -165,25 +163,3 @@ def _check_match(template: JsonObject) -> None:
     for name in sorted(given):
         if name not in named and not automatic:
             raise invalid(f'key "{name}" in the substitution data is not matched in the template', field="build")
-
-
-def _filtered(text: str) -> Callable[[Resource], bool]:
-    """`status="QUEUED" OR status="WORKING"`, or terms joined by AND. Raises 501 for what is not read here."""
-    if not text:
-        return lambda _: True
-    several = any if " OR " in text else all
-    terms = [
-        _TERM.fullmatch(part) for part in re.split(r" OR | AND ", text.strip().removeprefix("(").removesuffix(")"))
-    ]
-    known: dict[str, Callable[[JsonObject], Any]] = {
-        "status": lambda body: [body["status"]],
-        "build_trigger_id": lambda body: [body.get("buildTriggerId")],
-        "trigger_id": lambda body: [body.get("buildTriggerId")],
-        "tags": lambda body: body.get("tags", []),
-    }
-    pairs = [(term[1], term[2]) for term in terms if term is not None and term[1] in known]
-    if len(pairs) != len(terms):
-        raise ApiError(
-            501, f"The local cloud does not read the filter '{text}' of builds; it reads {', '.join(known)}."
-        )
-    return lambda held: several(value in known[key](held.body) for key, value in pairs)

@@ -15,7 +15,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import aborted, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, cloudbuild_names, policies
+from infra.local.cloud.services import bodies, cloudbuild_names, listings, policies
 from infra.local.cloud.store import Resource
 
 CONNECTION = "cloudbuild.connection"
@@ -59,8 +59,8 @@ def get_connection(call: Call) -> JsonObject:
 
 @handles("cloudbuild.projects.locations.connections.list")
 def list_connections(call: Call) -> JsonObject:
-    page = call.cloud.store.page(CONNECTION, f"{cloudbuild_names.parent(call)}/connections/", call.params)
-    return bodies.listing("connections", [_shown(held) for held in page.resources], page.next_token)
+    prefix = f"{cloudbuild_names.parent(call)}/connections/"
+    return listings.stored(call, "connections", CONNECTION, prefix, _shown)
 
 
 @handles("cloudbuild.projects.locations.connections.patch")
@@ -125,9 +125,8 @@ def get_repository(call: Call) -> JsonObject:
 
 @handles("cloudbuild.projects.locations.connections.repositories.list")
 def list_repositories(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
-    page = call.cloud.store.page(REPOSITORY, f"{_connection(call).name}/repositories/", call.params)
-    return bodies.listing("repositories", [_shown_repository(held) for held in page.resources], page.next_token)
+    prefix = f"{_connection(call).name}/repositories/"
+    return listings.stored(call, "repositories", REPOSITORY, prefix, _shown_repository)
 
 
 @handles("cloudbuild.projects.locations.connections.repositories.delete")

@@ -6,22 +6,32 @@ and builds. Leaves what they are to `cloudbuild_triggers` and `cloudbuild_builds
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Callable
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import invalid, not_found
+from infra.local.cloud.errors import not_found
 from infra.local.cloud.registry import Call
 from infra.local.cloud.services import places
-from infra.local.cloud.store import Page, Resource, opened, page_size, sealed
+from infra.local.cloud.store import Resource
 
 GLOBAL = "global"
+_PARENT = re.compile(r"projects/([^/]+)/locations/([^/]+)(?:/|$)")
 
 
 def parent(call: Call) -> str:
-    """`projects/P/locations/L` with the project's id. Raises 404 for a location that is neither global nor a region."""
+    """`projects/P/locations/L` with the project's id. Raises 404 for a location that is neither global nor a region.
+
+    Generated clients call the path without a location and name the place, or all of what they ask for, beside it.
+    """
+    named = call.params.get("parent") or call.params.get("name") or call.body.get("name", "")
+    if "locationsId" not in call.ids and (hit := _PARENT.match(named)):
+        return _place(call.cloud.project(hit[1]).id, hit[2])
     project = call.cloud.project(call.ids.get("projectsId") or call.ids["projectId"]).id
-    location = call.ids.get("locationsId", GLOBAL)
+    return _place(project, call.ids.get("locationsId", GLOBAL))
+
+
+def _place(project: str, location: str) -> str:
     if location != GLOBAL and location not in places.REGIONS:
         raise not_found(f"locations/{location}")
     return f"projects/{project}/locations/{location}"
@@ -40,14 +50,7 @@ def new_id(cloud: Cloud, kind: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{kind} {cloud.store.next_number(kind)}"))
 
 
-def newest_first(call: Call, kind: str, prefix: str, where: Callable[[Resource], bool] = lambda _: True) -> Page:
-    """One page of a listing by creation, the youngest first. Raises 400 for a token of something that is gone."""
-    held = [each for each in call.cloud.store.each(kind, prefix) if where(each)]
-    held.sort(key=lambda each: (each.created, each.body.get("number", 0)), reverse=True)
-    size, after = page_size(call.params), opened(call.params.get("pageToken"))
-    if after:
-        names = [each.name for each in held]
-        if after not in names:
-            raise invalid("Invalid page token.", field="pageToken")
-        held = held[names.index(after) + 1 :]
-    return Page(tuple(held[:size]), sealed(held[size - 1].name) if len(held) > size else None)
+def newest_first(cloud: Cloud, kind: str, prefix: str) -> list[Resource]:
+    """What there is by its creation, the youngest first."""
+    held = cloud.store.each(kind, prefix)
+    return sorted(held, key=lambda each: (each.created, each.body.get("number", 0)), reverse=True)

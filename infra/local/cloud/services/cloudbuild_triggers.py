@@ -10,7 +10,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import already_exists, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, cloudbuild_names, cloudbuild_rules
+from infra.local.cloud.services import bodies, cloudbuild_names, cloudbuild_rules, listings
 from infra.local.cloud.store import Resource
 
 KIND = "cloudbuild.trigger"
@@ -40,8 +40,8 @@ def get_trigger(call: Call) -> JsonObject:
 
 @handles("cloudbuild.projects.triggers.list", "cloudbuild.projects.locations.triggers.list")
 def list_triggers(call: Call) -> JsonObject:
-    page = cloudbuild_names.newest_first(call, KIND, f"{cloudbuild_names.parent(call)}/triggers/")
-    return bodies.listing("triggers", [shown(held) for held in page.resources], page.next_token)
+    found_here = cloudbuild_names.newest_first(call.cloud, KIND, f"{cloudbuild_names.parent(call)}/triggers/")
+    return listings.page(call, "triggers", [shown(held) for held in found_here], identity="id")
 
 
 @handles("cloudbuild.projects.triggers.patch", "cloudbuild.projects.locations.triggers.patch")

@@ -13,7 +13,7 @@ from typing import Any
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, already_exists, condition_not_met, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, places
+from infra.local.cloud.services import listings, places
 from infra.local.cloud.store import Resource
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
@@ -198,19 +198,13 @@ def serve_reads(
 
     @handles(f"compute.{collection}.list")
     def get_all(call: Call) -> JsonObject:
-        bodies.refuse_filter(call)
         prepare(call)
         prefix = f"{scope(call)}/{collection}/"
-        page = call.cloud.store.page(kind, prefix, call.params)
-        items = [show(call, held) for held in page.resources]
-        return listed(call, f"compute#{variable}List", prefix, items, page.next_token)
+        items = [show(call, held) for held in call.cloud.store.each(kind, prefix)]
+        return listed(call, f"compute#{variable}List", prefix, items)
 
 
-def listed(call: Call, kind: str, prefix: str, items: list[JsonObject], next_token: str | None = None) -> JsonObject:
+def listed(call: Call, kind: str, prefix: str, items: Iterable[JsonObject]) -> JsonObject:
     """A list answer of Compute Engine."""
-    answer: JsonObject = {"kind": kind, "id": prefix.rstrip("/"), "selfLink": call.base + prefix.rstrip("/")}
-    if items:
-        answer["items"] = items
-    if next_token:
-        answer["nextPageToken"] = next_token
-    return answer
+    head: JsonObject = {"kind": kind, "id": prefix.rstrip("/"), "selfLink": call.base + prefix.rstrip("/")}
+    return {**head, **listings.page(call, "items", items)}

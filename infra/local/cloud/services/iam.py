@@ -10,7 +10,7 @@ import re
 
 from infra.local.cloud.errors import ApiError, aborted, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, policies
+from infra.local.cloud.services import bodies, listings, policies
 from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
 from infra.local.cloud.store import Resource
 
@@ -47,8 +47,7 @@ def get_account(call: Call) -> JsonObject:
 @handles("iam.projects.serviceAccounts.list")
 def list_accounts(call: Call) -> JsonObject:
     project = call.cloud.project(call.ids["projectsId"]).id
-    page = call.cloud.store.page(SERVICE_ACCOUNT_KIND, f"projects/{project}/serviceAccounts/", call.params)
-    return bodies.listing("accounts", [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, "accounts", SERVICE_ACCOUNT_KIND, f"projects/{project}/serviceAccounts/", _shown)
 
 
 @handles("iam.projects.serviceAccounts.patch")

@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from infra.local.cloud import cel
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, policies
+from infra.local.cloud.services import bodies, listings, policies
 from infra.local.cloud.store import Resource
 
 _POOLS = "iam.projects.locations.workloadIdentityPools"
@@ -188,10 +189,8 @@ def _undelete(call: Call, held: Resource) -> JsonObject:
 
 def _list(call: Call, kind: str, prefix: str, key: str) -> JsonObject:
     deleted_too = call.params.get("showDeleted", False)
-    page = call.cloud.store.page(
-        kind, prefix, call.params, where=lambda held: deleted_too or held.body["state"] == "ACTIVE"
-    )
-    return bodies.listing(key, [_shown(call, held) for held in page.resources], page.next_token)
+    there = [each for each in call.cloud.store.each(kind, prefix) if deleted_too or each.body["state"] == "ACTIVE"]
+    return listings.page(call, key, [_shown(call, held) for held in there])
 
 
 def _operation(call: Call, held: Resource) -> JsonObject:
@@ -234,11 +233,37 @@ def _checked_provider(body: JsonObject) -> JsonObject:
     for key, expression in mapping.items():
         if not _ATTRIBUTE.fullmatch(key) or not 0 < len(expression) <= _LONGEST_EXPRESSION:
             raise invalid(f"Invalid attribute mapping '{key}'.", field="attribute_mapping")
+    _check_expressions(mapping, body.get("attributeCondition", ""))
     if issuer in _SHARED_ISSUERS and "assertion." not in body.get("attributeCondition", ""):
         raise invalid(
             "The attribute condition must reference one of the provider's claims.", field="attribute_condition"
         )
     return _checked(body)
+
+
+def _check_expressions(mapping: JsonObject, condition: str) -> None:
+    """Raises 400 for one that is no CEL, names what there is not, or is no condition."""
+    for key, expression in mapping.items():
+        _read_cel(expression, ("assertion",), field=f"attribute_mapping[{key}]")
+    if not condition:
+        return
+    found = _read_cel(condition, ("assertion", "attribute", "google"), field="attribute_condition")
+    if found.boolean is False:
+        raise invalid("The attribute condition must be a boolean expression.", field="attribute_condition")
+    for name in sorted(found.names):
+        target = ".".join(name.split(".")[:2])
+        if not name.startswith("assertion") and target not in mapping:
+            raise invalid(
+                f"The attribute condition refers to '{target}', which the attribute mapping does not set.",
+                field="attribute_condition",
+            )
+
+
+def _read_cel(expression: str, roots: tuple[str, ...], *, field: str) -> cel.Expression:
+    try:
+        return cel.read(expression, roots)
+    except cel.CelError as error:
+        raise invalid(f"Error parsing '{expression}' of {field}: {error}.", field=field) from None
 
 
 def _shown(call: Call, held: Resource) -> JsonObject:

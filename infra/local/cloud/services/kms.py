@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from infra.local.cloud.clock import seconds_of, timestamp
 from infra.local.cloud.errors import ApiError, failed_precondition, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, places, policies
+from infra.local.cloud.services import bodies, listings, places, policies
 from infra.local.cloud.services.checksums import crc32c
 from infra.local.cloud.store import Resource
 
@@ -55,10 +55,8 @@ def get_ring(call: Call) -> JsonObject:
 
 @handles(f"{_RINGS}.list")
 def list_rings(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
     prefix = f"{_location(call)}/keyRings/"
-    page = call.cloud.store.page(_RING, prefix, call.params)
-    answer = bodies.listing("keyRings", [_shown(held) for held in page.resources], page.next_token)
+    answer = listings.stored(call, "keyRings", _RING, prefix, _shown)
     return {**answer, "totalSize": call.cloud.store.count(_RING, prefix)}
 
 
@@ -86,10 +84,8 @@ def get_key(call: Call) -> JsonObject:
 
 @handles(f"{_KEYS}.list")
 def list_keys(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
     prefix = f"{_ring(call).name}/cryptoKeys/"
-    page = call.cloud.store.page(_KEY, prefix, call.params)
-    answer = bodies.listing("cryptoKeys", [_shown_key(call, held) for held in page.resources], page.next_token)
+    answer = listings.stored(call, "cryptoKeys", _KEY, prefix, lambda held: _shown_key(call, held))
     return {**answer, "totalSize": call.cloud.store.count(_KEY, prefix)}
 
 
@@ -170,10 +166,8 @@ def get_version(call: Call) -> JsonObject:
 
 @handles(f"{_VERSIONS}.list")
 def list_versions(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
     prefix = f"{_key(call).name}/cryptoKeyVersions/"
-    page = call.cloud.store.page(_VERSION, prefix, call.params)
-    answer = bodies.listing("cryptoKeyVersions", [_shown_version(held) for held in page.resources], page.next_token)
+    answer = listings.stored(call, "cryptoKeyVersions", _VERSION, prefix, _shown_version)
     return {**answer, "totalSize": call.cloud.store.count(_VERSION, prefix)}
 
 

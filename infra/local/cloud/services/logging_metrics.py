@@ -10,7 +10,7 @@ import re
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import already_exists, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies
+from infra.local.cloud.services import bodies, listings
 from infra.local.cloud.store import Resource
 
 _KIND = "logging.metric"
@@ -37,8 +37,7 @@ def get_metric(call: Call) -> JsonObject:
 
 @handles("logging.projects.metrics.list")
 def list_metrics(call: Call) -> JsonObject:
-    page = call.cloud.store.page(_KIND, f"{_parent(call)}/", call.params)
-    return bodies.listing("metrics", [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, "metrics", _KIND, f"{_parent(call)}/", _shown)
 
 
 @handles("logging.projects.metrics.update")

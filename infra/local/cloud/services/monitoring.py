@@ -10,7 +10,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import failed_precondition, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies
+from infra.local.cloud.services import bodies, listings
 from infra.local.cloud.store import Resource
 
 POLICY, CHANNEL = "monitoring.alertPolicy", "monitoring.notificationChannel"
@@ -111,9 +111,7 @@ def _create(call: Call, kind: str) -> JsonObject:
 
 
 def _list(call: Call, kind: str) -> JsonObject:
-    bodies.refuse_filter(call)
-    page = call.cloud.store.page(kind, f"{_parent(call)}/{_COLLECTION[kind]}/", call.params)
-    return bodies.listing(_COLLECTION[kind], [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, _COLLECTION[kind], kind, f"{_parent(call)}/{_COLLECTION[kind]}/", _shown)
 
 
 def _patch(call: Call, kind: str) -> JsonObject:
@@ -134,6 +132,7 @@ def _kept(kind: str, body: JsonObject) -> JsonObject:
 
 
 def _checked(cloud: Cloud, kind: str, name: str, body: JsonObject) -> JsonObject:
+    bodies.check_labels(body.get("userLabels", {}), field="user_labels")
     return _policy(cloud, name, body) if kind == POLICY else _channel(body)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from infra.local.cloud.errors import aborted, invalid, not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies
+from infra.local.cloud.services import bodies, listings
 from infra.local.cloud.store import Resource
 
 _KIND = "monitoring.dashboard"
@@ -28,8 +28,7 @@ def get_dashboard(call: Call) -> JsonObject:
 
 @handles("monitoring.projects.dashboards.list")
 def list_dashboards(call: Call) -> JsonObject:
-    page = call.cloud.store.page(_KIND, f"{_parent(call)}/", call.params)
-    return bodies.listing("dashboards", [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, "dashboards", _KIND, f"{_parent(call)}/", _shown)
 
 
 @handles("monitoring.projects.dashboards.patch")

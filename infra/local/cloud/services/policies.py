@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from infra.local.cloud import cel
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import aborted, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import roles
+from infra.local.cloud.services import iam_roles, roles
 
 KIND = "iam.policy"
 SERVICE_ACCOUNT_KIND = "iam.serviceAccount"
@@ -27,6 +28,8 @@ _OF_PROJECT = re.compile(r"project(?:Owner|Editor|Viewer):[a-z0-9.:-]+")
 _FEDERATED = re.compile(r"principal(?:Set|Hierarchy)?://[a-z]+\.googleapis\.com/\S+")
 _DELETED = re.compile(r"deleted:(?:user|group|serviceAccount):\S+\?uid=\d+")
 _GKE_WORKLOAD = re.compile(r"serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[^\[\]/]+/[^\[\]/]+\]")
+# cloud.google.com/iam/docs/conditions-attribute-reference, read 2026-11.
+_CONDITION_NAMES = ("resource", "request", "destination", "principal", "api")
 _EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 _MEMBER_FORMS = (_WITH_EMAIL, _WITH_DOMAIN, _OF_PROJECT, _FEDERATED, _DELETED, _GKE_WORKLOAD)
 _OWN_ACCOUNT = re.compile(r"serviceAccount:([^@]+@([a-z][a-z0-9-]+)\.iam\.gserviceaccount\.com)")
@@ -141,13 +144,13 @@ def _normal(cloud: Cloud, bindings: list[JsonObject], project: str) -> list[Json
     for at, binding in enumerate(bindings):
         role, members = binding.get("role", ""), binding.get("members") or []
         where = f"policy.bindings[{at}]"
-        if not roles.exists(role):
+        if not roles.exists(role) or iam_roles.missing(cloud, role, project):
             raise invalid(f"Role {role} is not supported for this resource.", field=f"{where}.role")
         for member in members:
             _check_member(cloud, member, project, f"{where}.members")
         condition = binding.get("condition")
-        if condition is not None and not (condition.get("title") and condition.get("expression")):
-            raise invalid("A condition must have a title and an expression.", field=f"{where}.condition")
+        if condition is not None:
+            _check_condition(condition, f"{where}.condition")
         if not members:
             continue
         entry = kept.setdefault(
@@ -157,6 +160,17 @@ def _normal(cloud: Cloud, bindings: list[JsonObject], project: str) -> list[Json
         if condition is not None:
             entry["condition"] = condition
     return list(kept.values())
+
+
+def _check_condition(condition: JsonObject, field: str) -> None:
+    if not (condition.get("title") and condition.get("expression")):
+        raise invalid("A condition must have a title and an expression.", field=field)
+    try:
+        boolean = cel.read(condition["expression"], _CONDITION_NAMES).boolean
+    except cel.CelError as error:
+        raise invalid(f"Condition expression compilation failed: {error}.", field=f"{field}.expression") from None
+    if boolean is False:
+        raise invalid("Condition expression must evaluate to a boolean.", field=f"{field}.expression")
 
 
 def _check_member(cloud: Cloud, member: str, project: str, field: str) -> None:

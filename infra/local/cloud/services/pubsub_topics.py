@@ -1,7 +1,7 @@
-"""Pub/Sub: topics, publishing to them, and their IAM policies. Subscriptions are not served.
+"""Pub/Sub: topics, publishing to them, and their IAM policies.
 
-Owns topics and message ids. Whom a message reaches is asked of Cloud Build, whose triggers are the only subscribers
-here; a message is not kept once they had it.
+Owns topics and message ids. Whom a message reaches is asked of whoever listens: triggers of Cloud Build, which start,
+and subscriptions, which keep it.
 Source: cloud.google.com/pubsub/docs/reference/rest/v1/projects.topics, read 2026-11.
 """
 
@@ -14,7 +14,7 @@ from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, already_exists, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, policies
+from infra.local.cloud.services import bodies, listings, policies
 from infra.local.cloud.store import Resource
 
 TOPIC = "pubsub.topic"
@@ -30,17 +30,21 @@ _MOST_MESSAGES = 1000
 
 @handles("pubsub.projects.topics.create")
 def create_topic(call: Call) -> JsonObject:
-    identity = call.ids["topicsId"]
-    if not _ID.fullmatch(identity):
-        raise invalid(
-            f"Invalid [topics] name: '{identity}' must start with a letter, hold 3 to 255 letters, digits and "
-            "-._~%+, and not begin with goog.",
-            field="name",
-        )
+    check_id(call.ids["topicsId"], "topics")
     name = _name(call)
     if call.cloud.store.find(TOPIC, name):
         raise already_exists(name)
     return _shown(call.cloud.store.insert(TOPIC, name, _checked(call.body), now=call.cloud.now))
+
+
+def check_id(identity: str, collection: str) -> None:
+    """Raises 400."""
+    if not _ID.fullmatch(identity):
+        raise invalid(
+            f"Invalid [{collection}] name: '{identity}' must start with a letter, hold 3 to 255 letters, digits and "
+            "-._~%+, and not begin with goog.",
+            field="name",
+        )
 
 
 @handles("pubsub.projects.topics.get")
@@ -51,8 +55,7 @@ def get_topic(call: Call) -> JsonObject:
 @handles("pubsub.projects.topics.list")
 def list_topics(call: Call) -> JsonObject:
     prefix = f"projects/{call.cloud.project(call.ids['projectsId']).id}/topics/"
-    page = call.cloud.store.page(TOPIC, prefix, call.params)
-    return bodies.listing("topics", [_shown(held) for held in page.resources], page.next_token)
+    return listings.stored(call, "topics", TOPIC, prefix, _shown)
 
 
 @handles("pubsub.projects.topics.patch")

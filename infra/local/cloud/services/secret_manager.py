@@ -14,7 +14,7 @@ import re
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, aborted, failed_precondition, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, places, policies
+from infra.local.cloud.services import bodies, listings, places, policies
 from infra.local.cloud.services.checksums import crc32c
 from infra.local.cloud.store import Resource
 
@@ -50,10 +50,8 @@ def get_secret(call: Call) -> JsonObject:
 
 @handles("secretmanager.projects.secrets.list")
 def list_secrets(call: Call) -> JsonObject:
-    bodies.refuse_filter(call)
     prefix = f"projects/{_project(call)}/secrets/"
-    page = call.cloud.store.page(_SECRET, prefix, call.params)
-    answer = bodies.listing("secrets", [_shown(call, held) for held in page.resources], page.next_token)
+    answer = listings.stored(call, "secrets", _SECRET, prefix, lambda held: _shown(call, held))
     return {**answer, "totalSize": call.cloud.store.count(_SECRET, prefix)}
 
 
@@ -109,17 +107,11 @@ def get_version(call: Call) -> JsonObject:
 
 @handles("secretmanager.projects.secrets.versions.list")
 def list_versions(call: Call) -> JsonObject:
-    """Newest first, as the service lists them; a page token is the number of the last version shown."""
-    bodies.refuse_filter(call)
+    """Newest first, as the service lists them."""
     held = _found(call)
     versions = sorted(call.cloud.store.each(_VERSION, f"{held.name}/versions/"), key=_number, reverse=True)
-    size, before = call.params.get("pageSize") or 25_000, call.params.get("pageToken")
-    if before and not before.isdigit():
-        raise invalid("Invalid page token.", field="page_token")
-    rest = [version for version in versions if not before or _number(version) < int(before)]
-    token = str(_number(rest[size - 1])) if len(rest) > size else None
-    shown = [_shown_version(call, version, held) for version in rest[:size]]
-    return {**bodies.listing("versions", shown, token), "totalSize": len(versions)}
+    shown = [_shown_version(call, version, held) for version in versions]
+    return {**listings.page(call, "versions", shown, default_size=25_000), "totalSize": len(versions)}
 
 
 @handles("secretmanager.projects.secrets.versions.access")

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
-import googleapiclient
-
+from infra.local.cloud import discovery
 from infra.local.cloud.errors import ApiError, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
 from infra.local.cloud.services import bodies
@@ -133,6 +131,4 @@ def _check_known(names: list[str]) -> None:
 @cache
 def _known() -> frozenset[str]:
     """Services with a discovery document in Google's client library, and the few without one."""
-    documents = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
-    stems = {path.name.partition(".")[0] for path in documents.glob("*.json")} | _UNPUBLISHED
-    return frozenset(stem + _SUFFIX for stem in stems)
+    return frozenset(stem + _SUFFIX for stem in discovery.published() | _UNPUBLISHED)

@@ -18,7 +18,7 @@ from infra.local.cloud.store import Resource
 
 _SAID_BY_CLIENT = frozenset(
     {"contentType", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "metadata",
-     "customTime", "storageClass"}
+     "customTime", "storageClass", "eventBasedHold", "temporaryHold", "retention", "contexts"}
 )  # fmt: skip
 _CHECKSUMS = frozenset({"md5Hash", "crc32c"})
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -32,6 +32,7 @@ def insert_object(call: Call) -> JsonObject:
     if call.media is not None:
         content = call.media.data
         fields.setdefault("contentType", call.media.content_type)
+        fields |= _hashes(call.headers.get("x-goog-hash", ""))
     if "contentEncoding" in call.params:
         fields["contentEncoding"] = call.params["contentEncoding"]
     return _shown(call, versions.write(call.cloud, call.ids["bucket"], name, fields, content, call.params))
@@ -109,6 +110,13 @@ def compose_objects(call: Call) -> JsonObject:
     fields |= _said(call.body.get("destination", {}), _SAID_BY_CLIENT)
     made = versions.write(call.cloud, bucket, call.ids["destinationObject"], fields, content, call.params)
     return _shown(call, made)
+
+
+def _hashes(header: str) -> JsonObject:
+    """The checksums of a header `x-goog-hash: crc32c=...,md5=...`, by which a client has an upload checked."""
+    pairs = (part.strip().partition("=") for part in header.split(","))
+    names = {"crc32c": "crc32c", "md5": "md5Hash"}
+    return {names[kind]: value for kind, _, value in pairs if kind in names}
 
 
 def _said(body: JsonObject, names: frozenset[str]) -> JsonObject:

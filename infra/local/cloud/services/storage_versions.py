@@ -13,7 +13,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.local.cloud.clock import timestamp
+from infra.local.cloud.clock import seconds_of, timestamp
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, condition_not_met, invalid
 from infra.local.cloud.registry import JsonObject
@@ -141,6 +141,7 @@ def delete(cloud: Cloud, bucket_name: str, name: str, params: Mapping[str, Any])
     if generation is None:
         _retire(cloud, bucket(cloud, bucket_name), held)
     else:
+        _check_free(cloud, held)
         cloud.store.delete(held.kind, held.name)
 
 
@@ -150,12 +151,28 @@ def etag(held: Resource) -> str:
 
 
 def _retire(cloud: Cloud, holder: Resource, held: Resource) -> None:
-    """The live object ends: kept as noncurrent in a versioned bucket, else gone."""
+    """The live object ends: kept as noncurrent in a versioned bucket, else gone. Raises 403."""
+    _check_free(cloud, held)
     if holder.body["fields"].get("versioning", {}).get("enabled"):
         body = {**held.body, "timeDeleted": timestamp(cloud.now)}
         name = _noncurrent_name(held.name, held.body["generation"])
         cloud.store.insert(NONCURRENT, name, body, now=cloud.now, data=data(cloud, held))
     cloud.store.delete(LIVE, held.name)
+
+
+def _check_free(cloud: Cloud, held: Resource) -> None:
+    """Raises 403 for an object that a hold or its own retention keeps."""
+    name = f"{held.body['bucket']}/{held.body['name']}"
+    for field, word in (("temporaryHold", "Temporary"), ("eventBasedHold", "Event-Based")):
+        if held.body.get(field):
+            raise ApiError(
+                403,
+                f"Object '{name}' is under active {word} hold and cannot be deleted, overwritten or archived until "
+                "hold is removed.",
+            )
+    until = held.body.get("retention", {}).get("retainUntilTime")
+    if until and seconds_of(until) > cloud.now:
+        raise ApiError(403, f"Object '{name}' is subject to object retention until {until} and cannot be deleted.")
 
 
 def _noncurrent_name(name: str, generation: int) -> str:

@@ -1,6 +1,7 @@
 """What a request does to a TPU node: its operations, the states between, and the chips it takes.
 
-Owns create, update, delete, stop and start with their delays, which are compressed. What befalls a node that nobody
+Owns create, update, delete, stop and start with their delays, which are compressed. An operation that hangs is
+`tpu_hang`'s. What befalls a node that nobody
 asked for (preemption, the 24 hours, maintenance) is `tpu_fate`'s.
 """
 
@@ -13,7 +14,7 @@ import uuid
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
 from infra.local.cloud.registry import Call, reacts
-from infra.local.cloud.services import tpu_fate
+from infra.local.cloud.services import tpu_fate, tpu_hang
 from infra.local.cloud.services.tpu_node import Node, forget, load, save
 from infra.local.cloud.timeline import Event
 
@@ -48,7 +49,7 @@ def create(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
     if error is None:
         running = {"state": "READY", "health": "HEALTHY", "networkEndpoints": _endpoints(cloud, node)}
         answer = _operation(call, node, "create", after={**node.public, **running})
-        cloud.after(_seconds("create", node), "tpu.node.ready", node.name, running)
+        _finish(call, node, "create", answer, "tpu.node.ready", running)
     else:
         answer = _operation(call, node, "create", error=error)
         cloud.after(_seconds("failure", node), "tpu.node.gone", node.name)
@@ -81,7 +82,7 @@ def delete(call: Call, node: Node) -> JsonObject:
     answer = _operation(call, node, "delete")
     node.operation = answer["name"]
     save(cloud, node)
-    cloud.after(_seconds("delete", node), "tpu.node.gone", node.name)
+    _finish(call, node, "delete", answer, "tpu.node.gone")
     return answer
 
 
@@ -94,8 +95,8 @@ def stop(call: Call, node: Node) -> JsonObject:
     node.public.pop("health", None)
     save(cloud, node)
     stopped = {"state": "STOPPED"}
-    cloud.after(_seconds("stop", node), "tpu.node.becomes", node.name, stopped)
-    return _operation(call, node, "stop", after={**node.public, **stopped})
+    answer = _operation(call, node, "stop", after={**node.public, **stopped})
+    return _finish(call, node, "stop", answer, "tpu.node.becomes", stopped)
 
 
 def start(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
@@ -107,8 +108,8 @@ def start(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
     node.public["state"] = "STARTING"
     save(cloud, node)
     running = {"state": "READY", "health": "HEALTHY"}
-    cloud.after(_seconds("start", node), "tpu.node.ready", node.name, running)
-    return _operation(call, node, "start", after={**node.public, **running})
+    answer = _operation(call, node, "start", after={**node.public, **running})
+    return _finish(call, node, "start", answer, "tpu.node.ready", running)
 
 
 def cancel(cloud: Cloud, operation: str) -> None:
@@ -159,6 +160,18 @@ def _operation(
         error=error,
         identity=_identity(call, verb),
     )
+
+
+def _finish(
+    call: Call, node: Node, verb: str, operation: JsonObject, kind: str, changes: JsonObject | None = None
+) -> JsonObject:
+    """Plan what happens to the node when its operation ends, whenever that is; the answer is the operation."""
+    cloud, seconds = call.cloud, _seconds(verb, node)
+    if rule := cloud.faults.strike("hang", node.target(call.method), cloud.now):
+        tpu_hang.hold(cloud, rule, Event(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
+        return cloud.operations.get(operation["name"])
+    cloud.after(seconds, kind, node.name, changes)
+    return operation
 
 
 def _place(call: Call) -> str:

@@ -12,23 +12,18 @@ import re
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import already_exists, failed_precondition, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import references, tpu_fate, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.services import bodies, references, tpu_fate, tpu_lifecycle, tpu_shapes
 from infra.local.cloud.services.tpu_node import KIND, Node, load
 from infra.model.catalogue import region_of
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_LABEL_KEY = re.compile(r"[a-z][-_a-z0-9]{0,62}")
-_LABEL_VALUE = re.compile(r"[-_a-z0-9]{0,63}")
-# updateMask paths of UpdateNode, in snake case as gcloud sends them and in camel case as the provider does.
-_MUTABLE = {
-    "description": "description",
-    "labels": "labels",
-    "metadata": "metadata",
-    "tags": "tags",
-    "dataDisks": "dataDisks",
-    "data_disks": "dataDisks",
-}
+_MUTABLE = frozenset({"description", "labels", "metadata", "tags", "dataDisks"})
 _MAX_DESCRIPTION = 512
+# In bytes; the metadata server of a TPU VM is that of Compute Engine.
+# cloud.google.com/compute/docs/metadata/setting-custom-metadata#limitations, read 2026-11.
+_METADATA_KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_LONGEST_METADATA_VALUE = 256 * 1024
+_MOST_METADATA = 512 * 1024
 
 
 @handles("tpu.projects.locations.nodes.create")
@@ -43,7 +38,7 @@ def create_node(call: Call) -> JsonObject:
     _check_fields(sent)
     tpu_shapes.check_runtime(sent)
     accelerator = tpu_shapes.accelerator_of(sent, zone)
-    references.check_node(call.cloud, project, sent)
+    references.check_node(call.cloud, project, zone, sent)
     pot = tpu_shapes.pot_of(project, zone, accelerator, sent)
     refusal = call.cloud.limits.refusal(pot, accelerator.chips)
     if refusal is not None and refusal[0].refuse == "request":
@@ -82,7 +77,7 @@ def list_nodes(call: Call) -> JsonObject:
 @handles("tpu.projects.locations.nodes.patch")
 def patch_node(call: Call) -> JsonObject:
     node = load(call.cloud, call.params["name"])
-    mask = [part.strip() for part in call.params.get("updateMask", "").split(",") if part.strip()]
+    mask = bodies.mask_paths(call.params.get("updateMask"))
     if not mask:
         raise invalid("updateMask is required.", field="update_mask")
     unknown = [path for path in mask if path.partition(".")[0] not in _MUTABLE]
@@ -92,12 +87,9 @@ def patch_node(call: Call) -> JsonObject:
             "tags, data_disks.",
             field="update_mask",
         )
-    _check_fields(call.body)
-    for path in mask:
-        field = _MUTABLE[path.partition(".")[0]]
-        node.public.pop(field, None)
-        if field in call.body:
-            node.public[field] = call.body[field]
+    node.public = bodies.with_paths(node.public, call.body, mask)
+    _check_fields(node.public)
+    references.check_disks(call.cloud, call.ids["projectsId"], call.ids["locationsId"], node.public)
     return tpu_lifecycle.update(call, node)
 
 
@@ -146,18 +138,34 @@ def _node_id(call: Call) -> str:
 def _check_fields(sent: JsonObject) -> None:
     if len(sent.get("description", "")) > _MAX_DESCRIPTION:
         raise invalid(f"A description has at most {_MAX_DESCRIPTION} characters.", field="node.description")
-    for key, value in sent.get("labels", {}).items():
-        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
-            raise invalid(
-                f"Invalid label '{key}: {value}'. Keys start with a lower-case letter; keys and values have at most 63 "
-                "lower-case letters, digits, underscores and hyphens.",
-                field="node.labels",
-            )
+    bodies.check_labels(sent.get("labels", {}), field="node.labels")
+    _check_metadata(sent.get("metadata", {}))
     if "networkConfig" in sent and "networkConfigs" in sent:
         raise invalid("networkConfig and networkConfigs exclude each other.", field="node.network_config")
     scheduling = sent.get("schedulingConfig", {})
     if scheduling.get("reserved") and (scheduling.get("spot") or scheduling.get("preemptible")):
         raise invalid("A reserved node is neither spot nor preemptible.", field="node.scheduling_config")
+
+
+def _check_metadata(metadata: JsonObject) -> None:
+    for key, value in metadata.items():
+        if not _METADATA_KEY.fullmatch(key):
+            raise invalid(
+                f"Invalid metadata key '{key}': it must have 1 to 128 letters, digits, hyphens and underscores.",
+                field="node.metadata",
+            )
+        if (size := len(value.encode())) > _LONGEST_METADATA_VALUE:
+            raise invalid(
+                f"Value for metadata key '{key}' is too large: it has {size} bytes, and at most "
+                f"{_LONGEST_METADATA_VALUE} are allowed.",
+                field="node.metadata",
+            )
+    whole = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
+    if whole > _MOST_METADATA:
+        raise invalid(
+            f"The metadata has {whole} bytes with its keys, and at most {_MOST_METADATA} are allowed.",
+            field="node.metadata",
+        )
 
 
 def _defaults(call: Call, project: str, zone: str) -> JsonObject:

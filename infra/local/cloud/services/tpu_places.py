@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from infra.local.cloud.errors import not_found
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import tpu_lifecycle, tpu_shapes
+from infra.local.cloud.services import listings, tpu_lifecycle, tpu_shapes
 from infra.model import catalogue
 from infra.model.catalogue import AcceleratorType
 
 
 @handles("tpu.projects.locations.list")
 def list_locations(call: Call) -> JsonObject:
-    return {"locations": [_location(call, zone) for zone in catalogue.zones()]}
+    return listings.page(call, "locations", [_location(call, zone) for zone in catalogue.zones()])
 
 
 @handles("tpu.projects.locations.get")
@@ -22,7 +22,8 @@ def get_location(call: Call) -> JsonObject:
 @handles("tpu.projects.locations.acceleratorTypes.list")
 def list_accelerator_types(call: Call) -> JsonObject:
     zone = tpu_shapes.known_zone(call.ids["locationsId"])
-    return {"acceleratorTypes": [_accelerator(call, each) for each in tpu_shapes.accelerator_types_in(zone)]}
+    types = [_accelerator(call, each) for each in tpu_shapes.accelerator_types_in(zone)]
+    return listings.page(call, "acceleratorTypes", types)
 
 
 @handles("tpu.projects.locations.acceleratorTypes.get")
@@ -37,7 +38,7 @@ def get_accelerator_type(call: Call) -> JsonObject:
 @handles("tpu.projects.locations.runtimeVersions.list")
 def list_runtime_versions(call: Call) -> JsonObject:
     tpu_shapes.known_zone(call.ids["locationsId"])
-    return {"runtimeVersions": [_runtime(call, each) for each in tpu_shapes.runtimes()]}
+    return listings.page(call, "runtimeVersions", [_runtime(call, each) for each in tpu_shapes.runtimes()])
 
 
 @handles("tpu.projects.locations.runtimeVersions.get")

@@ -12,6 +12,7 @@ from infra.local.provider.tables import (
     builds,
     compute,
     federation,
+    firewalls,
     identity,
     keys,
     messages,
@@ -22,7 +23,21 @@ from infra.local.provider.tables import (
     tpu,
 )
 
-_SERVICES = (artifacts, builds, compute, federation, identity, keys, messages, monitoring, run, secrets, storage, tpu)
+_SERVICES = (
+    artifacts,
+    builds,
+    compute,
+    federation,
+    firewalls,
+    identity,
+    keys,
+    messages,
+    monitoring,
+    run,
+    secrets,
+    storage,
+    tpu,
+)
 
 TYPES: Final[Mapping[str, ResourceType]] = MappingProxyType(
     {kind.token: kind for service in _SERVICES for kind in service.TYPES}

@@ -115,7 +115,9 @@ _JOB = {
     "description": text(),
     "schedule": text(),
     "timeZone": text(default="Etc/UTC"),
-    "attemptDeadline": text(default=_DEADLINE, hidden=lambda old, new, *_: {old or _DEADLINE, new} == {_DEADLINE}),
+    "attemptDeadline": text(
+        default=_DEADLINE, hidden=lambda old, new, *_: {old or _DEADLINE, new or _DEADLINE} == {_DEADLINE}
+    ),
     "paused": flag(server=True),
     "retryConfig": block(
         {

@@ -6,6 +6,7 @@ import re
 from ipaddress import ip_network
 
 from infra.local.provider.fields import Rule
+from infra.local.provider.network import link_path
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -46,11 +47,7 @@ def same_link(old: str, new: str) -> bool:
     """A bare name is the path or URL of the state that ends in it; a path is never the bare name of the state."""
     if "/" not in new:
         return last_part(old) == new
-    return _path(old) == _path(new)
-
-
-def _path(link: str) -> str:
-    return re.sub(r"^https?://.*?/(?=projects/)", "", link)
+    return link_path(old) == link_path(new)
 
 
 def last_part(link: str) -> str:
@@ -72,8 +69,14 @@ def does_not_contain(old: str, new: str) -> bool:
 
 
 def is_ip_range(value: str) -> str | None:
+    """A range may be named by any address in it."""
     try:
-        ip_network(value)
-    except ValueError as error:
-        return f"{value!r} is not an IP range in CIDR form ({error})"
-    return None
+        ip_network(value, strict=False)
+    except ValueError:
+        return f"{value!r} is not an IP range in CIDR form"
+    return None if "/" in value else f"{value!r} is not an IP range in CIDR form: it has no prefix length"
+
+
+def link_as_v1(link: str) -> str:
+    """Links in a state are those of the API's first version, whichever version was asked."""
+    return re.sub("/compute/[a-z0-9]+/", "/compute/v1/", link)

@@ -51,7 +51,7 @@ _SECRET = {
     "versionAliases": table(),
     "topics": blocks({"name": text(required=True)}),
     "rotation": block({"rotationPeriod": text(), "nextRotationTime": text(needs="rotationPeriod")}, needs="topics"),
-    "ttl": text(),
+    "ttl": text(unread=True),
     "expireTime": text(server=True),
     "versionDestroyTtl": text(),
     "deletionProtection": flag(local=True),

@@ -48,10 +48,6 @@ _CONDITION = {
     "matchesSuffixes": texts(wire="matchesSuffix"),
     "noncurrentTimeBefore": text(),
     "numNewerVersions": whole(),
-    "sendAgeIfZero": flag(local=True),
-    "sendDaysSinceCustomTimeIfZero": flag(local=True),
-    "sendDaysSinceNoncurrentTimeIfZero": flag(local=True),
-    "sendNumNewerVersionsIfZero": flag(local=True),
     "withState": text(server=True, choices=("LIVE", "ARCHIVED", "ANY")),
 }
 
@@ -72,6 +68,7 @@ _BUCKET = {
             "condition": block(_CONDITION, required=True),
         },
         wire="lifecycle.rule",
+        most=100,
     ),
     "softDeletePolicy": block(
         {

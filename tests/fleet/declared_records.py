@@ -1,0 +1,33 @@
+"""A fleet bucket as an `up` leaves it, without the rest of the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from infra.fleet.bundle import runner_bundle
+from infra.fleet.controller.lease import Kind, Lease, wall_clock
+from infra.fleet.google import Clients
+from infra.fleet.records import Records
+from infra.model import names
+from infra.model.schema import StackConfig
+from infra.program_records import fleet_documents
+
+
+def declare(google: Clients, config: StackConfig, *, siblings: Sequence[StackConfig] = ()) -> Records:
+    """Write what the program declares, and say that the `up` which did it has ended. The bucket is there."""
+    records = Records(google=google, bucket=config.bucket.name)
+    bundle = runner_bundle()
+    documents = fleet_documents(config, bundle, siblings=siblings)
+    records.put_once(names.bundle_object(bundle.sha256), bundle.content.encode(), "application/zip")
+    records.update(names.startup_object(), lambda _: documents.startup)
+    records.update(names.manifest_object(config.stack), lambda _: documents.manifest)
+    end_up(records, config.stack)
+    return records
+
+
+def end_up(records: Records, stack: str) -> None:
+    """Take the lease as `up` does, and give it back: the controller waits for nobody then."""
+    lease = Lease(records=records, stack=stack, kind=Kind.UP, holder="up", time=timedelta(minutes=1), clock=wall_clock)
+    lease.take()
+    lease.give_back()

@@ -1,0 +1,91 @@
+"""google-cloud-tpu walks the life of a TPU VM."""
+
+from __future__ import annotations
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import tpu_v2
+
+ZONE = "projects/client-lab/locations/us-west4-a"
+State = tpu_v2.Node.State
+
+
+@pytest.fixture
+def tpus(rest):
+    return rest(tpu_v2.TpuClient)
+
+
+def node(**more) -> tpu_v2.Node:
+    return tpu_v2.Node(accelerator_type="v5litepod-4", runtime_version="tpu-ubuntu2204-base", **more)
+
+
+def test_a_node_lives_from_create_to_delete(tpus):
+    sent = node(scheduling_config={"preemptible": True}, labels={"team": "a"}, metadata={"startup-script": "true"})
+    begun = tpus.create_node(parent=ZONE, node_id="vm-0", node=sent)
+    made = begun.result()
+    assert begun.metadata.target == made.name == f"{ZONE}/nodes/vm-0"
+    assert begun.metadata.end_time >= begun.metadata.create_time
+    assert (made.state, made.health) == (State.READY, tpu_v2.Node.Health.HEALTHY), "READY is 2, HEALTHY is 1"
+    assert made.accelerator_config.type_ == tpu_v2.AcceleratorConfig.Type.V5LITE_POD
+    assert tpus.get_node(name=made.name).metadata == {"startup-script": "true"}
+
+    change = tpu_v2.Node(name=made.name, labels={"team": "b"}, description="ignored")
+    changed = tpus.update_node(node=change, update_mask={"paths": ["labels"]}).result()
+    assert (dict(changed.labels), changed.description) == ({"team": "b"}, "")
+    assert tpus.stop_node({"name": made.name}).result().state == State.STOPPED
+    assert tpus.start_node({"name": made.name}).result().state == State.READY
+
+    tpus.delete_node(name=made.name).result()
+    with pytest.raises(exceptions.NotFound, match="was not found"):
+        tpus.get_node(name=made.name)
+
+
+def test_an_accelerator_is_sent_as_its_number(tpus):
+    config = tpu_v2.AcceleratorConfig(type_=tpu_v2.AcceleratorConfig.Type.V4, topology="2x2x1")
+    sent = tpu_v2.Node(accelerator_config=config, runtime_version="tpu-ubuntu2204-base")
+    parent = "projects/client-lab/locations/us-central2-b"
+    assert tpus.create_node(parent=parent, node_id="v4-0", node=sent).result().accelerator_type == "v4-8"
+
+
+def test_lists_have_pages_filters_and_orders(tpus):
+    for number in range(3):
+        tpus.create_node(parent=ZONE, node_id=f"paged-{number}", node=node())
+    pager = tpus.list_nodes({"parent": ZONE, "page_size": 2})
+    assert len(list(pager.pages)) == 2
+    assert len(list(tpus.list_nodes(parent=ZONE))) == 3
+    asked = {"parent": ZONE, "filter": 'type="v5litepod-1*"', "order_by": "type desc"}
+    found = [each.type_ for each in tpus.list_accelerator_types(asked)]
+    assert found == sorted(found, reverse=True)
+    assert {"v5litepod-1", "v5litepod-16"} <= set(found)
+    assert "v5litepod-8" not in found
+
+
+def test_a_name_that_is_taken_and_a_request_that_is_wrong_are_told_apart(tpus):
+    tpus.create_node(parent=ZONE, node_id="taken", node=node())
+    with pytest.raises(exceptions.Conflict):
+        tpus.create_node(parent=ZONE, node_id="taken", node=node())
+    with pytest.raises(exceptions.BadRequest) as refused:
+        tpus.create_node(parent=ZONE, node_id="wrong", node=node(labels={"Upper": "case"}))
+    assert refused.value.details[0]["fieldViolations"][0]["field"] == "node.labels"
+
+
+def test_an_operation_that_fails_raises_what_it_failed_with(tpus, google):
+    google.control.fail("stockout", count=1)
+    with pytest.raises(exceptions.ResourceExhausted, match="no more capacity"):
+        tpus.create_node(parent=ZONE, node_id="unlucky", node=node()).result()
+
+
+def test_a_quota_of_requests_says_so_in_the_details(tpus, google):
+    rule = google.control.fail("rate", per_minute=0, method="tpu.*.get")
+    with pytest.raises(exceptions.TooManyRequests) as refused:
+        tpus.get_node({"name": f"{ZONE}/nodes/any"}, retry=None)
+    google.control.mend(rule["id"])
+    assert refused.value.reason == "RATE_LIMIT_EXCEEDED"
+    assert refused.value.metadata["service"] == "tpu.googleapis.com"
+
+
+def test_operations_and_places_are_listed(tpus):
+    begun = tpus.create_node(parent=ZONE, node_id="listed", node=node())
+    assert begun.operation.name in {each.name for each in tpus.list_operations({"name": ZONE}).operations}
+    assert tpus.get_operation({"name": begun.operation.name}).name == begun.operation.name
+    assert ZONE in {each.name for each in tpus.list_locations({"name": "projects/client-lab"}).locations}

@@ -1,0 +1,115 @@
+"""The embedded provider against Google's own: the same programs refused, and every state unchanged both ways.
+
+Runs where `pulumi-resource-gcp` is on PATH (`./tidepool test --live`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from infra.local.cloud.testing import TestCloud
+from infra.local.provider import GoogleProvider
+from infra.local.provider.tables import TYPES
+from tests.local.provider.conftest import PROJECT
+from tests.local.provider.official_provider import OfficialProvider
+from tests.local.provider.test_embedded_refusals import REFUSED, TAKEN
+from tests.local.provider.test_provider_round_trip import LIVES, Life
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def plugins(serving: TestCloud) -> Iterator[Callable[[str], OfficialProvider]]:
+    """Starts a plugin once, by its path."""
+    started: dict[str, OfficialProvider] = {}
+
+    def start(plugin: str) -> OfficialProvider:
+        if plugin not in started:
+            started[plugin] = OfficialProvider(plugin, serving.url, PROJECT)
+        return started[plugin]
+
+    yield start
+    for each in started.values():
+        each.close()
+
+
+@pytest.fixture
+def official(tool: Callable[[str], str], plugins: Callable[[str], OfficialProvider]) -> OfficialProvider:
+    return plugins(tool("pulumi-resource-gcp"))
+
+
+@pytest.mark.parametrize(("token", "inputs", "reason"), REFUSED)
+def test_the_official_provider_refuses_the_same_programs(
+    token: str, inputs: dict[str, Any], reason: str, official: OfficialProvider
+) -> None:
+    assert official.refusal(token, inputs), f"the embedded provider alone refuses this: {reason}"
+
+
+@pytest.mark.parametrize(("token", "inputs"), TAKEN)
+def test_the_official_provider_takes_the_same_programs(
+    token: str, inputs: dict[str, Any], official: OfficialProvider
+) -> None:
+    assert official.refusal(token, inputs) == ""
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}")
+def test_a_state_of_one_provider_is_unchanged_for_the_other(
+    life: Life, official: OfficialProvider, cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    token = life.token
+    need_all(life, provider, virtual)
+    checked, failures = official.check(token, life.inputs)
+    assert failures == []
+    embedded = provider.check(token, "it", "urn:it", life.inputs, None).inputs
+    assert embedded == checked, "both fill in the same"
+
+    made, outputs = official.create(token, checked)
+    assert provider.diff(token, made, checked, outputs, embedded).detailed == {}
+    inputs, outputs = official.read(token, made, checked, outputs)
+    assert provider.diff(token, made, inputs, outputs, embedded).detailed == {}
+    read = provider.read(token, made, embedded)
+    assert read is not None
+    assert read.id == made
+    assert not official.diff(token, made, read.inputs, read.outputs, checked).changes
+
+    cloud.control.reset()
+    need_all(life, provider, virtual)
+    created = provider.create(token, embedded, None, virtual)
+    assert created.id == made or TYPES[token].assigned
+    assert official.diff(token, created.id, embedded, created.outputs, checked).detailed == {}
+    inputs, outputs = official.read(token, created.id, embedded, created.outputs)
+    assert not official.diff(token, created.id, inputs, outputs, checked).changes
+    assert provider.diff(token, created.id, inputs, outputs, embedded).detailed == {}
+
+
+@pytest.mark.parametrize(
+    "life",
+    [life for life in LIVES if life.change],
+    ids=lambda life: f"{life.token.rsplit(':', 1)[1]}-{life.id.rsplit('/', 1)[-1]}",
+)
+def test_a_change_means_the_same_to_both(
+    life: Life, official: OfficialProvider, cloud: TestCloud, provider: GoogleProvider, virtual: Any
+) -> None:
+    del cloud
+    token = life.token
+    need_all(life, provider, virtual)
+    old = provider.check(token, "it", "urn:it", life.inputs, None).inputs
+    created = provider.create(token, old, None, virtual)
+    new = provider.check(token, "it", "urn:it", {**life.inputs, **life.change}, old).inputs
+    ours = provider.diff(token, created.id, old, created.outputs, new).detailed
+    theirs = official.diff(token, created.id, old, created.outputs, new)
+    assert {path.partition("[")[0].partition(".")[0] for path in ours} <= {
+        path.partition("[")[0].partition(".")[0] for path in theirs.detailed
+    }
+    assert theirs.changes
+    assert not theirs.replaces
+    updated = provider.update(token, created.id, old, created.outputs, new, None, virtual)
+    assert not official.diff(token, created.id, new, updated, new).changes
+
+
+def need_all(life: Life, provider: GoogleProvider, virtual: Any) -> None:
+    for token, inputs in life.needs:
+        provider.create(token, provider.check(token, "it", "urn:it", inputs, None).inputs, None, virtual)
