@@ -54,7 +54,7 @@ def test_a_preview_is_a_plan_of_the_events(request_: Request) -> None:
     cli = ScriptedCli(script(preview=says(Answer(events="preview-change"))))
     plan = engine(request_, cli).preview()
     assert (plan.stack, plan.engine, plan.cloud) == ("ci", "pulumi", "local")
-    assert plan.summary == {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4, "adopt": 0}
+    assert plan.summary == {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4, "adopt": 0, "retain": 0}
     assert not plan.failed
 
 

@@ -59,7 +59,7 @@ def ops(name: str) -> dict[str, str]:
 def test_a_plan_counts_what_the_cli_counts_without_its_default_providers(name: str, summary: dict[str, int]) -> None:
     recorder, _ = record(name)
     plan = Plan(stack="ci", engine="pulumi", cloud="local", steps=recorder.steps())
-    assert plan.summary == {**summary, "adopt": 0}
+    assert plan.summary == {**summary, "adopt": 0, "retain": 0}
     assert all(step.status is Status.PLANNED and step.seconds is None for step in plan.steps)
 
 
