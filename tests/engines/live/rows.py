@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.cloud import daemon
 from tests.engines.live import acts
 from tests.engines.live.table import ROWS, Row
-from tests.engines.live.worlds import Pair, World, Yard
+from tests.engines.live.worlds import Pair, World, Yard, stopped
 
 _SHOWN = 40
 """Differences of one comparison that a failure tells."""
@@ -26,7 +25,7 @@ class Base:
         self._pair = yard.pair(stacks[0], files)
         self.told = {stack: [_from_nothing(replace(world, stack=stack)) for world in self._pair] for stack in stacks}
         for world in self._pair:
-            daemon.stop(world.home)
+            stopped(world)
 
     def copy(self, stack: str) -> Pair:
         return self._yard.copy(self._pair, stack)
@@ -60,7 +59,7 @@ def run(row: Row, base: Base, stack: str) -> None:
             _finds_nothing_to_do(ours)
     finally:
         for world in (theirs, ours):
-            daemon.stop(world.home)
+            stopped(world)
 
 
 def assert_same(ours: acts.Seen, theirs: acts.Seen, what: str) -> None:

@@ -10,12 +10,11 @@ import pytest
 
 from infra.engines import EngineError, EngineName
 from infra.fleet.google import GoogleError
-from infra.local.cloud import daemon
 from infra.model.fleet import slots
 from infra.model.stack import load_stack
 from tests.engines.interleavings import Move, moves, play
 from tests.engines.live import acts, kills
-from tests.engines.live.worlds import World, begun, copied
+from tests.engines.live.worlds import World, begun, copied, stopped
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
@@ -71,7 +70,7 @@ def brought_up_once(tmp_path_factory: pytest.TempPathFactory) -> World:
 
     world = begun(tmp_path_factory.mktemp("property"), EngineName.PULUMI, STACK, write)
     assert not world.make().up().failed
-    daemon.stop(world.home)
+    stopped(world)
     return world
 
 
@@ -85,12 +84,12 @@ def test_one_more_up_makes_the_fleet_as_declared(brought_up_once: World, tmp_pat
         fleet.world.control.advance(kills.HOUR)
         _settles(fleet, story)
     finally:
-        daemon.stop(fleet.world.home)
+        stopped(fleet.world)
 
 
 def _settles(fleet: OfficialFleet, story: tuple[Move, ...]) -> None:
     world, told = fleet.world, " > ".join(map(str, story))
-    after = world.control.log(limit=1)[-1]["number"]
+    after = max((entry["number"] for entry in world.control.log()), default=0)
     run = world.make().up()
     assert not run.failed, f"{told}: {[step.error for step in run.steps if step.error]} {run.diagnostics}"
     creates = [

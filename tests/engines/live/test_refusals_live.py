@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from infra.engines import EngineName
-from infra.local.cloud import daemon
 from tests.engines.live.stacks import SMALL, write_small
-from tests.engines.live.worlds import ROOT, World, begun
+from tests.engines.live.worlds import ROOT, World, begun, stopped
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 
@@ -42,7 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with (made.root / "infra" / "__main__.py").open("a") as program:
         program.write(REFUSED)
     yield made
-    daemon.stop(made.home)
+    stopped(made)
 
 
 def tidepool(world: World, *words: str) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
+from infra.local.engine.lock import runs
 
 ROOT = Path(__file__).resolve().parents[3]
 MAKERS: Mapping[EngineName, Callable[[Request], Engine]] = {
@@ -102,6 +104,14 @@ def copied(world: World, folder: Path, stack: str) -> World:
     return World(engine=world.engine, stack=stack, folder=folder, url=running.url)
 
 
+def stopped(world: World) -> None:
+    """End a world's cloud and wait for its process: until then its files are not at rest, and a copy would tear."""
+    running = daemon.running(world.home)
+    daemon.stop(world.home)
+    while running is not None and runs(running.pid):
+        time.sleep(0.02)
+
+
 Pair = tuple[World, World]
 """The official engine's world, then the embedded one's."""
 
@@ -130,5 +140,5 @@ class Yard:
 
     def end(self) -> None:
         for world in self._running:
-            daemon.stop(world.home)
+            stopped(world)
         self._running.clear()
