@@ -205,7 +205,12 @@ class _Course:
         return f"run `./tidepool up {self._plan.stack}` again: it does only what is missing"
 
     def _end(self, step: Step) -> None:
-        """Keep how a step ended. Both halves of a replacement are one step, as in the plan."""
+        """Keep how a step ended. Both halves of a replacement are one step, as in the plan.
+
+        What an earlier pass has done, a later one finds unchanged.
+        """
+        if step.op in _UNCHANGING and step.urn in self._ended:
+            return
         planned, removed = self._planned.get(step.urn), self._removed.get(step.urn)
         if planned is not None and planned.op is Op.REPLACE and (removed is not None or step.op is Op.DELETE):
             seconds = (step.seconds or 0.0) + (removed.seconds or 0.0 if removed is not None else 0.0)

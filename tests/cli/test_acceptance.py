@@ -75,7 +75,15 @@ def test_a_preview_then_has_only_same(fleet: Checkout) -> None:
     document = fleet.json("preview", "ci")
     assert {step["op"] for step in document["steps"]} == {"same"}
     counts = document["summary"]
-    assert counts == {"create": 0, "update": 0, "replace": 0, "delete": 0, "adopt": 0, "same": len(document["steps"])}
+    assert counts == {
+        "create": 0,
+        "update": 0,
+        "replace": 0,
+        "delete": 0,
+        "adopt": 0,
+        "retain": 0,
+        "same": len(document["steps"]),
+    }
     assert (document["stack"], document["engine"], document["cloud"]) == ("ci", "local", "local")
     assert len(document["capacity"]) == 6
 

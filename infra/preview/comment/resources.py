@@ -28,6 +28,7 @@ _TITLES: Final = {
     Op.RETAIN: ("No longer declared, and kept in the cloud", Rank.CHANGES, "retained resources"),
     Op.UPDATE: ("Updated", Rank.CHANGES, "updated resources"),
     Op.CREATE: ("Created", Rank.CHANGES, "created resources"),
+    Op.ADOPT: ("Adopted: in the cloud as declared, and new to the state", Rank.CHANGES, "adopted resources"),
 }
 
 
@@ -69,8 +70,8 @@ def listed(steps: Sequence[Step]) -> Iterator[str]:
 
 def _counts(plan: Plan) -> str:
     counts = plan.summary
-    changing = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.RETAIN)
-    told = [f"{counts[op.value]:,} to {op.value}" for op in changing if counts.get(op.value)]
+    changing = (Op.CREATE, Op.ADOPT, Op.UPDATE, Op.REPLACE, Op.DELETE, Op.RETAIN)
+    told = [f"{counts[op.value]:,} to {op.value}" for op in changing if counts[op.value]]
     return f"### Resources: {', '.join([*told, f'{counts[Op.SAME.value]:,} unchanged'])}"
 
 

@@ -141,6 +141,14 @@ def _gone(cloud: Cloud, event: Event) -> None:
     forget(cloud, event.subject)
 
 
+def shown(call: Call, public: JsonObject) -> JsonObject:
+    """A node in the version of the call, whichever made it: `autocheckpointEnabled` exists in v2alpha1 only."""
+    node = {**public, "apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
+    if call.version == "v2":
+        node.pop("autocheckpointEnabled", None)
+    return node
+
+
 def _operation(
     call: Call, node: Node, verb: str, *, after: JsonObject | None = None, error: JsonObject | None = None
 ) -> JsonObject:
@@ -156,7 +164,7 @@ def _operation(
         _place(call),
         seconds=_seconds("failure" if error else verb, node),
         metadata=metadata,
-        response={"@type": f"{namespace}.Node", **after} if after else None,
+        response={"@type": f"{namespace}.Node", **shown(call, after)} if after else None,
         error=error,
         identity=_identity(call, verb),
     )

@@ -51,14 +51,13 @@ def create_node(call: Call) -> JsonObject:
         **sent,
         "name": name,
         "createTime": timestamp(call.cloud.now),
-        **_api_version(call),
     }
     return tpu_lifecycle.create(call, Node(public, pot, accelerator), refusal[1] if refusal else None)
 
 
 @handles("tpu.projects.locations.nodes.get")
 def get_node(call: Call) -> JsonObject:
-    return _shown(call, load(call.cloud, call.params["name"]).public)
+    return tpu_lifecycle.shown(call, load(call.cloud, call.params["name"]).public)
 
 
 @handles("tpu.projects.locations.nodes.list")
@@ -68,7 +67,7 @@ def list_nodes(call: Call) -> JsonObject:
     if call.ids["locationsId"] != "-":
         parent += f"{tpu_shapes.known_zone(call.ids['locationsId'])}/nodes/"
     page = call.cloud.store.page(KIND, parent, call.params)
-    answer: JsonObject = {"nodes": [_shown(call, found.body["public"]) for found in page.resources]}
+    answer: JsonObject = {"nodes": [tpu_lifecycle.shown(call, found.body["public"]) for found in page.resources]}
     if page.next_token:
         answer["nextPageToken"] = page.next_token
     return answer
@@ -197,16 +196,3 @@ def _single_host(call: Call, verb: str) -> Node:
 def _in_state(node: Node, state: str, verb: str) -> None:
     if node.state != state:
         raise failed_precondition(f"Cannot {verb} '{node.name}' in state {node.state}; it must be {state}.")
-
-
-def _shown(call: Call, public: JsonObject) -> JsonObject:
-    """A node in the version of the call, whichever made it: `autocheckpointEnabled` exists in v2alpha1 only."""
-    shown = {**public, **_api_version(call)}
-    if call.version == "v2":
-        shown.pop("autocheckpointEnabled", None)
-    return shown
-
-
-def _api_version(call: Call) -> JsonObject:
-    """`v2alpha1` is `V2_ALPHA1` among a node's values."""
-    return {"apiVersion": call.version.upper().replace("ALPHA", "_ALPHA")}
