@@ -17,7 +17,7 @@ from infra.model.plan import Op, Plan, Status
 from infra.model.stack import load_stack, siblings
 from infra.program import STUB
 from tests.engines.live import kills
-from tests.engines.live.stacks import EDITS, FULL
+from tests.engines.live.stacks import EDITS, FULL, OF_IMAGES
 from tests.engines.live.worlds import World
 
 Seen = Any
@@ -46,19 +46,19 @@ def failures(plan: Plan) -> Seen:
 
 
 def preview(world: World) -> Seen:
-    return told(world.make().preview())
+    return _succeeded(world.make().preview())
 
 
 def up(world: World) -> Seen:
-    return told(world.make().up())
+    return _succeeded(world.make().up())
 
 
 def refresh(world: World) -> Seen:
-    return told(world.make().refresh())
+    return _succeeded(world.make().refresh())
 
 
 def up_after_refresh(world: World) -> Seen:
-    return told(world.make(refresh=True).up())
+    return _succeeded(world.make(refresh=True).up())
 
 
 def fails(world: World) -> Seen:
@@ -118,6 +118,8 @@ def edit(name: str) -> Act:
 
     def act(world: World) -> None:
         world.edit(*EDITS[world.stack][name])
+        if images := OF_IMAGES.get((world.stack, name)):
+            world.edit(*images, path=world.root / "images" / "images.yaml")
 
     return act
 
@@ -205,6 +207,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items() if key != "ciphertext"}
     return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _succeeded(plan: Plan) -> Seen:
+    assert not plan.failed, _complaints(plan)
+    return told(plan)
 
 
 def _complaints(plan: Plan) -> str:

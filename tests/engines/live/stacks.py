@@ -80,6 +80,11 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
 }
 """By stack, then by what it is to people."""
 
+OF_IMAGES: Final[Mapping[tuple[str, str], tuple[tuple[str, str], ...]]] = {
+    ("ci", "a pool goes"): (("tpu-v5p, tpu-v6e]", "tpu-v5p]"),)
+}
+"""What the edit of a stack needs changed in images/images.yaml, which names the pools that run an image."""
+
 FULL: Final[Mapping[str, Mapping[str, Any]]] = {
     SMALL: {
         "project": "my-lab",

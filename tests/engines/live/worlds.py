@@ -63,13 +63,14 @@ class World:
     def stack_file(self) -> Path:
         return self.root / "stacks" / f"Pulumi.{self.stack}.yaml"
 
-    def edit(self, *edits: tuple[str, str]) -> None:
-        """Replace texts of the stack file, each of which stands there exactly once."""
-        text = self.stack_file.read_text()
+    def edit(self, *edits: tuple[str, str], path: Path | None = None) -> None:
+        """Replace texts of the stack file, or of another one, each of which stands there exactly once."""
+        path = path or self.stack_file
+        text = path.read_text()
         for before, after in edits:
-            assert text.count(before) == 1, f"{before!r} stands {text.count(before)} times in {self.stack}"
+            assert text.count(before) == 1, f"{before!r} stands {text.count(before)} times in {path.name}"
             text = text.replace(before, after)
-        self.stack_file.write_text(text)
+        path.write_text(text)
 
     def checkpoint(self) -> dict[str, Any]:
         """The state as its file has it; both engines write the same form."""
@@ -90,7 +91,8 @@ def begun(folder: Path, engine: EngineName, stack: str, files: Files) -> World:
     (root / "stacks").mkdir(parents=True)
     home.mkdir()
     shutil.copy(ROOT / "Pulumi.yaml", root)
-    for name in ("infra", "images", "LICENSE", "requirements.lock", ".venv"):
+    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("infra", "LICENSE", "requirements.lock", ".venv"):
         (root / name).symlink_to(ROOT / name)
     files(root)
     return World(engine=engine, stack=stack, folder=folder, url=daemon.ensure_running(home).url)
