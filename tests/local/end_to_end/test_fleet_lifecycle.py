@@ -23,6 +23,7 @@ def test_a_fleet_grows_shrinks_and_stays(world: World, cloud: TestCloud) -> None
         "replace": 0,
         "delete": 0,
         "adopt": 0,
+        "retain": 0,
         "same": again.summary["same"],
     }
     assert cloud.control.log(after=after) == [], "nothing to do must ask nothing of the cloud"
