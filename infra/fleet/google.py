@@ -20,7 +20,7 @@ from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import GoogleAuthError
 from googleapiclient import discovery, discovery_cache
 from googleapiclient.errors import HttpError
-from googleapiclient.http import HttpRequest
+from googleapiclient.http import DEFAULT_HTTP_TIMEOUT_SEC, HttpRequest
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 RETRIES: Final = 4
@@ -75,15 +75,15 @@ class Clients:
         """The client of one API, made on first use. Its methods are those of the discovery document."""
         if api not in self._built:
             document = _document(api, self.endpoint)
-            self._built[api] = (
-                discovery.build_from_document(document, http=self._hurried_http(), requestBuilder=_HurriedRequest)
-                if self.hurried
-                else discovery.build_from_document(document, credentials=self.credentials, always_use_jwt_access=False)
-            )
+            request = _HurriedRequest if self.hurried else HttpRequest
+            self._built[api] = discovery.build_from_document(document, http=self._http(), requestBuilder=request)
         return self._built[api]
 
-    def _hurried_http(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
-        plain = httplib2.Http(timeout=HURRIED_SECONDS)
+    def _http(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
+        limit = HURRIED_SECONDS if self.hurried else DEFAULT_HTTP_TIMEOUT_SEC
+        # No proxy stands before loopback, and httplib2 would refuse one that NO_PROXY exempts where it lacks PySocks.
+        proxy = httplib2.proxy_info_from_environment if self.endpoint is None else None
+        plain = httplib2.Http(timeout=limit, proxy_info=proxy)
         # A redirect is what an upload's answer 308 would be taken for, as googleapiclient's own builder knows.
         plain.redirect_codes = plain.redirect_codes - {308}
         if isinstance(self.credentials, AnonymousCredentials):

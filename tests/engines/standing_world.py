@@ -65,6 +65,11 @@ class StandingWorld:
     def config(self) -> StackConfig:
         return load_stack(self.request.root, self.request.stack)
 
+    @property
+    def names(self) -> list[str]:
+        """The declared VMs, in the order of their slots."""
+        return [slot.name for slot in fleet.slots(self.config)]
+
     def make(self, index: int, labels: Mapping[str, str] | None = None) -> str:
         """Make a declared VM over REST as a controller does; its name. labels: in place of its own."""
         slot = fleet.slots(self.config)[index]

@@ -14,6 +14,7 @@ from googleapiclient.errors import HttpError
 from googleapiclient.http import HttpMockSequence
 
 from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS, Api, Clients, GoogleError, clients, execute
+from infra.local.cloud.testing import TestCloud
 
 LOCAL = "http://127.0.0.1:9"
 
@@ -77,3 +78,13 @@ def test_a_hurried_request_is_tried_again_once() -> None:
         with pytest.raises(HttpError):
             request.execute(num_retries=4)
         assert len(request.http.request_sequence) == 1 + HURRIED_RETRIES
+
+
+def test_no_proxy_stands_before_the_local_cloud(cloud: TestCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for hurried in (False, True):
+        with clients(cloud.project, cloud.url, hurried=hurried) as local:
+            nodes = local.api(Api.TPU).projects().locations().nodes()
+            place = f"projects/{cloud.project}/locations/us-west4-a"
+            assert execute(nodes.list(parent=place), "listing") == {"nodes": []}

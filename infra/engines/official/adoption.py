@@ -151,6 +151,13 @@ def at_rest(exported: Mapping[str, Any], again: Collection[str]) -> dict[str, An
     return {**exported, "deployment": deployment}
 
 
+def outputs_alone(exported: Mapping[str, Any]) -> dict[str, Any]:
+    """An exported state with nothing but the stack's outputs, as references of other stacks read them."""
+    deployment = {key: value for key, value in exported["deployment"].items() if key != "pending_operations"}
+    stack = [resource for resource in _resources(deployment) if resource["type"] == "pulumi:pulumi:Stack"]
+    return {**exported, "deployment": {**deployment, "resources": stack}}
+
+
 def completed(exported: Mapping[str, Any], taken: Sequence[Pending]) -> dict[str, Any]:
     """An exported state in which what was imported has the inputs and labels that are known of it.
 
@@ -264,14 +271,15 @@ def _importable_parent(urn: str) -> str:
 def _import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
     if kind in REPEATABLE or not kind.startswith("gcp:"):
         return ""
-    if kind not in IMPORT_IDS:
+    parts = {key: _part(key, value) for key, value in inputs.items()}
+    try:
+        return IMPORT_IDS[kind].format_map(parts)
+    except KeyError:
         raise EngineError(
-            f"{name} ({kind}) was being created when an earlier run was killed, and how to adopt one is not known; "
+            f"{name} ({kind}) was being created when an earlier run was killed, and its inputs do not tell its id; "
             f"look whether it exists, adopt it with `pulumi import {kind} {name} ID` or delete it, "
             "then clear the operation with `pulumi refresh --clear-pending-creates`"
-        )
-    parts = {key: _part(key, value) for key, value in inputs.items()}
-    return IMPORT_IDS[kind].format_map(parts)
+        ) from None
 
 
 def _part(key: str, value: Any) -> Any:

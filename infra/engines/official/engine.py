@@ -20,7 +20,7 @@ from typing import Any, Final
 from pulumi import automation
 
 from infra.engines.official import filestate
-from infra.engines.official.adoption import unsettled, vm_ids
+from infra.engines.official.adoption import outputs_alone, unsettled, vm_ids
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
@@ -82,6 +82,7 @@ class OfficialEngine:
         """A preview on a passing copy of the state, in which all is adopted first that `up` would adopt."""
         recorder = Recorder(listener, planning=True)
         with scratch(self._request, self._place, self._runner) as work:
+            self._lend_registries(work)
             work.create_stack(self._request.stack)
             if exported is not _NO_STATE:
                 work.load(self._request.stack, exported)
@@ -89,6 +90,19 @@ class OfficialEngine:
             recorder.adopt(self._recovery(work, recorder).settle(work.exported(self._request.stack), standing))
             self._preview(work, recorder)
         return recorder
+
+    def _lend_registries(self, work: Workspace) -> None:
+        """Give a passing backend the outputs of the stack whose registries this one reads."""
+        owner = load_stack(self._request.root, self._request.stack).registry_stack
+        if owner is None:
+            return
+        try:
+            with self._workspace(lambda _: None) as own:
+                exported = own.exported(str(owner))
+        except automation.StackNotFoundError:
+            return  # the program says so itself
+        work.create_stack(str(owner))
+        work.load(str(owner), outputs_alone(exported))
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()

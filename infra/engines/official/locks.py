@@ -5,14 +5,13 @@ Owns reading who holds a stack and whether that process can still be alive. Does
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from infra.local.engine.lock import process_start
+from infra.local.engine.lock import process_start, runs
 
 _LINE = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 _SECOND = 1.0
@@ -40,17 +39,11 @@ def locks_in(message: str) -> tuple[Lock, ...]:
 
 
 def started_at(pid: int) -> float | None:
-    """When the process with this id started, in seconds of the epoch; None where there is none.
+    """When the process with this id started, in seconds of the epoch; None where none runs.
 
     Where the system does not tell a start time (no /proc), a process that exists counts as old: 0.
     """
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return process_start(pid) or 0.0
+    return (process_start(pid) or 0.0) if runs(pid) else None
 
 
 def is_dead(lock: Lock, *, host: str | None = None, started: Callable[[int], float | None] = started_at) -> bool:

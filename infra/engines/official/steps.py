@@ -16,6 +16,7 @@ from pulumi.automation import events
 
 from infra.engines.official import values
 from infra.engines.protocol import EngineError, EngineName
+from infra.local.engine import paths
 from infra.local.engine.urns import Targets
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.protected import refused
@@ -169,8 +170,10 @@ def _make(
     outputs = values.inputs(old_outputs)
     if detail:
         diff = {
-            path: values.change(path, word, before=before if of_inputs else outputs, after=after)
-            for path, (word, of_inputs) in detail.items()
+            paths.render(paths.parse(path)): values.change(
+                path, word, before=before if of_inputs else outputs, after=after
+            )
+            for path, (word, of_inputs) in _of_the_program(detail, before, after).items()
         }
         reasons = tuple(sorted(path for path, change in diff.items() if change.replaces)) or tuple(replacing)
     elif op == "update" and not changed and not kind.startswith("gcp:"):
@@ -189,6 +192,19 @@ def _make(
         new_inputs=after,
         protect=protect,
     )
+
+
+def _of_the_program(
+    detail: Mapping[str, tuple[str, bool]], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Mapping[str, tuple[str, bool]]:
+    """The differences of properties that the program has or had, or all where there are none of these.
+
+    Google's plugin tells a changed label three times, as `labels`, `effectiveLabels` and `pulumiLabels` (seen with
+    pulumi-gcp 10.2, 2026-11); what it computes follows from the inputs.
+    """
+    written = {*(before or {}), *(after or {})}
+    own = {path: how for path, how in detail.items() if paths.parse(path)[0] in written}
+    return own or detail
 
 
 def _refused(resource: Mapping[str, Any]) -> Step:

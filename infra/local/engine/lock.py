@@ -121,12 +121,8 @@ def _refuse_living(files: StackFiles, but: Path | None = None) -> tuple[Holder, 
 
 
 def _alive(pid: int, since: str) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+    if not runs(pid):
         return False
-    except PermissionError:
-        return True
     started = process_start(pid)
     try:
         locked = datetime.fromisoformat(since).timestamp()
@@ -135,11 +131,31 @@ def _alive(pid: int, since: str) -> bool:
     return started is None or started <= locked + _BOOT_SLACK_SECONDS
 
 
+def runs(pid: int) -> bool:
+    """Whether a process is there that has not ended. One that its parent has not asked about yet has ended: in a
+    container whose first process asks about nobody it stays so for ever."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return _status(pid)[:1] not in (["Z"], ["X"])
+
+
 def process_start(pid: int) -> float | None:
     """When a process started, in seconds since the epoch; None where the system does not say (no /proc)."""
     try:
-        ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        ticks = int(_status(pid)[19])
         boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
     except (OSError, StopIteration, ValueError, IndexError):
         return None
     return int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _status(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on (proc_pid_stat(5)); none where the system has no such file."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from infra.local.engine import planner, urns
+from infra.local.engine import urns
 from infra.local.engine.errors import EngineError
 from infra.local.engine.outputs import taken_over
 from infra.local.engine.planner import Decision
-from infra.local.engine.provider import ProviderError
+from infra.local.engine.provider import DiffResult, PropertyDiff, ProviderError
 from infra.local.engine.run import Clock, StoppedError, now
 from infra.local.engine.values import masked, reveal, secret_places, with_secrets
-from infra.model.plan import Op, PropertyChange, Step
+from infra.model.plan import Op, Step
 
 if TYPE_CHECKING:
     from infra.local.engine.registry import Registry
@@ -70,15 +70,21 @@ def _refresh_one(run: Run, registry: Registry, state: State, clock: Clock, *, qu
     run.note(replace(fresh, modified=now()))
     if quiet:
         return
-    changed = planner.plain_diff(state.outputs, outputs)
-    shown = {
-        path: PropertyChange(kind=change.kind, before=change.before, after=change.after)
-        for path, change in planner.changes(
-            changed, replace(state, inputs=state.outputs), replace(fresh, inputs=outputs)
-        ).items()
-    }
-    step = Decision(op=Op.UPDATE, new=fresh, old=state).step()
-    run.ended(replace(step, diff=shown), clock.seconds)
+    detailed = _seen_from_the_state(
+        provider.diff(state.type, found.id, found.inputs, found.outputs, reveal(state.inputs))
+    )
+    step = Decision(op=Op.UPDATE, new=fresh, old=state, detailed=detailed).step()
+    run.ended(step if detailed else _step(state, Op.SAME), clock.seconds)
+
+
+def _seen_from_the_state(result: DiffResult) -> dict[str, PropertyDiff]:
+    """What an `up` would put back, turned round: what the cloud has changed.
+
+    What only the service counts, such as an etag, is taken over and is no change, as the pulumi CLI has it
+    (pulumi/pulumi, pkg/resource/deploy/step.go, RefreshStep, 2026-08).
+    """
+    turned: dict[str, Literal["add", "update", "delete"]] = {"add": "delete", "update": "update", "delete": "add"}
+    return {path: PropertyDiff(turned[how.kind]) for path, how in result.detailed.items()}
 
 
 def _step(state: State, op: Op) -> Step:

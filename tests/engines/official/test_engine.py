@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,32 @@ def test_a_preview_of_a_stack_without_state_makes_none(request_: Request) -> Non
     assert len(cli.asked("stack init")) == 1
     assert "home/state" not in cli.environment["PULUMI_BACKEND_URL"]
     assert not list((request_.home / "state" / "local").iterdir())
+
+
+def test_a_stack_that_reads_anothers_registries_finds_them_on_the_passing_backend(request_: Request) -> None:
+    taken: list[dict[str, Any]] = []
+
+    def take(args: list[str]) -> Answer:
+        taken.append(json.loads(Path(args[args.index("--file") + 1]).read_text()))
+        return Answer()
+
+    answers = [says(NO_STACK), says(Answer(events="preview-create"))]
+    cli = ScriptedCli({**script(), "preview": answers, "stack import": [take]})
+    engine(replace(request_, stack="nightly"), cli).preview()
+    assert cli.asked("stack init")[0].startswith("stack init organization/tidepool/ci")
+    (lent,) = taken
+    assert [resource["type"] for resource in lent["deployment"]["resources"]] == ["pulumi:pulumi:Stack"]
+
+
+def test_registries_that_nobody_has_made_yet_are_left_to_the_program_to_say(request_: Request) -> None:
+    answers = [says(NO_STACK), says(Answer(events="preview-create"))]
+
+    def export(args: list[str]) -> Answer:
+        return NO_STACK if "organization/tidepool/ci" in args else Answer(stdout=nothing_in_flight())
+
+    cli = ScriptedCli({**script(stack_export=export), "preview": answers})
+    engine(replace(request_, stack="nightly"), cli).preview()
+    assert not cli.asked("stack import")
 
 
 def test_the_first_up_makes_the_stack(request_: Request) -> None:

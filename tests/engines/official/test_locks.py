@@ -16,7 +16,9 @@ LOCKED_AT = datetime(2026, 11, 21, 8, 39, 43, tzinfo=UTC).timestamp()
 
 
 def test_the_cli_names_user_host_process_and_time() -> None:
-    assert locks_in(text("locked.stderr.txt")) == (LOCK,)
+    (found,) = locks_in(text("locked.stderr.txt"))
+    assert found == replace(LOCK, since=found.since)
+    assert datetime.fromisoformat(found.since).tzinfo is UTC
 
 
 def test_a_message_without_a_lock_names_none() -> None:
@@ -52,3 +54,10 @@ def test_a_process_that_has_ended_has_no_start() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     assert started_at(ended.pid) is None
+
+
+def test_a_killed_process_whose_parent_does_not_ask_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # ended, and not yet asked about
+        assert started_at(child.pid) is None

@@ -117,7 +117,7 @@ def test_secrets_and_unknown_values_are_masked() -> None:
     inputs = steps("preview-create")["tpu-ci-us-west4-a-0"].new_inputs
     assert inputs is not None
     assert inputs["metadata"]["token"] == "[secret]"
-    assert inputs["serviceAccount"]["email"] == "[unknown]"
+    assert inputs["networkConfig"]["network"] == "[unknown]"
 
 
 @pytest.mark.parametrize("name", ["up-create", "up-replace", "preview-replace", "up-failed"])

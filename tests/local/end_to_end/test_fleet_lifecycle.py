@@ -23,6 +23,7 @@ def test_a_fleet_grows_shrinks_and_stays(world: World, cloud: TestCloud) -> None
         "replace": 0,
         "delete": 0,
         "adopt": 0,
+        "retain": 0,
         "same": again.summary["same"],
     }
     assert cloud.control.log(after=after) == [], "nothing to do must ask nothing of the cloud"
@@ -113,3 +114,15 @@ def test_labels_are_never_in_the_state_in_clear_where_they_are_secret(world: Wor
     assert outputs["labels"]["owner"] == "somebody-in-particular"
     for hidden in ("pulumiLabels", "effectiveLabels"):
         assert "somebody-in-particular" not in str(outputs[hidden])
+
+
+def test_a_refresh_tells_what_others_changed_and_takes_over_the_rest_in_silence(world: World, cloud: TestCloud) -> None:
+    world.up(vms(2))
+    cloud.control.preempt(FIRST)
+    cloud.control.edit_node(nodes(cloud)["tpu-ci-us-west4-a-1"]["name"], {"labels": {"tidepool-pool": "theirs"}})
+    refreshed = world.engine(vms(2)).refresh()
+    assert changes(refreshed) == {"tpu-ci-us-west4-a-1": Op.UPDATE}
+    (step,) = [step for step in refreshed.steps if step.op is Op.UPDATE]
+    change = step.diff["labels.tidepool-pool"]
+    assert (change.before, change.after) == ("tpu-ci", "theirs")
+    assert world.recorded()[FIRST]["outputs"]["state"] == "PREEMPTED"

@@ -40,7 +40,9 @@ def test_what_was_made_reads_back_as_declared(tmp_path: Path, cloud: TestCloud) 
     refused = [entry for entry in cloud.control.log(limit=5000, after=before) if entry["status"] >= 400]
     assert refused == [], "the provider must ask nothing that the service refuses"
 
-    assert complaints(engine.refresh()) == []
+    refreshed = engine.refresh()
+    assert complaints(refreshed) == []
+    assert {step.op for step in refreshed.steps} == {Op.SAME}, "what only a service counts is no change"
     again = engine.preview(Options(refresh=True))
     assert complaints(again) == []
     assert changed(again) == []

@@ -89,7 +89,7 @@ def test_destroy_with_anything_protected_deletes_nothing(world: World) -> None:
 
 def test_retain_on_delete_leaves_it_in_the_cloud_and_forgets_it(world: World) -> None:
     world.run(vm(opts=ResourceOptions(retain_on_delete=True)))
-    assert ops(world.run(lambda: None))["a"] == "delete"
+    assert ops(world.run(lambda: None))["a"] == "retain"
     assert set(world.cloud.things) == {"vm/a"}
     assert "a" not in world.state
 

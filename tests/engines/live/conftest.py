@@ -1,0 +1,49 @@
+"""Stacks that both engines have brought up, for every row of the table to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from infra.engines.choose import observe
+from tests.engines.live.rows import Base
+from tests.engines.live.stacks import COMMITTED, SMALL, write_committed, write_small
+from tests.engines.live.worlds import Yard
+from tests.shipped_stacks import insist_on_shipped
+
+OF_THE_MACHINE = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in OF_THE_MACHINE:
+            patch.delenv(name, raising=False)
+        made = Yard(tmp_path_factory.mktemp("table"))
+        yield made
+        made.end()
+
+
+@pytest.fixture
+def official(tool: Callable[[str], str]) -> None:
+    tool("pulumi")
+    if observe().plugin is None:
+        pytest.skip("the pulumi CLI has no gcp plugin")
+
+
+@pytest.fixture(scope="module")
+def brought_up(yard: Yard) -> Callable[[str], Base]:
+    """The worlds in which a stack stands: the committed ones share theirs, since two of them read the third's state."""
+    made: dict[str, Base] = {}
+
+    def base(stack: str) -> Base:
+        name = SMALL if stack == SMALL else "committed"
+        if name not in made and stack == SMALL:
+            made[name] = Base(yard, (SMALL,), write_small)
+        elif name not in made:
+            insist_on_shipped()
+            made[name] = Base(yard, COMMITTED, write_committed)
+        return made[name]
+
+    return base

@@ -1,0 +1,109 @@
+"""The stacks of the table: the committed ones with some VMs in each, one small stack, and the edits that rows make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tests.program.stacks import edited, text_of
+from tests.shipped_stacks import lend_steady
+
+COMMITTED: Final = ("ci", "nightly", "training")
+SMALL: Final = "small"
+FIRST: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "nightly": (("us-central1-b: 0", "us-central1-b: 2"),),
+    "training": (("us-central2-b: 0", "us-central2-b: 2"),),
+}
+"""What is edited before the first `up`, so that every stack has VMs to change."""
+
+SMALL_STACK: Final = """\
+config:
+  gcp:project: my-lab
+  gcp:addPulumiAttributionLabel: "false"
+  tidepool:owner: lab
+  tidepool:bucket: {name: my-lab-small, location: us}
+  tidepool:vm_labels: {team: blue}
+  tidepool:reservations:
+    - {name: lab, project: my-lab, zone: us-central1-a, generation: v5p, chips: 12}
+  tidepool:pools:
+    - {name: old, accelerator: v5p-8, zones: {us-central1-a: 3}, capacity: {reserved: lab}, trust: member}
+    - {name: new, accelerator: v5p-8, zones: {us-central1-a: 0}, capacity: {reserved: lab}, trust: member}
+    - {name: spare, accelerator: v6e-8, zones: {europe-west4-a: 2}, capacity: preemptible, trust: member}
+"""
+
+_CI_POOL = """\
+    - name: tpu-v6e
+      accelerator: v6e-8
+      zones:
+        europe-west4-a: 1
+      capacity: preemptible
+      trust: member
+      labels: [tpu, self-hosted]
+      serves: [marin-community/marin]
+"""
+_SECRET = """\
+    - name: wandb-api-key
+      readers: [pool/train-v4]
+"""
+
+EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
+    "ci": {
+        "one more": (("us-west4-a: 2", "us-west4-a: 3"),),
+        "one fewer": (("us-west4-a: 2", "us-west4-a: 1"),),
+        "another accelerator": (("accelerator: v6e-8", "accelerator: v6e-4"),),
+        "another label": (("tpu-ci-component: runner", "tpu-ci-component: worker"),),
+        "a zone goes": (("        us-west4-a: 2\n", ""),),
+        "a pool goes": ((_CI_POOL, ""),),
+        "what is protected goes": (("name: hai-gcp-models-tidepool-ci\n", "name: hai-gcp-models-tidepool-other\n"),),
+    },
+    "nightly": {
+        "one more": (("us-central1-b: 2", "us-central1-b: 3"),),
+        "one fewer": (("us-central1-b: 2", "us-central1-b: 1"),),
+        "another accelerator": (("accelerator: v6e-1", "accelerator: v6e-4"),),
+        "what is protected goes": (
+            ("name: hai-gcp-models-tidepool-nightly\n", "name: hai-gcp-models-tidepool-other\n"),
+        ),
+    },
+    "training": {
+        "one more": (("us-central2-b: 2", "us-central2-b: 3"),),
+        "one fewer": (("us-central2-b: 2", "us-central2-b: 1"),),
+        "another accelerator": (("accelerator: v4-32", "accelerator: v4-16"),),
+        "what is protected goes": ((_SECRET, ""),),
+    },
+    SMALL: {
+        "one more": (("europe-west4-a: 2", "europe-west4-a: 3"),),
+        "one fewer": (("europe-west4-a: 2", "europe-west4-a: 1"),),
+        "one of another accelerator": (("v6e-8, zones: {europe-west4-a: 2}", "v6e-4, zones: {europe-west4-a: 1}"),),
+        "swap": (("us-central1-a: 3}", "us-central1-a: 1}"), ("us-central1-a: 0}", "us-central1-a: 2}")),
+    },
+}
+"""By stack, then by what it is to people."""
+
+OF_IMAGES: Final[Mapping[tuple[str, str], tuple[tuple[str, str], ...]]] = {
+    ("ci", "a pool goes"): (("tpu-v5p, tpu-v6e]", "tpu-v5p]"),)
+}
+"""What the edit of a stack needs changed in images/images.yaml, which names the pools that run an image."""
+
+FULL: Final[Mapping[str, Mapping[str, Any]]] = {
+    SMALL: {
+        "project": "my-lab",
+        "zone": "us-central1-a",
+        "generation": "v5p",
+        "chips": 12,
+        "capacity": "reserved",
+        "name": "lab",
+    }
+}
+
+
+def write_committed(root: Path) -> None:
+    """Every committed stack file, with VMs in each."""
+    lend_steady(root)
+    for stack, edits in FIRST.items():
+        (root / "stacks" / f"Pulumi.{stack}.yaml").write_text(edited(stack, *edits))
+    assert text_of("ci") == (root / "stacks" / "Pulumi.ci.yaml").read_text()
+
+
+def write_small(root: Path) -> None:
+    (root / "stacks" / f"Pulumi.{SMALL}.yaml").write_text(SMALL_STACK)

@@ -1,0 +1,104 @@
+"""The table: what people and clouds do to a stack, as data. `rows` runs each row on both engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.engines.live import acts, kills
+from tests.engines.live.acts import Act
+from tests.engines.live.stacks import COMMITTED, SMALL
+
+WITH_VMS: Final = (*COMMITTED, SMALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """name: what happens, for people. stacks: on which. acts: in order; each must come out the same on both engines.
+
+    settled: whether afterwards neither engine finds anything to do, on its own state and on the other's.
+    """
+
+    name: str
+    stacks: tuple[str, ...]
+    acts: tuple[Act, ...]
+    settled: bool = True
+
+
+def _edit(name: str, *stacks: str) -> Row:
+    """An edit that is previewed and applied."""
+    return Row(name=name, stacks=stacks, acts=(acts.edit(name), acts.preview, acts.up))
+
+
+def _killed(name: str, edit: str, moment: kills.Moment, *, other: bool = False) -> Row:
+    heals = acts.heals_by_the_other if other else acts.heals
+    end = ", then the other engine" if other else ""
+    return Row(name=f"killed {name}{end}", stacks=(SMALL,), acts=(acts.edit(edit), acts.killed(moment), heals))
+
+
+_STOCKOUT = (
+    acts.edit("one more"),
+    acts.fault("stockout", method="tpu.*"),
+    acts.fails,
+    acts.mended,
+    acts.made_by_the_controller,
+    acts.preview,
+)
+
+ROWS: Final = (
+    _edit("one more", *WITH_VMS),
+    _edit("one fewer", *WITH_VMS),
+    _edit("another accelerator", *COMMITTED),
+    _edit("another label", "ci"),
+    _edit("a zone goes", "ci"),
+    _edit("a pool goes", "ci"),
+    Row(
+        name="what is protected goes",
+        stacks=COMMITTED,
+        acts=(acts.edit("what is protected goes"), acts.refused),
+        settled=False,
+    ),
+    Row(name="a swap inside a full limit", stacks=(SMALL,), acts=(acts.full, acts.edit("swap"), acts.phased)),
+    Row(name="a stockout, then the controller", stacks=WITH_VMS, acts=(*_STOCKOUT, acts.up)),
+    Row(
+        name="a stockout, then the controller, then the other engine",
+        stacks=(SMALL,),
+        acts=(*_STOCKOUT, acts.heals_by_the_other),
+    ),
+    Row(name="a VM is preempted", stacks=WITH_VMS, acts=(acts.preempted, acts.preview, acts.refresh)),
+    Row(
+        name="a VM is deleted by hand",
+        stacks=WITH_VMS,
+        acts=(acts.deleted_by_hand, acts.preview, acts.up_after_refresh),
+    ),
+    _killed("in a create", "one more", kills.creating),
+    _killed("in a create", "one more", kills.creating, other=True),
+    _killed("in a replacement, while the old VM goes", "one of another accelerator", kills.deleting),
+    _killed("in a replacement, while the new VM comes", "one of another accelerator", kills.replacing),
+    _killed("in a replacement, while the new VM comes", "one of another accelerator", kills.replacing, other=True),
+    _killed("in a delete", "one fewer", kills.deleting),
+    _killed("in a delete", "one fewer", kills.deleting, other=True),
+    Row(
+        name="a step fails",
+        stacks=WITH_VMS,
+        acts=(
+            acts.edit("one more"),
+            acts.fault("error", method="tpu.projects.locations.nodes.create", code=400),
+            acts.fails,
+            acts.mended,
+            acts.preview,
+            acts.up,
+        ),
+    ),
+    Row(
+        name="interrupted with Ctrl-C in a create",
+        stacks=(SMALL,),
+        acts=(acts.edit("one more"), acts.interrupted(kills.creating), acts.heals),
+    ),
+    Row(
+        name="destroyed, with a VM that the state lacks",
+        stacks=WITH_VMS,
+        acts=(acts.edit("one more"), acts.made_by_the_controller, acts.destroy_is_refused, acts.destroy_the_rest),
+        settled=False,
+    ),
+)

@@ -1,0 +1,105 @@
+"""Whatever befalls a fleet, one more `up` makes it as declared: no 409, no VM forgotten, nothing left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from infra.fleet.google import GoogleError
+from infra.local.cloud.testing import TestCloud
+from infra.model.plan import Op, Plan
+from tests.engines.dying_ups import DIED, DyingUps, dying_ups
+from tests.engines.interleavings import Move, moves, play
+from tests.engines.standing_world import StandingWorld, changed
+
+MOST_MOMENTS = 300
+"""Requests, answers and journal lines of a first `up` of this stack: the latest moment at which one is killed."""
+LENGTH = 9
+
+
+@dataclass
+class EmbeddedFleet:
+    """Plays moves on the embedded engine. died: how many runs were killed before their end."""
+
+    world: StandingWorld
+    ups: DyingUps
+    died: int = 0
+
+    def declare(self, count: int, accelerator: str) -> None:
+        self.world.declare(count, accelerator)
+
+    def up(self) -> Plan:
+        return self.world.engine.up()
+
+    def kill(self, at: float) -> None:
+        code = self.ups.up(self.world.request, int(MOST_MOMENTS**at))
+        assert code in {0, 1, DIED}, f"the up ended with {code}"
+        self.died += code == DIED
+
+    def stockout(self, at: float) -> None:
+        self.world.cloud.control.fail("stockout", method="tpu.*", count=1 + int(3 * at))
+
+    def sweep(self) -> None:
+        """As the controller's: what is declared and missing is made, and what nobody declares any more goes."""
+        standing = self.world.vms()
+        for name in standing.keys() - set(self.world.names):
+            self.world.cloud.control.remove_node(standing[name]["name"])
+        for index, name in enumerate(self.world.names):
+            if name not in standing:
+                with suppress(GoogleError):  # before its network is there, a controller can make none
+                    self.world.make(index)
+
+    def refresh(self) -> None:
+        self.world.engine.refresh()
+
+
+@pytest.fixture(scope="module")
+def ups() -> Iterator[DyingUps]:
+    with dying_ups() as running:
+        yield running
+
+
+def converges(seed: int, folder: Path, cloud: TestCloud, ups: DyingUps) -> int:
+    """Play the story of a seed, and assert that one more `up` ends it well; how often a run was killed in it."""
+    cloud.control.reset()
+    world = StandingWorld.at(folder / str(seed), cloud)
+    fleet, story = EmbeddedFleet(world, ups), moves(seed, LENGTH)
+    play(fleet, story)
+    cloud.control.mend()
+    cloud.control.advance(3600)
+    assert_settles(fleet, story)
+    return fleet.died
+
+
+def assert_settles(fleet: EmbeddedFleet, story: tuple[Move, ...]) -> None:
+    world = fleet.world
+    told = " > ".join(map(str, story))
+    control = world.cloud.control
+    after = control.log(limit=1)[-1]["number"]
+    run = world.engine.up()
+    assert not run.failed, f"{told}: {[step.error for step in run.steps if step.error]} {run.diagnostics}"
+    creates = [entry for entry in control.log(limit=5000, after=after) if entry["method"].endswith("nodes.create")]
+    assert not [entry for entry in creates if entry["status"] == 409], told
+    fleet.sweep()
+    assert set(world.vms()) == set(world.names) == set(world.state()), told
+    assert {vm["acceleratorType"] for vm in world.vms().values()} == {world.config.pools[0].accelerator.name}, told
+    again = world.engine.preview()
+    assert not changed(again), f"{told}: {changed(again)}"
+    assert {step.op for step in again.steps} == {Op.SAME}, told
+
+
+def test_one_more_up_makes_the_fleet_as_declared(tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps) -> None:
+    died = sum(converges(seed, tmp_path, quick_cloud, ups) for seed in range(6))
+    assert died >= 6, "the stories are to have kills in them"
+
+
+@pytest.mark.heavy
+def test_one_more_up_makes_the_fleet_as_declared_in_many_stories(
+    tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps
+) -> None:
+    for seed in range(100, 160):
+        converges(seed, tmp_path, quick_cloud, ups)
