@@ -57,6 +57,8 @@ def command(
     vms = _vms(work.outputs())
     if vms and not targets:
         session.say(f"{stack} has {len(vms)} VMs: {', '.join(ranges(vms))}")
+    if not targets and (strays := work.strays()):
+        session.say(f"and VMs with its labels that its state lacks: {', '.join(ranges(strays))}")
     extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
@@ -66,6 +68,8 @@ def command(
             # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
             _withdraw(config, session)
         with interruptible(stack, "destroy"), Progress(session.console) as progress:
+            if config and targets:
+                work.adopt(progress)  # a target may be a VM that stands and that the state lacks
             run = work.destroy(progress)
             seconds = progress.seconds
     for line in outcome(run, seconds):

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import PROJECT, EngineError, EngineName, Listener, Request
-from infra.engines.standing import unadopted
-from infra.engines.strays import delete_strays
+from infra.engines.standing import foreign_vms, insist_planned, unadopted
+from infra.engines.strays import Strays, delete_strays, stray_names
 from infra.local.engine import errors
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.provider.google import GoogleProvider
-from infra.model.plan import Diagnostic, Step
+from infra.model.plan import Diagnostic
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import pulumi_values
 
@@ -52,32 +52,51 @@ class EmbeddedEngine:
             self._options(previewed=planned is not None),
             listener,
             waits=True,
+            planned=planned,
         )
 
     def adopt(self, listener: Listener | None = None) -> Plan:
         return self._knowing_what_stands(
-            lambda engine, options: engine.adopt(options, listener), self._options(), listener, waits=True
+            lambda engine, options: engine.adopt(options, listener), self._options(), listener, waits=True, insists=True
         )
 
     def refresh(self, listener: Listener | None = None) -> Plan:
-        return self._asked(lambda engine: engine.refresh(self._options(), listener))
+        return self._asked(lambda engine: engine.refresh(self._sparing_foreign(engine), listener))
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        strays: list[Step] = []
+        strays = Strays()
 
         def work(engine: Engine) -> Plan:
-            known = engine.ids(VM_TYPE)
-            first = lambda: strays.extend(delete_strays(self._request, known, listener))  # noqa: E731
-            return engine.destroy(replace(self._options(), first=None if self._request.targets else first), listener)
+            known, stateless = engine.ids(VM_TYPE), engine.is_empty()
+
+            def first() -> None:
+                nonlocal strays
+                strays = delete_strays(self._request, known, listener, stateless=stateless)
+
+            options = self._sparing_foreign(engine)
+            return engine.destroy(replace(options, first=None if self._request.targets else first), listener)
 
         plan = self._asked(work)
-        return replace(plan, steps=(*strays, *plan.steps))
+        return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
+
+    def strays(self) -> tuple[str, ...]:
+        return self._asked(lambda engine: stray_names(self._request, engine.ids(VM_TYPE)))
+
+    def _sparing_foreign(self, engine: Engine) -> Options:
+        return replace(self._options(), foreign=foreign_vms(self._request, engine.creating(VM_TYPE)))
 
     def outputs(self) -> Mapping[str, Any]:
         return self._asked(lambda engine: engine.outputs())
 
     def _knowing_what_stands(
-        self, operation: Callable[[Engine, Options], Plan], options: Options, listener: Listener | None, *, waits: bool
+        self,
+        operation: Callable[[Engine, Options], Plan],
+        options: Options,
+        listener: Listener | None,
+        *,
+        waits: bool,
+        insists: bool = False,
+        planned: Plan | None = None,
     ) -> Plan:
         """The plan of an operation that adopts what stands; what was said while looking is in it."""
         said: list[Diagnostic] = []
@@ -88,8 +107,11 @@ class EmbeddedEngine:
                 listener(diagnostic)
 
         def work(engine: Engine) -> Plan:
-            found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits)
-            plan = operation(engine, replace(options, standing=frozenset(each.id for each in found)))
+            found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits, insists=insists)
+            insist_planned(found, planned)
+            foreign = foreign_vms(self._request, engine.creating(VM_TYPE))
+            standing = frozenset(each.id for each in found)
+            plan = operation(engine, replace(options, standing=standing, foreign=foreign))
             return replace(plan, diagnostics=(*said, *plan.diagnostics))
 
         return self._asked(work)

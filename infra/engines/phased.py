@@ -95,6 +95,7 @@ class _Course:
     def run(self) -> Plan:
         order = phases_of(self._plan, self._bounds)
         if order.needed:
+            self._adopt()
             self._publish()
         if order.needed and not self._kept:
             self._tell(f"phase 1 of 2, shrink: deleting {vms(order.first)}")
@@ -110,6 +111,12 @@ class _Course:
         )
 
     # The first phase, and what it means for the second
+
+    def _adopt(self) -> None:
+        """Take into the state what stands and is to go first: a pass that deletes works from the state alone."""
+        if any(step.op is Op.ADOPT for step in self._planned.values()):
+            for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
+                self._end(step)
 
     def _publish(self) -> None:
         """Write the fleet's records: an apply that ends between its phases has said what is desired. Where that fails

@@ -100,6 +100,10 @@ class Engine(Protocol):
         """Delete every resource in the state; while one is protected nothing is deleted, unless that is excluded."""
         ...
 
+    def strays(self) -> tuple[str, ...]:
+        """VMs with the stack's labels that its state lacks, and that a whole `destroy` would delete too; sorted."""
+        ...
+
     def outputs(self) -> Mapping[str, Any]:
         """The stack's outputs as last recorded, secrets masked as `[secret]`; empty where the stack has no state."""
         ...

@@ -8,16 +8,16 @@ whose they are, by their labels. Each engine takes them into its state in its ow
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from infra.engines.protocol import EngineError, Request
 from infra.engines.states import nodes_in
-from infra.fleet.google import Api, Clients, GoogleError, clients
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet
 from infra.model.fleet import OWNERSHIP, Slot
-from infra.model.plan import Diagnostic
+from infra.model.plan import Diagnostic, Op, Plan
 from infra.model.stack import load_stack
 
 Say = Callable[[Diagnostic], None]
@@ -27,6 +27,7 @@ IN_TRANSIT: Final = frozenset({"CREATING", "DELETING"})
 """States of a node in which it cannot be said yet whether it will stand."""
 PATIENCE: Final = 1200.0
 """Seconds for which an apply waits for such nodes: as long as the official provider waits for a create."""
+_NAMED: Final = frozenset({"project", "zone", "name"})
 _PAUSE_ON_GOOGLE: Final = 10.0
 _PAUSE_HERE: Final = 0.2
 
@@ -47,11 +48,14 @@ class Standing:
         return self.node.get("labels") or {}
 
 
-def unadopted(request: Request, known: Collection[str], say: Say, *, waits: bool) -> tuple[Standing, ...]:
+def unadopted(
+    request: Request, known: Collection[str], say: Say, *, waits: bool, insists: bool = False
+) -> tuple[Standing, ...]:
     """The declared slots whose VM stands with this stack's labels and is not among `known`, the ids of the state.
 
     Only zones that have a slot outside `known` are asked. What a zone does not answer is told and left out.
     waits: for an apply: nodes that are being made or deleted are waited for. A preview takes them as they are.
+    insists: a zone that does not answer is an error, and no warning.
     Raises EngineError where a VM with other labels has the name of a slot: nobody touches it.
     """
     config = load_stack(request.root, request.stack)
@@ -59,11 +63,50 @@ def unadopted(request: Request, known: Collection[str], say: Say, *, waits: bool
     wanted = {id_: slot for id_, slot in wanted.items() if id_ not in known}
     if not wanted:
         return ()
-    found = _Look(request, config.project, say).of(wanted, waits=waits)
+    found = _Look(request, config.project, say, "error" if insists else "warning").of(wanted, waits=waits)
     standing = [Standing(id=id_, slot=wanted[id_], node=found[id_]) for id_ in sorted(found)]
     if foreign := [each for each in standing if not _is_ours(each)]:
         raise EngineError(_in_the_way(foreign))
     return tuple(standing)
+
+
+def insist_planned(found: Sequence[Standing], planned: Plan | None) -> None:
+    """EngineError where a VM stands that the plan was going to make: what becomes of it was shown to nobody.
+
+    planned: None where there was no plan before. The controller goes on between a plan and its apply.
+    """
+    making = {step.name for step in planned.steps if step.op is Op.CREATE} if planned is not None else set()
+    if late := [each.slot.name for each in found if each.slot.name in making]:
+        raise EngineError(
+            f"{', '.join(late)}: made by another since the plan was shown, so that the plan is another now; "
+            "nothing was changed, run up again"
+        )
+
+
+def foreign_vms(request: Request, creates: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Of VMs whose create was in flight when a run died, by their inputs: the ids under which another's VM stands.
+
+    Its labels say so. A VM of which nothing can be learned is not among them: it cannot be adopted either.
+    """
+    wanted = {vm_id(inputs): inputs.get("labels") or {} for inputs in creates if inputs.keys() >= _NAMED}
+    if not wanted:
+        return frozenset()
+    found = set()
+    with clients(next(iter(wanted)).split("/")[1], request.cloud_url) as google:
+        api = google.api(Api.TPU).projects().locations().nodes()
+        for id_, declared in wanted.items():
+            try:
+                labels = execute(api.get(name=id_), f"looking up {id_}").get("labels") or {}
+            except GoogleError:
+                continue
+            if any(labels.get(key) != declared.get(key) for key in OWNERSHIP):
+                found.add(id_)
+    return frozenset(found)
+
+
+def vm_id(inputs: Mapping[str, Any]) -> str:
+    """The id of a VM with these inputs."""
+    return f"projects/{inputs['project']}/locations/{inputs['zone']}/nodes/{inputs['name']}"
 
 
 def pause(request: Request) -> float:
@@ -79,10 +122,11 @@ def node_id(project: str, slot: Slot) -> str:
 class _Look:
     """Looks at the zones of some slots until what is in transit has settled."""
 
-    def __init__(self, request: Request, project: str, say: Say) -> None:
+    def __init__(self, request: Request, project: str, say: Say, silence: Literal["error", "warning"]) -> None:
         self._request = request
         self._project = project
         self._say = say
+        self._silence: Literal["error", "warning"] = silence
 
     def of(self, wanted: Mapping[str, Slot], *, waits: bool) -> dict[str, Mapping[str, Any]]:
         """The nodes of these slots, by id."""
@@ -120,9 +164,9 @@ class _Look:
             self._silent(list(silent), next(iter(silent.values())))
 
     def _silent(self, zones: list[str], why: str) -> None:
-        self._tell("warning", f"{', '.join(zones)}: not known whether VMs stand that the state lacks ({why})")
+        self._tell(self._silence, f"{', '.join(zones)}: not known whether VMs stand that the state lacks ({why})")
 
-    def _tell(self, severity: Any, message: str) -> None:
+    def _tell(self, severity: Literal["error", "warning", "info"], message: str) -> None:
         self._say(Diagnostic(severity=severity, message=message))
 
 
@@ -137,7 +181,8 @@ def _in_the_way(foreign: Sequence[Standing]) -> str:
         has = ", ".join(f"{key}={each.labels.get(key, '(none)')}" for key in OWNERSHIP)
         needs = ", ".join(f"{key}={slot.labels[key]}" for key in OWNERSHIP)
         lines.append(
-            f"{slot.name} in {slot.zone} exists with the labels {has}; a VM of this stack has {needs}. Delete it or "
-            f"give it these labels if it is this stack's, else rename pool {slot.pool.name}"
+            f"{slot.name} in {slot.zone} exists with the labels {has}; a VM of this stack has {needs}. Where "
+            "tidepool:owner was edited, take that back, run `./tidepool adopt` and edit it again; else rename pool "
+            f"{slot.pool.name}, or have the VM's owner delete it"
         )
     return "VMs that are not this stack's have the names of declared ones; nothing was changed:\n" + "\n".join(lines)

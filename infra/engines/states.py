@@ -103,11 +103,13 @@ def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
 
 
 def nodes_in(api: Any, parent: str) -> list[Mapping[str, Any]]:
-    """The TPU nodes of a location, all pages of them. Raises GoogleError."""
+    """The TPU nodes of a location, all pages of them. Raises GoogleError, also where a part of it was not reached."""
     found: list[Mapping[str, Any]] = []
     request = api.list(parent=parent, pageSize=1000)
     while request is not None:
         page = execute(request, f"listing TPU VMs of {parent}")
+        if silent := page.get("unreachable"):
+            raise GoogleError(f"listing TPU VMs of {parent}", f"{', '.join(silent)} did not answer")
         found += page.get("nodes", ())
         request = api.list_next(request, page)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from infra.engines.protocol import PROJECT, Listener, Request
@@ -27,10 +27,29 @@ EVERYWHERE: Final = "-"
 _GONE: Final = 404
 
 
-def delete_strays(request: Request, known: Collection[str], listener: Listener | None) -> tuple[Step, ...]:
-    """Delete every VM with the stack's labels whose id is not among `known`; a step for each.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strays:
+    """steps: a deletion for each. said: what could not be looked for, as errors: VMs may be left."""
 
-    What cannot be looked for or deleted is a FAILED step or an error told to the listener; nothing is raised.
+    steps: tuple[Step, ...] = ()
+    said: tuple[Diagnostic, ...] = ()
+
+
+def stray_names(request: Request, known: Collection[str]) -> tuple[str, ...]:
+    """The VMs with the stack's labels whose id is not among `known`, sorted; none where they cannot be looked for."""
+    try:
+        config = load_stack(request.root, request.stack)
+        with clients(config.project, request.cloud_url) as google:
+            found = _Work(google, config, frozenset(known), 0.0).standing()
+    except (ConfigError, GoogleError):
+        return ()
+    return tuple(sorted(id_.rpartition("/")[2] for id_ in found))
+
+
+def delete_strays(request: Request, known: Collection[str], listener: Listener | None, *, stateless: bool) -> Strays:
+    """Delete every VM with the stack's labels whose id is not among `known`.
+
+    stateless: the state has no resource at all, so that a live fleet may have its state elsewhere: nothing is deleted.
     """
     tell = listener or (lambda _: None)
     try:
@@ -38,20 +57,30 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
         with clients(config.project, request.cloud_url) as google:
             work = _Work(google, config, frozenset(known), pause(request))
             found = work.standing()
+            if found and stateless:
+                return _said(_stateless(request.stack, found))
             for id_ in found:
                 tell(StepStarted(step=_step(config, id_, found[id_])))
             steps = tuple(work.delete(found))
     except ConfigError:
-        why = "the stack file is wrong, so VMs that the state lacks are not looked for"
-        tell(Diagnostic(severity="warning", message=why))
-        return ()
+        return _said("the stack file is wrong, so VMs that the state lacks were not looked for: mend it and run again")
     except GoogleError as error:
-        why = f"VMs that the state lacks are not looked for: {error}"
-        tell(Diagnostic(severity="warning", message=why))
-        return ()
+        return _said(f"VMs that the state lacks were not looked for, and may stand: {error}")
     for step in steps:
         tell(StepEnded(step=step))
-    return steps
+    return Strays(steps=steps)
+
+
+def _said(message: str) -> Strays:
+    return Strays(said=(Diagnostic(severity="error", message=message),))
+
+
+def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    names = ", ".join(sorted(id_.rpartition("/")[2] for id_ in found))
+    return (
+        f"the state has nothing of {stack}, and VMs with its labels stand: {names}. None was deleted: if this is the "
+        f"right backend, run `./tidepool adopt {stack}` first, then destroy"
+    )
 
 
 class _Work:
@@ -64,7 +93,7 @@ class _Work:
         self._pause = pause_
 
     def standing(self) -> dict[str, Mapping[str, Any]]:
-        """The strays that are listed now, by id."""
+        """The strays that are listed now, by id. Raises GoogleError where any zone does not answer."""
         listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
         own = {"tidepool-stack": self._config.stack, "tidepool-owner": self._config.owner}
         return {
@@ -91,7 +120,7 @@ class _Work:
             if time.monotonic() >= until or (trouble.keys() >= left.keys() and not asked & left.keys()):
                 break
             time.sleep(self._pause)
-            left = {id_: node for id_, node in self.standing().items() if id_ in found}
+            left = self._still(left)
         seconds = round(time.monotonic() - began, 3)
         for id_, node in found.items():
             step = replace(_step(self._config, id_, node), status=Status.DONE, seconds=seconds)
@@ -100,6 +129,13 @@ class _Work:
                 continue
             why = trouble.get(id_) or f"it is still {left[id_].get('state')} after {PATIENCE / 60:.0f} minutes"
             yield replace(step, status=Status.FAILED, error=why)
+
+    def _still(self, left: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+        """Those that are listed still; all of them where nothing can be learned now."""
+        try:
+            return {id_: node for id_, node in self.standing().items() if id_ in left}
+        except GoogleError:
+            return dict(left)
 
 
 def _step(config: StackConfig, id_: str, node: Mapping[str, Any]) -> Step:

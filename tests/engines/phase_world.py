@@ -112,6 +112,9 @@ class _Pass:
     def destroy(self, listener: Listener | None = None) -> Plan:
         return self.engine.destroy(self.options, listener)
 
+    def strays(self) -> tuple[str, ...]:
+        return ()
+
     def outputs(self) -> Mapping[str, Any]:
         return self.engine.outputs()
 

@@ -88,14 +88,17 @@ class StandingWorld:
             found = execute(api.list(parent="projects/my-lab/locations/-"), "listing VMs")
         return {node["name"].rpartition("/")[2]: node for node in found.get("nodes", ())}
 
+    @property
+    def checkpoint(self) -> Path:
+        return self.request.home / "state" / "local" / ".pulumi" / "stacks" / "tidepool" / "lone.json"
+
     def state(self) -> dict[str, Any]:
         """The checkpoint's VMs by name."""
         return {name: resource for (kind, name), resource in self.resources().items() if kind == VM_TYPE}
 
     def resources(self) -> dict[tuple[str, str], Any]:
         """The checkpoint's resources by type and name."""
-        path = self.request.home / "state" / "local" / ".pulumi" / "stacks" / "tidepool" / "lone.json"
-        resources = json.loads(path.read_text())["checkpoint"]["latest"]["resources"]
+        resources = json.loads(self.checkpoint.read_text())["checkpoint"]["latest"].get("resources") or ()
         return {(resource["type"], resource["urn"].rpartition("::")[2]): resource for resource in resources}
 
     def mark(self, vm: str, **marks: Any) -> None:
@@ -104,15 +107,20 @@ class StandingWorld:
         resources[VM_TYPE, vm] |= marks
         self.keep(resources)
 
+    def interrupt(self, kind: str, resource: Mapping[str, Any]) -> None:
+        """Leave an operation in flight in the checkpoint, as a run of the pulumi CLI that was killed does."""
+        document = json.loads(self.checkpoint.read_text())
+        document["checkpoint"]["latest"]["pending_operations"] = [{"type": kind, "resource": dict(resource)}]
+        self.checkpoint.write_text(json.dumps(document))
+
     def unprotect(self) -> None:
         self.keep({key: {**resource, "protect": False} for key, resource in self.resources().items()})
 
     def keep(self, resources: Mapping[tuple[str, str], Any]) -> None:
         """Write a checkpoint with just these resources."""
-        path = self.request.home / "state" / "local" / ".pulumi" / "stacks" / "tidepool" / "lone.json"
-        document = json.loads(path.read_text())
+        document = json.loads(self.checkpoint.read_text())
         document["checkpoint"]["latest"]["resources"] = list(resources.values())
-        path.write_text(json.dumps(document))
+        self.checkpoint.write_text(json.dumps(document))
 
 
 def changed(plan: Plan) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from infra.engines.protocol import EngineError
 from infra.local.cloud.testing import TestCloud
+from infra.model import fleet
 from infra.model.plan import Op, Status
 from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 from tests.engines.standing_world import ZONE, StandingWorld, changed
@@ -161,3 +163,73 @@ def test_a_stray_that_cannot_be_deleted_is_a_failed_step(world: StandingWorld) -
     assert step.status is Status.FAILED
     assert step.error is not None
     assert "403" in step.error
+
+
+def test_a_list_that_leaves_out_a_place_counts_as_no_answer(world: StandingWorld) -> None:
+    world.declare(3)
+    world.make(2)
+    world.cloud.control.fail("unreachable", zone=ZONE)
+    plan = world.engine.preview()
+    assert any("not known whether VMs stand" in said.message for said in plan.diagnostics)
+
+
+def test_adopt_fails_where_a_zone_does_not_answer(world: StandingWorld) -> None:
+    world.declare(3)
+    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
+    run = world.engine.adopt()
+    assert run.failed, "a plain `pulumi up` would be told 409 next"
+
+
+def test_a_vm_that_came_to_stand_after_the_plan_is_not_touched(world: StandingWorld) -> None:
+    world.declare(3)
+    planned = world.engine.preview()
+    world.make(2)
+    with pytest.raises(EngineError, match=rf"{THIRD}: made by another since the plan was shown"):
+        world.engine.up(planned=planned)
+    assert THIRD not in world.state()
+    assert changed(world.engine.up(planned=world.engine.preview())) == {THIRD: "adopt"}
+
+
+def in_flight(world: StandingWorld, labels: Mapping[str, str]) -> str:
+    """A state in which the third VM was being made when its run died, and a VM of that name with these labels."""
+    world.declare(3)
+    plan = world.engine.preview()
+    (step,) = [step for step in plan.steps if step.name == THIRD]
+    template = world.state()[SECOND]
+    creating = {key: value for key, value in template.items() if key not in ("id", "outputs")}
+    world.interrupt("creating", {**creating, "urn": step.urn, "inputs": dict(step.new_inputs or {})})
+    return world.make(2, labels)
+
+
+@pytest.mark.parametrize("operation", ["refresh", "destroy"])
+def test_a_create_in_flight_is_not_taken_for_the_vm_of_another(world: StandingWorld, operation: str) -> None:
+    labels = {"tidepool-owner": "others", "tidepool-stack": "lone", "tidepool-pool": "tpu-ci"}
+    other = in_flight(world, labels)
+    world.unprotect()
+    run = getattr(world.engine, operation)()
+    assert other in world.vms(), run.diagnostics
+    assert any("is left alone" in said.message for said in run.diagnostics)
+
+
+def test_a_create_in_flight_of_this_stacks_own_is_taken_over_in_a_refresh(world: StandingWorld) -> None:
+    own = in_flight(world, fleet.slots(world.config)[0].labels)
+    world.engine.refresh()
+    assert own in world.state()
+
+
+def test_destroy_with_an_empty_state_deletes_no_vm_and_says_which_stand(world: StandingWorld) -> None:
+    world.keep({})
+    assert world.engine.strays() == (FIRST, SECOND)
+    run = world.engine.destroy()
+    assert run.failed
+    (said,) = [said.message for said in run.diagnostics if said.severity == "error"]
+    assert f"{FIRST}, {SECOND}. None was deleted" in said
+    assert set(world.vms()) == {FIRST, SECOND}
+
+
+def test_destroy_says_where_strays_could_not_be_looked_for(world: StandingWorld) -> None:
+    world.unprotect()
+    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
+    run = world.engine.destroy()
+    assert run.failed
+    assert any("were not looked for, and may stand" in said.message for said in run.diagnostics)

@@ -117,22 +117,36 @@ def vm_ids(deployment: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-def unsettled(stack: str, deployment: Mapping[str, Any], standing: Sequence[Standing]) -> Unsettled:
+def creating(deployment: Mapping[str, Any], token: str) -> list[Mapping[str, Any]]:
+    """The inputs of the resources of a type whose create an exported state has in flight."""
+    operations = deployment.get("pending_operations") or ()
+    resources = [each["resource"] for each in operations if each["type"] == "creating"]
+    return [resource.get("inputs") or {} for resource in resources if resource["type"] == token]
+
+
+def unsettled(
+    stack: str,
+    deployment: Mapping[str, Any],
+    standing: Sequence[Standing],
+    foreign: Collection[str] = (),
+) -> Unsettled:
     """What an exported state and what stands besides it ask for.
+
+    foreign: ids of VMs that stand and are another's: a create in flight under one is forgotten.
 
     Raises EngineError for a create in flight whose type is neither importable nor repeatable here, by name.
     """
     known = {resource["urn"]: resource for resource in _resources(deployment)}
     operations = deployment.get("pending_operations") or ()
-    creating = {each["resource"]["urn"]: each["resource"] for each in operations if each["type"] == "creating"}
+    flying = {each["resource"]["urn"]: each["resource"] for each in operations if each["type"] == "creating"}
     vms = {_vm_urn(stack, each): each for each in standing}
-    half = {urn for urn in (*creating, *vms) if known.get(urn, {}).get("pendingReplacement")}
+    half = {urn for urn in (*flying, *vms) if known.get(urn, {}).get("pendingReplacement")}
     changing = {each["resource"]["urn"] for each in operations if each["type"] in ("updating", "deleting")}
     provider = _default_provider(deployment)
     creates = {urn: _standing(urn, each, stack, provider) for urn, each in vms.items() if urn not in known}
-    creates |= {urn: _pending(resource) for urn, resource in creating.items() if urn not in known}
+    creates |= {urn: _pending(resource) for urn, resource in flying.items() if urn not in known}
     return Unsettled(
-        creates=tuple(creates.values()),
+        creates=tuple(each for each in creates.values() if each.import_id not in foreign),
         again=frozenset(half | (changing & known.keys())),
         in_flight=bool(operations),
     )

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -20,16 +20,17 @@ from typing import Any, Final
 from pulumi import automation
 
 from infra.engines.official import filestate
-from infra.engines.official.adoption import outputs_alone, unsettled, vm_ids
+from infra.engines.official.adoption import creating, outputs_alone, unsettled, vm_ids
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, scratch, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
-from infra.engines.standing import Say, Standing, unadopted
-from infra.engines.strays import delete_strays
+from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
+from infra.engines.strays import delete_strays, stray_names
 from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
 from infra.model.stack import load_stack
 
@@ -75,7 +76,7 @@ class OfficialEngine:
         if not recorder.makes_anything:
             return None
         exported = work.exported(self._request.stack)
-        standing = self._standing(exported, lambda _: None, waits=False)
+        standing = self._standing(exported, recorder.say, waits=False)
         return exported if unsettled(self._request.stack, exported["deployment"], standing) else None
 
     def _previewed_aside(self, exported: Mapping[str, Any], listener: Listener | None) -> Recorder:
@@ -87,7 +88,7 @@ class OfficialEngine:
             if exported is not _NO_STATE:
                 work.load(self._request.stack, exported)
             standing = self._standing(exported, recorder.say, waits=False)
-            recorder.adopt(self._recovery(work, recorder).settle(work.exported(self._request.stack), standing))
+            recorder.adopt(self._settled(work, recorder, work.exported(self._request.stack), standing))
             self._preview(work, recorder)
         return recorder
 
@@ -113,7 +114,7 @@ class OfficialEngine:
         }
         recorder = Recorder(listener, planning=False)
         with self._workspace(recorder.say) as work:
-            self._adopted(work, recorder)
+            self._adopted(work, recorder, planned=planned)
             self._run(recorder, self._stack(work).up, options, work)
             run = self._plan(recorder, {} if recorder.failed else self._outputs(work))
             return _with_unreached(run, planned) if planned and run.failed else run
@@ -122,24 +123,35 @@ class OfficialEngine:
         self._check()
         recorder = Recorder(listener, planning=False)
         with self._workspace(recorder.say) as work:
-            for urn in sorted(self._adopted(work, recorder)):
+            for urn in sorted(self._adopted(work, recorder, insists=True)):
                 recorder.took_over(urn)
         return self._plan(recorder)
 
-    def _adopted(self, work: Workspace, recorder: Recorder) -> frozenset[str]:
+    def _adopted(
+        self, work: Workspace, recorder: Recorder, *, planned: Plan | None = None, insists: bool = False
+    ) -> frozenset[str]:
         """Make the stack where it is missing, and settle all that its state lacks of the cloud."""
         try:
             exported = work.exported(self._request.stack)
         except automation.StackNotFoundError:
             work.create_stack(self._request.stack)
             exported = _NO_STATE
-        standing = self._standing(exported, recorder.say, waits=True)
-        adopted = self._recovery(work, recorder).settle(exported, standing)
+        standing = self._standing(exported, recorder.say, waits=True, insists=insists)
+        insist_planned(standing, planned)
+        adopted = self._settled(work, recorder, exported, standing)
         recorder.adopt(adopted)
         return adopted
 
-    def _standing(self, exported: Mapping[str, Any], say: Say, *, waits: bool) -> tuple[Standing, ...]:
-        return unadopted(self._request, vm_ids(exported["deployment"]), say, waits=waits)
+    def _settled(
+        self, work: Workspace, recorder: Recorder, exported: Mapping[str, Any], standing: Sequence[Standing] = ()
+    ) -> frozenset[str]:
+        foreign = foreign_vms(self._request, creating(exported["deployment"], VM_TYPE))
+        return self._recovery(work, recorder).settle(exported, standing, foreign)
+
+    def _standing(
+        self, exported: Mapping[str, Any], say: Say, *, waits: bool, insists: bool = False
+    ) -> tuple[Standing, ...]:
+        return unadopted(self._request, vm_ids(exported["deployment"]), say, waits=waits, insists=insists)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self._change_state(listener, self._refresh)
@@ -158,13 +170,31 @@ class OfficialEngine:
         recorder = Recorder(listener, planning=False)
         try:
             with self._workspace(recorder.say) as work:
-                self._recovery(work, recorder).settle(work.exported(self._request.stack))
+                self._settled(work, recorder, work.exported(self._request.stack))
                 change(work, recorder)
         except automation.StackNotFoundError:
             recorder.say(
                 Diagnostic(severity="info", message=f"stack {self._request.stack} has no state: nothing to do")
             )
+            if change == self._destroy:
+                self._delete_strays(_NO_STATE, recorder)
         return self._plan(recorder)
+
+    def strays(self) -> tuple[str, ...]:
+        try:
+            with self._workspace(lambda _: None) as work:
+                known = vm_ids(work.exported(self._request.stack)["deployment"])
+        except automation.StackNotFoundError:
+            known = frozenset()
+        return stray_names(self._request, known)
+
+    def _delete_strays(self, exported: Mapping[str, Any], recorder: Recorder) -> None:
+        deployment = exported["deployment"]
+        stateless = not deployment.get("resources")
+        found = delete_strays(self._request, vm_ids(deployment), recorder.listener, stateless=stateless)
+        recorder.done(found.steps)
+        for said in found.said:
+            recorder.say(said)
 
     def _refresh(self, work: Workspace, recorder: Recorder) -> None:
         self._run(recorder, self._stack(work).refresh, self._options, work)
@@ -178,7 +208,7 @@ class OfficialEngine:
             recorder.refuse(protected, kept(protected))
         else:
             if not request.targets:
-                recorder.done(delete_strays(request, vm_ids(exported["deployment"]), recorder.listener))
+                self._delete_strays(exported, recorder)
             options = {
                 **self._options,
                 "continue_on_error": request.continue_on_error,

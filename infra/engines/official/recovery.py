@@ -47,13 +47,16 @@ class Recovery:
         except automation.ConcurrentUpdateError as error:
             raise EngineError(f"stack {self._stack} was locked again at once: {_who(error)}; try again later") from None
 
-    def settle(self, exported: Mapping[str, Any], standing: Sequence[Standing] = ()) -> frozenset[str]:
+    def settle(
+        self, exported: Mapping[str, Any], standing: Sequence[Standing] = (), foreign: Collection[str] = ()
+    ) -> frozenset[str]:
         """Bring an exported state to what the cloud has of it; the URNs that were adopted.
 
-        standing: VMs that stand and that the state lacks. Creates in flight are adopted where the cloud has them and
-        forgotten where not; other operations in flight are looked at anew. Does nothing where there is none of it.
+        standing: VMs that stand and that the state lacks. foreign: ids of VMs that stand and are another's. Creates in
+        flight are adopted where the cloud has them and forgotten where not; other operations in flight are looked at
+        anew. Does nothing where there is none of it.
         """
-        found = adoption.unsettled(self._stack, exported["deployment"], standing)
+        found = adoption.unsettled(self._stack, exported["deployment"], standing, foreign)
         if not found:
             return frozenset()
         vms = {each.id for each in standing}
@@ -100,7 +103,8 @@ class Recovery:
             present = self._present()
             left = [each for each in wanted if each not in gone and each.urn not in present]
             if len(left) == len(wanted):
-                raise EngineError(f"resources that an earlier run had in flight could not be adopted:\n{said.strip()}")
+                names = ", ".join(each.name for each in left)
+                raise EngineError(f"{names} stand in the cloud and could not be taken into the state:\n{said.strip()}")
             absent.extend(gone)
             wanted = left
         return absent

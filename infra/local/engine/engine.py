@@ -167,6 +167,15 @@ class Engine:
             if state.type == token and not (state.pending_replacement or state.delete or state.external)
         )
 
+    def creating(self, token: str) -> list[dict[str, Any]]:
+        """The inputs of the resources of a type whose create was in flight when a run died, secrets in clear."""
+        operations = self._load().operations
+        return [reveal(state.inputs) for kind, state in operations if kind == "creating" and state.type == token]
+
+    def is_empty(self) -> bool:
+        """Whether the state has no resource at all."""
+        return not self._load().states
+
     # How it goes
 
     def _load(self) -> checkpoint.Snapshot:

@@ -92,6 +92,8 @@ def _settle_create(run: Run, registry: Registry, state: State) -> str:
     where = provider.locate(state.type, reveal(state.inputs))
     if where is None:
         raise _UnforetoldError
+    if where in run.options.foreign:
+        return f": another's stands there as {where}, and is left alone"
     found = provider.read(state.type, where, reveal(state.inputs))
     if found is None:
         return ": it is not there, and is created again"
