@@ -17,10 +17,12 @@ IGNORED_FIELDS: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
 }
 
+_MASK_BESIDE = {"updateMask": {"type": "string", "format": "google-fieldmask", "location": "query"}}
 # Method -> query parameters that are taken though its document does not declare them, as their declarations.
 UNDECLARED_QUERY: Mapping[str, Mapping[str, Mapping[str, str]]] = {
-    # The Google provider sends the mask of a topic beside the body, where the document has it inside.
-    "pubsub.projects.topics.patch": {"updateMask": {"type": "string", "location": "query"}},
+    # The Google provider sends these masks beside the body, where the document has them inside.
+    "pubsub.projects.topics.patch": _MASK_BESIDE,
+    "pubsub.projects.subscriptions.patch": _MASK_BESIDE,
 }
 
 # Query parameters that every Google API takes and no document declares; `userProject` is Cloud Storage's own.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local.cloud.differences import camel
+from infra.local.cloud.differences import UNDECLARED_QUERY, camel
 from infra.local.cloud.discovery import Api, Method, Schema
 
 FORMAT = "google-fieldmask"
@@ -19,7 +19,8 @@ def unknown_in_query(method: Method, query: Mapping[str, Any]) -> list[tuple[str
     """(parameter, path) for what the masks of a query name and the body of the method does not have."""
     if method.request is None:
         return []
-    masks = [name for name, declared in method.parameters.items() if declared.get("format") == FORMAT and name in query]
+    declared = {**UNDECLARED_QUERY.get(method.id, {}), **method.parameters}
+    masks = [name for name, each in declared.items() if each.get("format") == FORMAT and name in query]
     return [(name, path) for name in masks for path in _unknown(method.api, _masked(method), query[name])]
 
 

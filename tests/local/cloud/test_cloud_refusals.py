@@ -122,6 +122,8 @@ def test_a_mask_of_one_label_touches_that_label_alone(cloud: TestCloud) -> None:
         ("PATCH", f"{NODES}/vm-0", "label"),
         ("PATCH", f"{NODES}/vm-0", "labels,networkConfig.netwerk"),
         ("PATCH", f"{SECRETS}/s", "lables"),
+        ("PATCH", "/v1/projects/lab/topics/some", "label"),
+        ("PATCH", "/v1/projects/lab/subscriptions/some", "ack_deadline"),
         ("PATCH", "/v1/projects/lab/locations/us/repositories/r", "cleanup_policy"),
         ("PATCH", "/v1/projects/lab/locations/us/keyRings/r/cryptoKeys/k", "rotation"),
         ("PATCH", "/v2/projects/lab/locations/us-east1/connections/c", "githubConfig.appInstallation"),

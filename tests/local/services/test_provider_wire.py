@@ -285,6 +285,15 @@ def test_pubsub_topic(wire):
     wire.gone(path)
 
 
+def test_a_subscription_sends_its_mask_beside_the_body(wire):
+    topic, name = f"projects/{P}/topics/pulled", f"projects/{P}/subscriptions/pulled"
+    wire("PUT", f"v1/{topic}", {})
+    wire("PUT", f"v1/{name}", {"topic": topic, "labels": TOP, "ackDeadlineSeconds": 10})
+    changed = {"subscription": {"name": name, "ackDeadlineSeconds": 20, "labels": TOP}}
+    wire("PATCH", f"v1/{name}?updateMask=ackDeadlineSeconds", changed)
+    assert wire("GET", f"v1/{name}")["ackDeadlineSeconds"] == 20
+
+
 def test_cloudscheduler_job(wire):
     parent, topic = f"projects/{P}/locations/us-central1", f"projects/{P}/topics/scheduled"
     wire("PUT", f"v1/{topic}", {})

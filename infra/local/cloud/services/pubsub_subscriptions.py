@@ -56,7 +56,7 @@ def list_of_topic(call: Call) -> JsonObject:
 
 @handles("pubsub.projects.subscriptions.patch")
 def patch_subscription(call: Call) -> JsonObject:
-    held, mask = _found(call), call.body.get("updateMask")
+    held, mask = _found(call), call.params.get("updateMask") or call.body.get("updateMask")
     if not mask:
         raise invalid("The update_mask in the request must be set and not empty.", field="update_mask")
     changed = bodies.masked(held.body, call.body.get("subscription", {}), mask, mutable=_MUTABLE)
