@@ -17,8 +17,8 @@ from infra.model.plan import Op, Plan, Status
 from infra.model.stack import load_stack, siblings
 from infra.program import STUB
 from tests.engines.live import kills
-from tests.engines.live.stacks import EDITS, FULL, OF_IMAGES
-from tests.engines.live.worlds import World
+from tests.engines.live.live_stacks import EDITS, FULL, OF_IMAGES
+from tests.engines.live.live_worlds import World
 
 Seen = Any
 """Plain data, equal on both engines; None where nothing is compared."""

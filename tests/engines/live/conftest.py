@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from infra.engines.choose import observe
+from tests.engines.live.live_stacks import COMMITTED, SMALL, write_committed, write_small
+from tests.engines.live.live_worlds import Yard
 from tests.engines.live.rows import Base
-from tests.engines.live.stacks import COMMITTED, SMALL, write_committed, write_small
-from tests.engines.live.worlds import Yard
 from tests.shipped_stacks import insist_on_shipped
 
 OF_THE_MACHINE = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")

@@ -20,7 +20,7 @@ from infra.engines import EngineName
 from infra.engines.standing import IN_TRANSIT
 from infra.local.cloud.control import Control
 from infra.local.engine.lock import runs
-from tests.engines.live.worlds import ROOT, World
+from tests.engines.live.live_worlds import ROOT, World
 
 HOUR = 3600.0
 SWIFT = 1000.0

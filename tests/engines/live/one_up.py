@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from infra.engines import EngineName
-from tests.engines.live.worlds import World
+from tests.engines.live.live_worlds import World
 
 INTERRUPTED = 130
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.engines.live import acts
+from tests.engines.live.live_worlds import Pair, World, Yard, stopped
 from tests.engines.live.table import ROWS, Row
-from tests.engines.live.worlds import Pair, World, Yard, stopped
 
 _SHOWN = 40
 """Differences of one comparison that a failure tells."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.engines.live import acts, kills
 from tests.engines.live.acts import Act
-from tests.engines.live.stacks import COMMITTED, SMALL
+from tests.engines.live.live_stacks import COMMITTED, SMALL
 
 WITH_VMS: Final = (*COMMITTED, SMALL)
 

@@ -14,7 +14,7 @@ from infra.model.fleet import slots
 from infra.model.stack import load_stack
 from tests.engines.interleavings import Move, moves, play
 from tests.engines.live import acts, kills
-from tests.engines.live.worlds import World, begun, copied, stopped
+from tests.engines.live.live_worlds import World, begun, copied, stopped
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 

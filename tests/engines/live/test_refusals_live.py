@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from infra.engines import EngineName
-from tests.engines.live.stacks import SMALL, write_small
-from tests.engines.live.worlds import ROOT, World, begun, stopped
+from tests.engines.live.live_stacks import SMALL, write_small
+from tests.engines.live.live_worlds import ROOT, World, begun, stopped
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
 

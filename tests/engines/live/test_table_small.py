@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.engines.live import rows
-from tests.engines.live.stacks import SMALL
+from tests.engines.live.live_stacks import SMALL
 from tests.engines.live.table import Row
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("official")]
