@@ -93,7 +93,7 @@ class Deletion:
     def plan(self, found: Iterable[State]) -> None:
         """In a preview: record what would go."""
         for state in _reversed(found):
-            if not state.pending_replacement and not urns.is_default_provider(state.urn):
+            if not state.pending_replacement and not _untold(state):
                 self._run.ended(self._step(state))
 
     def execute(self, found: list[State]) -> None:
@@ -129,7 +129,7 @@ class Deletion:
         if run.stopping.is_set():
             return
         for state in order.left():
-            if not urns.is_default_provider(state.urn):
+            if not _untold(state):
                 run.skipped(self._step(state), "not attempted: something that depends on it was not deleted")
 
     def _delete(self, state: State, going: set[str]) -> bool:
@@ -137,9 +137,9 @@ class Deletion:
         step, before = self._replacements.unfinished.pop(state.key, (self._step(state), 0.0))
         clock = Clock()
         with run.slot():
-            lives_on_its_own = state.custom and not state.external and not urns.is_provider(state.type)
+            lives_on_its_own = state.custom and not urns.is_provider(state.type)
             with_another = state.deleted_with and state.deleted_with in going
-            if state.pending_replacement or urns.is_default_provider(state.urn):
+            if state.pending_replacement or _untold(state):
                 run.note(drop=(state,))
                 return True
             run.started(step)
@@ -181,6 +181,15 @@ class Deletion:
             name=urns.name_of(state.urn),
             old_inputs=masked(state.inputs),
         )
+
+
+def _untold(state: State) -> bool:
+    """Whether the state alone forgets it: a default provider, or what was read and is another's.
+
+    The pulumi CLI neither shows nor counts these (its operation is `discard`; pulumi/pulumi,
+    pkg/resource/deploy/step.go, DeleteStep.Op, 2026-08).
+    """
+    return state.external or urns.is_default_provider(state.urn)
 
 
 def _reversed(states: Iterable[State]) -> list[State]:

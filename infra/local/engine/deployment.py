@@ -16,7 +16,7 @@ from infra.local.engine.apply import Apply
 from infra.local.engine.errors import EngineError
 from infra.local.engine.goal import Answer
 from infra.local.engine.outputs import taken_over
-from infra.local.engine.planner import CheckFailedError
+from infra.local.engine.planner import CheckFailedError, Decision
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import now
 from infra.local.engine.values import has_unknown, masked, resealed, reveal, without_unknown
@@ -25,7 +25,6 @@ from infra.model.plan import Op, Step
 if TYPE_CHECKING:
     from infra.local.engine.existing import Existing
     from infra.local.engine.goal import Goal
-    from infra.local.engine.planner import Decision
     from infra.local.engine.provider import Provider
     from infra.local.engine.registry import Registry
     from infra.local.engine.replacement import Replacements
@@ -97,8 +96,16 @@ class Deployment:
     # Components
 
     def _component(self, goal: Goal, old: State | None) -> Answer:
-        decision = planner.decide_component(goal, old)
         run = self._run
+        if goal.type == urns.STACK_TYPE or self._targeted(goal):
+            decision = planner.decide_component(goal, old)
+        elif old is not None:
+            kept = replace(old, urn=goal.urn, type=goal.type, parent=goal.parent)
+            decision = Decision(op=Op.SAME, new=kept, old=old)
+        elif run.options.adopting:  # what is adopted needs its parents
+            decision = planner.decide_component(goal, old)
+        else:
+            return self._untargeted(goal, old)
         step = decision.step()
         if decision.op is not Op.SAME:
             run.started(step)
@@ -107,10 +114,16 @@ class Deployment:
         return Answer(goal.urn, outputs=decision.new.inputs)
 
     def outputs(self, urn: str, outputs: dict[str, Any]) -> None:
-        """Take over the outputs of a component, the stack itself included; one that was skipped has none."""
+        """Take over the outputs of a component, the stack itself included; one that was not made has none.
+
+        With targets too those of every component are taken over, as the pulumi CLI does (seen with 3.260, 2026-11);
+        an adoption keeps those of before.
+        """
         run = self._run
         state = run.states.get(urn)
-        if state is None and urn in run.failed:
+        if state is None and urn in run.failed | run.absent:
+            return
+        if run.options.adopting and any(known in run.olds for known in self.parents(urn)):
             return
         if state is None:
             raise EngineError(f"{urn} has outputs but was never registered")
@@ -136,7 +149,7 @@ class Deployment:
                 f"{goal.urn}: the embedded engine's provider for {provider.package} does not serve {goal.type}: "
                 "use --engine pulumi"
             )
-        if self._existing.stands(goal, old, provider):
+        if goal.parent not in run.absent and self._existing.stands(goal, old, provider):
             old = self._existing.adopt(goal, old, provider, reference)
         if not self._targeted(goal):
             return self._untargeted(goal, old)

@@ -10,6 +10,7 @@ from pulumi import Alias, CustomTimeouts, Output, ResourceOptions
 
 from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import CheckResult
+from infra.local.engine.run import Options
 from infra.model.plan import Status
 from tests.local.engine.fake import FakeProvider, Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, step, verify
@@ -370,3 +371,79 @@ def test_a_target_that_needs_what_does_not_exist_names_it(world: World) -> None:
     said = problems(world.up(targets=("**::a",)))
     assert "::net, which does not exist and is no target" in said[0]
     assert not world.cloud.things
+
+
+class Record(pulumi.ComponentResource):
+    def __init__(self, name: str, value: str, opts: ResourceOptions | None = None) -> None:
+        super().__init__("tidepool:test:Record", name, {"value": value}, opts)
+        self.register_outputs({"told": value})
+
+
+def records(value: str) -> Callable[[], None]:
+    def declare() -> None:
+        Record("record", value)
+        Vm("a", labels={"x": value})
+        pulumi.export("value", value)
+
+    return declare
+
+
+def test_a_component_that_is_no_target_keeps_its_inputs(world: World) -> None:
+    world.run(records("1"))
+    world.program = records("2")
+    before = ops(world.preview())
+    assert ops(world.up(targets=("**::a",))) == {"a": "update"}
+    assert world.state["record"]["inputs"] == {"value": "1"}
+    assert world.state["record"]["outputs"] == {"told": "2"}
+    assert world.engine().outputs() == {"value": "2"}
+    assert before == {"record": "update", "a": "update"}
+    assert ops(world.preview()) == {"record": "update"}
+
+
+def test_a_component_that_is_a_target_changes(world: World) -> None:
+    world.run(records("1"))
+    world.program = records("2")
+    assert ops(world.up(targets=("**::record",))) == {"record": "update"}
+    assert world.state["record"]["inputs"] == {"value": "2"}
+
+
+def test_a_renamed_component_that_is_no_target_keeps_its_inputs(world: World) -> None:
+    def program(name: str, value: str, *aliases: Alias) -> Callable[[], None]:
+        def declare() -> None:
+            record = Record(name, value, ResourceOptions(aliases=list(aliases)))
+            Vm("a", opts=ResourceOptions(parent=record))
+            Vm("b", labels={"x": value})
+
+        return declare
+
+    world.run(program("old", "1"))
+    world.program = program("new", "2", Alias(name="old"))
+    plan = world.up(targets=("**::b",))
+    assert not plan.failed, problems(plan)
+    assert world.state["new"]["inputs"] == {"value": "1"}
+    assert "old" not in world.state
+    verify(world.checkpoint)
+
+
+def test_a_new_component_that_is_no_target_stays_away_and_what_is_in_it_too(world: World) -> None:
+    def program() -> None:
+        Vm("a", opts=ResourceOptions(parent=Record("record", "1")))
+        Vm("b")
+
+    world.program = program
+    plan = world.up(targets=("**::b",))
+    assert not plan.failed, problems(plan)
+    assert "record" not in world.state
+    assert set(world.cloud.things) == {"vm/b"}
+    assert "::record, which does not exist and is no target" in problems(world.up(targets=("**::a",)))[0]
+
+
+def test_adoption_keeps_components_and_outputs_as_they_were(world: World) -> None:
+    world.run(records("1"))
+    before = world.preview()
+    world.program = records("2")
+    world.engine().adopt(Options())
+    assert world.state["record"]["inputs"] == {"value": "1"}
+    assert world.state["record"]["outputs"] == {"told": "1"}
+    assert world.engine().outputs() == before.outputs == {"value": "1"}
+    assert ops(world.preview()) == {"record": "update", "a": "update"}

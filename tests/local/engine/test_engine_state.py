@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Output, ResourceOptions
 
-from infra.local.engine import checkpoint, secrets
+from infra.local.engine import checkpoint, secrets, urns
 from infra.local.engine.backend import Backend
 from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.journal import Journal, replay
@@ -156,6 +156,22 @@ def test_a_stack_reference_reads_the_outputs_of_another_stack(world: World, name
     assert plan.outputs == {"link": link, "secret": "[secret]"}
     assert world.engine("nightly").outputs(show_secrets=True)["secret"] == {"p": "w"}
     assert set(ops(world.preview("nightly"), same=True).values()) == {"same"}
+
+
+def test_a_stack_reference_that_is_no_longer_needed_is_forgotten_without_a_step(world: World) -> None:
+    world.run(two)
+    world.run(reference("ci"), stack="nightly")
+    world.program = lambda: None
+    assert not ops(world.preview("nightly"))
+    assert not ops(world.up("nightly"))
+    assert [one["type"] for one in world.engine("nightly").export()["deployment"]["resources"]] == [urns.STACK_TYPE]
+
+
+def test_destroy_forgets_a_stack_reference_without_a_step(world: World) -> None:
+    world.run(two)
+    world.run(reference("ci"), stack="nightly")
+    assert ops(world.engine("nightly").destroy()) == {"tidepool-nightly": "delete"}
+    assert not world.engine("nightly").export()["deployment"].get("resources")
 
 
 def test_a_reference_to_an_unknown_stack_says_to_bring_it_up(world: World) -> None:
