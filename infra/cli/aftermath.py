@@ -19,21 +19,25 @@ from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.fleet import capacity
-from infra.model.plan import Op, Plan, Status
+from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
 
 _MISSING: Final = 404
+_WRITING: Final = frozenset((Op.CREATE, Op.UPDATE, Op.REPLACE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """The manifest as it stands in the fleet bucket. changed: whether the run wrote anything there."""
+    """The manifest as it stands in the fleet bucket. changed: whether the run wrote it.
+
+    bundle: None where the manifest names none.
+    """
 
     bucket: str
     object: str
     generation: int
-    bundle: str
+    bundle: str | None
     changed: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -105,14 +109,17 @@ def _published(config: StackConfig, run: Plan, endpoint: str | None) -> Publishe
             raise
     if record is None:
         return None
-    written = (step for step in run.steps if step.type == OBJECT_TYPE and step.op is not Op.SAME)
     return Published(
         bucket=config.bucket.name,
         object=name,
         generation=record.generation,
-        bundle=str(record.body.get("bundle")),
-        changed=any(step.status is Status.DONE for step in written),
+        bundle=record.body.get("bundle"),
+        changed=any(_wrote(step, name) for step in run.steps),
     )
+
+
+def _wrote(step: Step, name: str) -> bool:
+    return (step.type, step.name, step.status) == (OBJECT_TYPE, name, Status.DONE) and step.op in _WRITING
 
 
 def show_pools(session: Session, pools: Sequence[PoolState]) -> None:

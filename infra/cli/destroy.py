@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -19,7 +19,7 @@ from infra.cli.session import Session, declared, interruptible, open_session
 from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
-from infra.fleet.withdraw import withdraw
+from infra.fleet.withdraw import declare_again, withdraw
 from infra.model.errors import ConfigError
 from infra.model.schema import StackConfig
 from infra.preview.words import ranges
@@ -63,15 +63,18 @@ def command(
     what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
     config = _config(stack)
-    with leased(config, session, Kind.DESTROY) if config else nullcontext():
-        if config and exclude_protected and not targets:
-            # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
-            _withdraw(config, session)
-        with interruptible(stack, "destroy"), Progress(session.console) as progress:
-            if config and targets:
-                work.adopt(progress)  # a target may be a VM that stands and that the state lacks
-            run = work.destroy(progress)
-            seconds = progress.seconds
+    # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
+    withdraws = config is not None and exclude_protected and not targets
+    with (
+        leased(config, session, Kind.DESTROY) if config else nullcontext(),
+        _withdrawn(config, session) if config and withdraws else nullcontext(),
+        interruptible(stack, "destroy"),
+        Progress(session.console) as progress,
+    ):
+        if config and targets:
+            work.adopt(progress)  # a target may be a VM that stands and that the state lacks
+        run = work.destroy(progress)
+        seconds = progress.seconds
     for line in outcome(run, seconds):
         session.say(line)
     if not exclude_protected and any("is protected" in (step.error or "") for step in run.steps):
@@ -90,11 +93,23 @@ def _config(stack: str) -> StackConfig | None:
         return None
 
 
-def _withdraw(config: StackConfig, session: Session) -> None:
+@contextmanager
+def _withdrawn(config: StackConfig, session: Session) -> Generator[None]:
+    """The manifest without VMs, for as long as the block lasts; one that then still stands declares them again."""
     try:
-        withdraw(config, session.endpoint)
+        before = withdraw(config, session.endpoint)
     except GoogleError as error:
         raise Failure(f"nothing was deleted: the manifest could not be emptied: {error}") from None
+    try:
+        yield
+    finally:
+        if before is not None:
+            try:
+                if declare_again(config, session.endpoint, before):
+                    session.say("the manifest stays, and declares again what it did: not everything was deleted")
+            except GoogleError as error:
+                again = f"`./tidepool up {config.stack}` writes it again"
+                session.say(f"problem: the manifest stays, and declares no VM: {error}; {again}")
 
 
 def _vms(outputs: Mapping[str, Any]) -> list[str]:

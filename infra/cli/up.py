@@ -15,7 +15,8 @@ from infra.cli.fleet_looks import Fleet
 from infra.cli.fleet_place import declared_place
 from infra.cli.judgement import findings_document, judged
 from infra.cli.leased import leased
-from infra.cli.preview import planned
+from infra.cli.overwritten import records_read_again
+from infra.cli.preview import told
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import UNCHANGING
@@ -75,7 +76,10 @@ def command(
         targets=targets,
         refresh=refresh,
     )
-    plan, order = planned(session, wanted)
+    plan = session.engine().preview()
+    if not targets and records_read_again(session, wanted, plan):
+        plan = session.engine().preview()
+    plan, order = told(plan, wanted, session.console, whole=not targets)
     found = judged(plan, wanted, session.console)
     rows = capacity(wanted.config)
     if plan.failed or stops(found):

@@ -123,7 +123,10 @@ class _Course:
         nothing else is done, for no VM is made without them.
         """
         steps = [step for step in self._left() if is_record(step) and step.op in _MAKING]
-        if steps and (not self._pass(steps, whole=False, go_on=True) or self._ended_badly):
+        if not steps:
+            return
+        self._tell("before phase 1: writing the fleet's records")
+        if not self._pass(steps, whole=False, go_on=True) or self._ended_badly:
             self._kept |= dict.fromkeys((step.urn for step in self._left()), "the fleet's records were not written")
 
     def _shrink(self, urns: Collection[str]) -> None:

@@ -96,6 +96,10 @@ class Records:
                 return Written(generation=generation, changed=True)
         raise self._crowded(name)
 
+    def replace(self, name: str, body: Body, *, generation: int) -> int | None:
+        """Write where that generation still stands; the new one, None where another writer came first or it is gone."""
+        return self._insert(name, encode(body), "application/json", generation)
+
     def put_once(self, name: str, content: bytes, content_type: str) -> Written:
         """Write an object that is not there; one that is there is left alone.
 

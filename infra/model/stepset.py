@@ -1,7 +1,8 @@
 """What plans would do to resources, without any value: the same for the same work, so that it can be compared.
 
 Owns what of `preview --json` counts (operation, resource, the properties that differ) and the digest of it. Values are
-left out: some are known only to an apply, and a digest may be kept where a value must not be.
+left out: some are known only to an apply, and a digest may be kept where a value must not be. Creating a resource and
+adopting it as it stands count alike: which of both it is depends on whether the controller was there first.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _QUIET: Final = frozenset({"same", "read"})
+_ALIKE: Final = {"adopt": "create"}
 _LOSSES: Final = frozenset({"delete", "replace"})
 
 
@@ -39,7 +41,7 @@ def step_set(plans: Sequence[Any]) -> StepSet:
     if len(set(stacks)) < len(stacks):
         raise PlanError("a stack is there twice")
     found = [
-        (stack, step["op"], step["urn"], sorted(step["diff"]))
+        (stack, _ALIKE.get(step["op"], step["op"]), step["urn"], sorted(step["diff"]))
         for stack, plan in zip(stacks, plans, strict=True)
         for step in plan["steps"]
         if step["op"] not in _QUIET

@@ -49,6 +49,12 @@ def test_another_operation_resource_or_stack_is_another_set() -> None:
     assert len({step_set([each]).digest for each in [GROWTH, *others]}) == 5
 
 
+def test_a_vm_that_the_controller_made_since_the_review_is_no_other_plan() -> None:
+    reviewed, now = step_set([GROWTH]), step_set([plan(step("adopt", "vm-1"), step("same", "vm-0"))])
+    assert why_approval(now, reviewed.digest) == ()
+    assert now.steps == 1, "it is still to be taken into the state"
+
+
 def test_the_reviewed_growth_needs_nobody() -> None:
     now = step_set([GROWTH])
     assert why_approval(now, now.digest) == ()

@@ -81,7 +81,9 @@ class Lease:
     def give_back(self) -> None:
         """End it, if it is still ours. An `up` says which manifest stands now: it makes nothing of it any more."""
         if self.kind is Kind.UP:
-            self.applied = self.records.generation(names.manifest_object(self.stack)) or self.applied
+            # A look-up that fails must not leave the lease held: the controller then only waits a while longer.
+            with suppress(GoogleError):
+                self.applied = self.records.generation(names.manifest_object(self.stack)) or self.applied
         self.records.update(names.lease_object(self.stack), self._given_back)
 
     def _taken(self, current: Body | None) -> Body:

@@ -65,7 +65,9 @@ def test_a_label_alone_goes_the_way_of_the_apply_workflow_into_the_bucket(fleet:
     assert done["manifest"]["changed"]
     assert {slot["pool"] for slot in slots(fleet) if "fast" in slot["runner_labels"]} == {"tpu-ci"}
     assert digest(fleet, fleet.json("preview", "ci"))["steps"] == 0
-    assert not fleet.json("up", "ci")["manifest"]["changed"]
+    again = fleet.ok("up", "ci", "--json")
+    assert not json.loads(again.stdout)["manifest"]["changed"]
+    assert "was changed by others" not in again.output
 
 
 def test_what_only_follows_from_a_vm_more_is_not_told_twice(fleet: Checkout) -> None:

@@ -345,6 +345,15 @@ def test_once_an_up_has_ended_with_a_manifest_nobody_is_waited_for(lab: Lab) -> 
     assert VMS[0] in lab.nodes(), "also where the sweep before it held the lease meanwhile"
 
 
+def test_an_up_that_cannot_look_up_its_manifest_gives_its_lease_back_all_the_same(lab: Lab) -> None:
+    before = lab.record(names.lease_object("ci"))["applied"]
+    lab.cloud.control.fail("error", method="storage.objects.get", name=f"*{names.manifest_object('ci')}", code=403)
+    end_up(lab.records, "ci")
+    lab.cloud.control.mend()
+    assert lab.record(names.lease_object("ci"))["applied"] == before
+    Lease(records=lab.records, stack="ci", kind=Kind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=wall_clock).take()
+
+
 def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
     now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
     given: dict[str, Any] = {"records": lab.records, "stack": "ci", "time": SWEEP_TIME, "clock": lambda: now[0]}
