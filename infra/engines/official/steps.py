@@ -173,7 +173,7 @@ def _make(
             paths.render(paths.parse(path)): values.change(
                 path, word, before=before if of_inputs else outputs, after=after
             )
-            for path, (word, of_inputs) in _of_the_program(detail, before, after).items()
+            for path, (word, of_inputs) in paths.of_the_program(detail, before, after).items()
         }
         reasons = tuple(sorted(path for path, change in diff.items() if change.replaces)) or tuple(replacing)
     elif op == "update" and not changed and not kind.startswith("gcp:"):
@@ -192,19 +192,6 @@ def _make(
         new_inputs=after,
         protect=protect,
     )
-
-
-def _of_the_program(
-    detail: Mapping[str, tuple[str, bool]], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
-) -> Mapping[str, tuple[str, bool]]:
-    """The differences of properties that the program has or had, or all where there are none of these.
-
-    Google's plugin tells a changed label three times, as `labels`, `effectiveLabels` and `pulumiLabels` (seen with
-    pulumi-gcp 10.2, 2026-11); what it computes follows from the inputs.
-    """
-    written = {*(before or {}), *(after or {})}
-    own = {path: how for path, how in detail.items() if paths.parse(path)[0] in written}
-    return own or detail
 
 
 def _refused(resource: Mapping[str, Any]) -> Step:

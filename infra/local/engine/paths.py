@@ -7,12 +7,13 @@ decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from infra.local.engine.values import Secret
 
+T = TypeVar("T")
 Place = tuple[str | int, ...]
 _PLAIN = re.compile(r"[^.\[\]\"]+")
 _TOKEN = re.compile(r'\.?([^.\[\]"]+)|\[(\d+|\*)\]|\["((?:[^"\\]|\\.)*)"\]')
@@ -133,3 +134,16 @@ def differences(old: Any, new: Any, at: Place = ()) -> Iterator[tuple[Place, Any
             yield from differences(before, after, (*at, index))
     elif old is ABSENT or new is ABSENT or old != new:
         yield at, old, new
+
+
+def of_the_program(
+    detail: Mapping[str, T], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Mapping[str, T]:
+    """Of differences by path, those of properties that the program has or had; all where there are none of these.
+
+    What a provider computes follows from the inputs, and Google's tells it besides: a changed label as `labels`,
+    `effectiveLabels` and `pulumiLabels`, new content with its hashes (seen with pulumi-gcp 10.2, 2026-11).
+    """
+    written = {*(before or {}), *(after or {})}
+    own = {path: how for path, how in detail.items() if parse(path)[0] in written}
+    return own or detail

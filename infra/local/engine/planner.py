@@ -61,7 +61,7 @@ class Decision:
 def changes(detailed: Mapping[str, PropertyDiff], old: State, new: State) -> dict[str, PropertyChange]:
     """What stands at each differing path before and after; a value that only the cloud has comes from the outputs."""
     shown = {}
-    for path, how in detailed.items():
+    for path, how in paths.of_the_program(detailed, old.inputs, new.inputs).items():
         place = paths.parse(path)
         before = paths.get(old.inputs, place)
         if before is paths.ABSENT and how.kind != "add":
