@@ -1,9 +1,11 @@
 """Applying a plan in the order that its limits and failures allow, on either engine.
 
-Owns the course of an apply: the fleet's records and the VMs that must go first, then everything else, then what a
-failed VM kept from being done though it has nothing to do with it. All of it is told as one run of the plan that was
-shown. Does not own which VMs must go first (`infra.model.phases`) nor what is safe after a failure
-(`infra.engines.care`).
+Owns the course of an apply: the VMs that must go first, then everything else, then what a failed VM kept from being
+done though it has nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which
+VMs must go first (`infra.model.phases`) nor what is safe after a failure (`infra.engines.care`).
+
+The fleet's records come first in the second phase. They have no pass before the first one: the pulumi CLI refuses to
+update a target alone while resources that depend on it, as every VM does, are to be deleted and are no targets.
 
 VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it.
 """
@@ -20,11 +22,9 @@ from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, place
-from infra.model.planned_records import is_record
 from infra.preview.words import vms
 
 _UNCHANGING = frozenset((Op.SAME, Op.READ))
-_MAKING = frozenset((Op.CREATE, Op.UPDATE))
 
 
 class Maker(Protocol):
@@ -96,8 +96,6 @@ class _Course:
         order = phases_of(self._plan, self._bounds)
         if order.needed:
             self._adopt()
-            self._publish()
-        if order.needed and not self._kept:
             self._tell(f"phase 1 of 2, shrink: deleting {vms(order.first)}")
             self._shrink({self._urns[name] for name in order.first})
             self._tell("phase 2 of 2, grow: everything else")
@@ -117,17 +115,6 @@ class _Course:
         if any(step.op is Op.ADOPT for step in self._planned.values()):
             for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
                 self._end(step)
-
-    def _publish(self) -> None:
-        """Write the fleet's records: an apply that ends between its phases has said what is desired. Where that fails
-        nothing else is done, for no VM is made without them.
-        """
-        steps = [step for step in self._left() if is_record(step) and step.op in _MAKING]
-        if not steps:
-            return
-        self._tell("before phase 1: writing the fleet's records")
-        if not self._pass(steps, whole=False, go_on=True) or self._ended_badly:
-            self._kept |= dict.fromkeys((step.urn for step in self._left()), "the fleet's records were not written")
 
     def _shrink(self, urns: Collection[str]) -> None:
         """Delete these VMs; one that cannot be deleted is not tried again."""

@@ -15,9 +15,8 @@ from infra.engines.protocol import Engine
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import DEFAULT_PARALLEL
 from infra.model.outcome import outcomes
-from infra.model.plan import Diagnostic, Event, Op, Plan, Status, Step
-from infra.model.planned_records import OBJECT_TYPE
-from tests.engines.phase_world import Pool, Stack, bound, declared, stack_at, vms
+from infra.model.plan import Op, Plan, Status, Step
+from tests.engines.phase_world import Pool, Stack, declared, stack_at, vms
 
 SPOT = "spot"
 
@@ -119,38 +118,6 @@ def test_what_an_engine_did_besides_and_failed_is_told_with_the_rest(stack: Stac
     run = apply(plan, (), lambda **_: cast(Engine, Extra(plan)), lambda _: None)
     assert vms(run, Status.DONE) == {"a-us-west4-a-0": Op.CREATE, "a-us-west4-a-1": Op.CREATE}
     assert [step.name for step in run.steps if step.status is Status.FAILED] == ["extra"]
-
-
-class Refused:
-    """An engine whose every step of the records fails, and that does nothing else."""
-
-    def up(self, *_: object, planned: Plan, **__: object) -> Plan:
-        failed = tuple(replace(step, status=Status.FAILED, error="403") for step in planned.steps)
-        return replace(planned, steps=failed)
-
-    def destroy(self, *_: object) -> Plan:
-        raise AssertionError("a VM goes though nobody was told of it")
-
-
-def test_the_records_come_before_the_first_phase_and_nothing_else_comes_without_them(
-    ticking_cloud: TestCloud,
-) -> None:
-    limit = bound("reserved", 8)
-    with stack_at(ticking_cloud) as stack:
-        stack.up({"a": Pool(size=2)})
-        plan = stack.preview({"b": Pool(size=2)})
-    record = Step(op=Op.UPDATE, urn="urn::manifest", type=OBJECT_TYPE, name="manifests/ci.json")
-    plan = replace(plan, steps=(record, *plan.steps))
-    heard: list[Event] = []
-    run = apply(plan, (limit,), lambda **_: cast(Engine, Refused()), heard.append)
-    assert [said.message for said in heard if isinstance(said, Diagnostic)] == [
-        "before phase 1: writing the fleet's records"
-    ]
-    skipped = {step.name: step.error for step in run.steps if step.status is Status.SKIPPED}
-    assert skipped == dict.fromkeys(
-        [f"{pool}-us-west4-a-{index}" for pool in "ab" for index in range(2)],
-        "held back: the fleet's records were not written",
-    )
 
 
 POOL = st.builds(
