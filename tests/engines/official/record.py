@@ -179,7 +179,8 @@ def _kill(session: Session) -> None:
 
 
 def _is_debug(event: Mapping[str, Any]) -> bool:
-    return (event.get("diagnosticEvent") or {}).get("severity") == "debug"
+    """Debug lines, and what the program's process wrote by itself: stack traces with the machine's own paths."""
+    return (event.get("diagnosticEvent") or {}).get("severity") in ("debug", "info#err")
 
 
 def _without_sources(text: str, *, indent: int | None = None) -> str:
