@@ -100,7 +100,9 @@ class Session:
     def preview(self, name: str) -> None:
         """Record a preview both ways."""
         self.events(name, "preview", "--show-sames")
-        self.write(f"{name}.json", self.run("preview", "--json", "--show-sames").stdout)
+        self.write(
+            f"{name}.json", _without_sources(self.run("preview", "--json", "--show-sames").stdout, indent=1) + "\n"
+        )
 
     def write(self, name: str, text: str) -> None:
         plugin = Path(shutil.which("pulumi-resource-gcp") or "").parent
