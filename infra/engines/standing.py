@@ -12,16 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from infra.engines.protocol import EngineError, Request
+from infra.engines.protocol import PROJECT, EngineError, Request
 from infra.engines.states import nodes_in
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet
 from infra.model.fleet import OWNERSHIP, Slot
 from infra.model.plan import Diagnostic, Op, Plan
+from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 from infra.model.stack import load_stack
 
 Say = Callable[[Diagnostic], None]
-Nodes = Mapping[str, Mapping[str, Any]]
 
 IN_TRANSIT: Final = frozenset({"CREATING", "DELETING"})
 """States of a node in which it cannot be said yet whether it will stand."""
@@ -59,7 +59,7 @@ def unadopted(
     Raises EngineError where a VM with other labels has the name of a slot: nobody touches it.
     """
     config = load_stack(request.root, request.stack)
-    wanted = {node_id(config.project, slot): slot for slot in fleet.slots(config)}
+    wanted = {vm_id(config.project, slot.zone, slot.name): slot for slot in fleet.slots(config)}
     wanted = {id_: slot for id_, slot in wanted.items() if id_ not in known}
     if not wanted:
         return ()
@@ -88,7 +88,11 @@ def foreign_vms(request: Request, creates: Iterable[Mapping[str, Any]]) -> froze
 
     Its labels say so. A VM of which nothing can be learned is not among them: it cannot be adopted either.
     """
-    wanted = {vm_id(inputs): inputs.get("labels") or {} for inputs in creates if inputs.keys() >= _NAMED}
+    wanted = {
+        vm_id(inputs["project"], inputs["zone"], inputs["name"]): inputs.get("labels") or {}
+        for inputs in creates
+        if inputs.keys() >= _NAMED
+    }
     if not wanted:
         return frozenset()
     found = set()
@@ -104,19 +108,24 @@ def foreign_vms(request: Request, creates: Iterable[Mapping[str, Any]]) -> froze
     return frozenset(found)
 
 
-def vm_id(inputs: Mapping[str, Any]) -> str:
-    """The id of a VM with these inputs."""
-    return f"projects/{inputs['project']}/locations/{inputs['zone']}/nodes/{inputs['name']}"
-
-
 def pause(request: Request) -> float:
     """Seconds between two looks at nodes that change: the local cloud makes and deletes them at once."""
     return _PAUSE_ON_GOOGLE if request.cloud_url is None else _PAUSE_HERE
 
 
-def node_id(project: str, slot: Slot) -> str:
-    """The id by which Google and every provider know a slot's VM in its own zone."""
-    return f"projects/{project}/locations/{slot.zone}/nodes/{slot.name}"
+def vm_id(project: str, zone: str, name: str) -> str:
+    """The id by which Google and every provider know a VM."""
+    return f"projects/{project}/locations/{zone}/nodes/{name}"
+
+
+def pool_urn(stack: str, pool: str) -> str:
+    """The URN that the program gives a pool's component."""
+    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}::{pool}"
+
+
+def vm_urn(stack: str, name: str) -> str:
+    """The URN that the program gives a VM, which is below its pool's component."""
+    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}${VM_TYPE}::{name}"
 
 
 class _Look:

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from infra.engines.protocol import PROJECT, Listener, Request
-from infra.engines.standing import PATIENCE, pause
+from infra.engines.protocol import Listener, Request
+from infra.engines.standing import PATIENCE, pause, vm_urn
 from infra.engines.states import nodes_in
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
-from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
@@ -141,7 +141,7 @@ class _Work:
 def _step(config: StackConfig, id_: str, node: Mapping[str, Any]) -> Step:
     """The deletion of a stray, under the URN that the program gives a VM of its name."""
     name = id_.rpartition("/")[2]
-    urn = f"urn:pulumi:{config.stack}::{PROJECT}::{POOL_TYPE}${VM_TYPE}::{name}"
+    urn = vm_urn(config.stack, name)
     inputs = {"name": name, "zone": id_.split("/")[3], "acceleratorType": node.get("acceleratorType", "")}
     labels = {"labels": dict(node.get("labels") or {})}
     return Step(op=Op.DELETE, urn=urn, type=VM_TYPE, name=name, old_inputs={**inputs, **labels})

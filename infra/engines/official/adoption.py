@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from infra.engines.official import values
 from infra.engines.official.steps import type_and_name
-from infra.engines.protocol import PROJECT, EngineError
-from infra.engines.standing import Standing
-from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
+from infra.engines.protocol import EngineError
+from infra.engines.standing import Standing, pool_urn, vm_urn
+from infra.model.planned_capacity import VM_TYPE
 
 IMPORT_IDS: Final[Mapping[str, str]] = {
     "gcp:artifactregistry/repository:Repository": "projects/{project}/locations/{location}/repositories/{repositoryId}",
@@ -139,7 +139,7 @@ def unsettled(
     known = {resource["urn"]: resource for resource in _resources(deployment)}
     operations = deployment.get("pending_operations") or ()
     flying = {each["resource"]["urn"]: each["resource"] for each in operations if each["type"] == "creating"}
-    vms = {_vm_urn(stack, each): each for each in standing}
+    vms = {vm_urn(stack, each.slot.name): each for each in standing}
     half = {urn for urn in (*flying, *vms) if known.get(urn, {}).get("pendingReplacement")}
     changing = {each["resource"]["urn"] for each in operations if each["type"] in ("updating", "deleting")}
     provider = _default_provider(deployment)
@@ -239,20 +239,12 @@ def _default_provider(deployment: Mapping[str, Any]) -> str:
     return next(found, "")
 
 
-def _pool_urn(stack: str, pool: str) -> str:
-    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}::{pool}"
-
-
-def _vm_urn(stack: str, standing: Standing) -> str:
-    return f"urn:pulumi:{stack}::{PROJECT}::{POOL_TYPE}${VM_TYPE}::{standing.slot.name}"
-
-
 def _standing(urn: str, standing: Standing, stack: str, provider: str) -> Pending:
     return Pending(
         urn=urn,
         type=VM_TYPE,
         name=standing.slot.name,
-        parent=_pool_urn(stack, standing.slot.pool.name),
+        parent=pool_urn(stack, standing.slot.pool.name),
         provider=provider,
         import_id=standing.id,
         inputs={"acceleratorType": standing.node["acceleratorType"]} if "acceleratorType" in standing.node else {},

@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.engines import EngineName
 from infra.engines.phased import apply
-from infra.engines.standing import node_id
+from infra.engines.standing import vm_id
 from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
 from infra.model.node import node_spec
@@ -148,7 +148,7 @@ def made_by_the_controller(world: World) -> None:
         nodes = google.api(Api.TPU).projects().locations().nodes()
         for slot in fleet.slots(config):
             if slot.name not in world.nodes():
-                parent = node_id(config.project, slot).rpartition("/nodes/")[0]
+                parent = vm_id(config.project, slot.zone, slot.name).rpartition("/nodes/")[0]
                 body = node_spec(config, slot, startup_script=script).to_api()
                 execute(nodes.create(parent=parent, nodeId=slot.name, body=body), f"making {slot.name}")
     world.control.advance(kills.HOUR)
