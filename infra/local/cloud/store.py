@@ -87,9 +87,8 @@ class Store:
         if path is not None:
             # Secret payloads and key material lie in it.
             path.touch(mode=0o600)
-        self.connection = sqlite3.connect(
-            path or ":memory:", timeout=patience, isolation_level=None, check_same_thread=False
-        )
+        # By sqlite3's own check, one thread uses a store and closes it: closing under another's query ends the process.
+        self.connection = sqlite3.connect(path or ":memory:", timeout=patience, isolation_level=None)
         # A second process on the same file would serve a second truth.
         self.connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         self.connection.execute("PRAGMA journal_mode=WAL")

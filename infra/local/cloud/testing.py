@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.control import Control
@@ -19,6 +19,8 @@ from infra.local.cloud.store import Store
 
 # Where the virtual wall clock stands still: 2026-11-21T08:00:00Z.
 EPOCH = 1_795_248_000.0
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -47,16 +49,46 @@ class TestCloud:
 
 
 class _Host:
-    """A server in a thread of its own, which serves one cloud after another: ending one costs a fifth of a second."""
+    """A server in a thread of its own, which serves one cloud after another: ending one costs a fifth of a second.
+
+    Clouds begin and end in that thread: a client's thread may outlive its test, and then asks while the cloud ends.
+    """
 
     def __init__(self) -> None:
         self.application: Application | None = None
         listener = bound(0)
         self.url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        self._loop = asyncio.new_event_loop()
         server = Server(self._serve)
-        threading.Thread(target=asyncio.run, args=[server.serve([listener])], daemon=True).start()
+        serving = server.serve([listener])
+        threading.Thread(target=self._loop.run_until_complete, args=[serving], daemon=True).start()
         while not server.started:
             time.sleep(0.001)
+
+    @contextmanager
+    def serving(self, path: Path | None, wall: Callable[[], float]) -> Generator[None]:
+        store = self._there(lambda: self._begin(path, wall))
+        try:
+            yield
+        finally:
+            self._there(lambda: self._end(store))
+
+    def _begin(self, path: Path | None, wall: Callable[[], float]) -> Store:
+        store = Store(path)
+        self.application = Application(Cloud(store, wall=wall), strict_answers=True)
+        return store
+
+    def _end(self, store: Store) -> None:
+        self.application = None
+        store.close()
+
+    def _there(self, call: Callable[[], T]) -> T:
+        """What a call answers, or raises, in the server's thread between two requests."""
+
+        async def called() -> T:
+            return call()
+
+        return asyncio.run_coroutine_threadsafe(called(), self._loop).result()
 
     async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
         if self.application is None:
@@ -79,12 +111,9 @@ def running_cloud(path: Path | None = None, *, ticking: float = 0.0) -> Generato
         wall.advance(ticking)
         return wall.seconds
 
-    store = Store(path)
     host = _IDLE.pop() if _IDLE else _Host()
-    host.application = Application(Cloud(store, wall=read), strict_answers=True)
     try:
-        yield TestCloud(host.url, Control(host.url), wall)
+        with host.serving(path, read):
+            yield TestCloud(host.url, Control(host.url), wall)
     finally:
-        host.application = None
-        store.close()
         _IDLE.append(host)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
+import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.store import Store
+from infra.local.cloud.testing import running_cloud
 
 
 @pytest.fixture
@@ -114,9 +118,30 @@ def test_a_commit_that_fails_undoes_all_and_the_next_transaction_begins(store: S
 
 
 def test_a_second_process_cannot_open_the_same_file(tmp_path: Path) -> None:
-    import sqlite3
-
     first = Store(tmp_path / "cloud.sqlite")
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         Store(tmp_path / "cloud.sqlite", patience=0.0)
     first.close()
+
+
+def test_a_store_is_used_and_closed_by_one_thread_alone() -> None:
+    made = Store()
+    with ThreadPoolExecutor(1) as other:
+        for use in (made.close, partial(made.find, "node", "a")):
+            with pytest.raises(sqlite3.ProgrammingError, match="thread"):
+                other.submit(use).result()
+    made.close()
+
+
+def test_a_cloud_ends_while_clients_that_outlived_their_test_still_list_its_resources() -> None:
+    for _ in range(10):
+        with running_cloud() as cloud:
+            http = urllib3.PoolManager(maxsize=4, retries=False)
+            url = f"{cloud.url}/v2/projects/{cloud.project}/locations/us-west4-a/nodes"
+            clients = ThreadPoolExecutor(4)
+            answers = [clients.submit(http.request, "GET", url) for _ in range(40)]
+            answers[0].result()
+        statuses = {answer.result().status for answer in answers}
+        clients.shutdown()
+        assert 200 in statuses
+        assert statuses <= {200, 500, 501}
