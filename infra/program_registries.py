@@ -44,7 +44,7 @@ def registries(
         ids, paths = made.ids, made.paths
     else:
         ids = {place: place[1] for place in _places(registry)}
-        paths = pulumi.StackReference(str(config.registry_stack)).require_output("registries")
+        paths = _paths_of(str(config.registry_stack))
     grants = tuple(
         RegistryGrant(
             who=grantee(reach.key),
@@ -59,6 +59,21 @@ def registries(
     )
     RegistryGrants("registry-grants", RegistryGrantsArgs(project=owner.project, grants=grants), ready)
     return paths
+
+
+def _paths_of(stack: str) -> pulumi.Output[Any]:
+    """The Docker paths that another stack says it has. RunError where it was never brought up."""
+
+    def said(paths: Any) -> Any:
+        if paths is None:
+            own = stack.rpartition("/")[2]
+            raise pulumi.RunError(
+                f"registry_stack {stack}: this stack has no output `registries`, so it was never brought up; "
+                f"bring it up first (`pulumi up --stack {own}`, or `./tidepool up {own}`)"
+            )
+        return paths
+
+    return pulumi.StackReference(stack).get_output("registries").apply(said)
 
 
 def _pushed(config: StackConfig) -> list[tuple[str, str]]:

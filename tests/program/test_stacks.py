@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pulumi
 import pytest
 
 from infra.fleet.bundle import STUB
 from infra.model import names
-from infra.model.stack import load_stack
-from tests.program.fake_engine import Registered
+from infra.model.stack import load_stack, pulumi_values
+from infra.program import run
+from tests.program.fake_engine import Registered, build
 from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, content, unedited
 from tests.shipped_stacks import of_this_lab, shipped
 
@@ -355,6 +357,12 @@ def test_outputs_name_every_identity_and_the_manifest() -> None:
 def test_a_stack_without_registries_reads_those_of_ci(stack: str) -> None:
     assert committed(stack).outputs["registries"] == CI_REGISTRIES
     assert not committed(stack).of("artifactregistry/repository:Repository")
+
+
+def test_a_stack_whose_registries_were_never_brought_up_says_what_to_bring_up_first() -> None:
+    never = {"organization/tidepool/ci": {}}
+    with pytest.raises(pulumi.RunError, match=r"registry_stack organization/tidepool/ci: .*pulumi up --stack ci"):
+        build(run, stack="nightly", config=pulumi_values(shipped("nightly")), references=never, preview=True)
 
 
 @pytest.mark.parametrize("stack", STACKS)
