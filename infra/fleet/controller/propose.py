@@ -166,13 +166,11 @@ class Proposals:
 
     def _drain_of_orphan(self, node: NodeSeen, action: Drain) -> Proposal:
         """A second VM of a slot shares its name and so its orders: both stop for a while, and one stays."""
-        pool = pool_of(node)
-        declared = pool in self.judge.desired.pools
         since = self.judge.memory.suspects[orphan_key(node)].since
         return Proposal(
             action=action,
-            pool=pool,
-            takes=node.name if declared else "",
+            pool=pool_of(node),
+            takes=node.name,
             deletes=True,
             patience=since + self.judge.patience,
             freeze=False,
