@@ -43,7 +43,9 @@ def withdraw(config: StackConfig, endpoint: str | None) -> Withdrawn | None:
             raise
         if found is None or found.body.get("slots") == []:
             return None
-        generation = records.replace(name, emptied(found.body, f"{config.stack} is being destroyed"), generation=found.generation)
+        generation = records.replace(
+            name, emptied(found.body, f"{config.stack} is being destroyed"), generation=found.generation
+        )
     if generation is None:
         raise GoogleError(f"emptying {name}", "another writer changed it meanwhile; run the command again")
     return Withdrawn(body=found.body, generation=generation)

@@ -76,7 +76,7 @@ def declared_slots(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]
         raise ValueError("the manifest lacks 'slots'")
     slots, reason = document["slots"], document.get("empty")
     if not isinstance(slots, list) or not all(isinstance(each, Mapping) for each in slots):
-        raise ValueError("the manifest's slots must be a list of objects")  # noqa: TRY004 - a document, no argument
+        raise ValueError("the manifest's slots must be a list of objects")
     if reason is not None and (slots or not isinstance(reason, str) or not reason):
         raise ValueError(f"the manifest's empty is {reason!r}, and it must be the reason why slots is an empty list")
     if not slots and reason is None:

@@ -117,7 +117,14 @@ class Desired:
     @property
     def scopes(self) -> tuple[str, ...]:
         """What the fleet's runners are registered with, as GitHub's paths have it."""
-        repositories = {repository for slot in self.slots for repository in slot.serves}
+        return self._scopes(self.slots)
+
+    def scopes_of(self, pool: str) -> tuple[str, ...]:
+        """What the runners of a pool are registered with."""
+        return self._scopes(self.of_pool(pool))
+
+    def _scopes(self, slots: Iterable[Wanted]) -> tuple[str, ...]:
+        repositories = {repository for slot in slots for repository in slot.serves}
         owners = {repository.partition("/")[0] for repository in repositories} if self.groups else set()
         return (*(f"orgs/{owner}" for owner in sorted(owners)), *(f"repos/{each}" for each in sorted(repositories)))
 
@@ -256,7 +263,7 @@ def _texts(of: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _list(of: Mapping[str, Any], key: str) -> list[Any]:
-    """A list, empty where the key is left out; a text or an object in its place would be read as its letters or keys."""
+    """A list, empty where the key is left out. Of a text or an object in its place, letters or keys would be read."""
     value = of.get(key, [])
     if not isinstance(value, list):
         raise ManifestError(f"the manifest's {key} is {value!r}, and it must be a list")

@@ -21,6 +21,8 @@ MAX_ENTRIES: Final = 5000
 """Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
 
 _FORGET: Final = timedelta(days=7)
+"""A job runs for five days at most, so that this long after the last registration a scope has no runner of ours.
+https://docs.github.com/actions/reference/limits, read 2026-11."""
 _BACKOFF_FORGET: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
 
@@ -155,8 +157,9 @@ class Memory(_Part):
     """Everything that is remembered. Maps are by node key, slot, pool, backoff key or subject, as their types say.
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
-    that were declared once. reported: findings that were told already, by `rule subject`, with since when they stand.
-    deaf: since when GitHub is unknown, None while it is known.
+    that were declared once. scopes: by pool what its runners are or were registered with at GitHub, each with the time
+    until which that may have been done; of a pool that it lacks, nobody knows. reported: findings that were told
+    already, by `rule subject`, with since when they stand. deaf: since when GitHub is unknown, None while it is known.
     """
 
     version: Literal[1] = VERSION
@@ -171,6 +174,7 @@ class Memory(_Part):
     rollouts: Mapping[str, Rollout] = Field(default_factory=dict)
     zones: Mapping[str, datetime] = Field(default_factory=dict)
     pools: Mapping[str, datetime] = Field(default_factory=dict)
+    scopes: Mapping[str, Mapping[str, datetime]] = Field(default_factory=dict)
     reported: Mapping[str, datetime] = Field(default_factory=dict)
     deaf: datetime | None = None
     fuse: Fuse | None = None
@@ -220,11 +224,20 @@ def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
             ),
             "zones": {zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
             "pools": pools,
+            "scopes": _scopes(memory.scopes, pools, now),
             "rollouts": {pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
             "reported": dict(sorted(memory.reported.items(), key=lambda item: item[1])[-MAX_ENTRIES:]),
             "events": memory.events[-MAX_EVENTS:],
         }
     )
+
+
+def _scopes(
+    scopes: Mapping[str, Mapping[str, datetime]], pools: Mapping[str, datetime], now: datetime
+) -> dict[str, dict[str, datetime]]:
+    """A pool that is remembered and has none never had a runner; of one that is forgotten nothing is known."""
+    kept = {pool: {scope: at for scope, at in of.items() if now - at < _FORGET} for pool, of in scopes.items()}
+    return {pool: of for pool, of in kept.items() if of or pool in pools}
 
 
 def _newest(entries: Mapping[str, Any], by: str) -> dict[str, Any]:

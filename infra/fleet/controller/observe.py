@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from infra.fleet.controller import troubles
@@ -29,6 +29,7 @@ from infra.fleet.controller.observed import (
     Wishes,
     unknown,
 )
+from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
@@ -74,18 +75,22 @@ class Observer:
             for zone in zones
         }
         asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
-        threads = len(zones) + len(asked_of) + 2 + _READERS
+        left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
+        threads = len(zones) + len(asked_of) + len(left) + 2 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
         try:
             until = self.clock() + self.deadline
             looked = {zone: pool.submit(self._zone, zone, creating[zone]) for zone in zones}
             scopes = {source: pool.submit(self._runners, source) for source in asked_of}
+            leaving = {scope: pool.submit(self._left, scope) for scope in sorted(left)}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
             runners = {scope: self._result(future, until) for scope, future in scopes.items()}
+            remaining = {scope: self._result(future, until) for scope, future in leaving.items()}
+            seen = [each for _, answer in (*runners.values(), *remaining.values()) for each in answer or ()]
             wished, pointed = self._result(wishes, until), self._result(targets, until)
-            online = {each.vm for _, seen in runners.values() for each in seen or () if each.online}
+            online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() if answer for node in answer[0]]
             asked = _to_be_asked(desired, memory, online, nodes)
             until = self.clock() + self.deadline
@@ -97,8 +102,11 @@ class Observer:
             zones={zone: source for zone, (source, _) in found.items()},
             nodes=tuple(nodes),
             ended=tuple(ended for _, answer in found.values() if answer for ended in answer[1]),
-            github=_all_known({scope: source for scope, (source, _) in runners.items()}),
-            runners=tuple(runner for _, answer in runners.values() for runner in answer or ()),
+            github=_all_known({scope: source for scope, (source, _) in runners.items()})
+            if runners or left
+            else _nothing_to_ask(desired, memory, nodes),
+            left={scope: source for scope, (source, _) in remaining.items()},
+            runners=tuple(seen),
             reports={vm: report for _, reports in said for vm, report in (reports or {}).items()},
             reports_source=next((source for source, _ in said if not source.known), KNOWN),
             wishes=wished[1] or Wishes(),
@@ -147,6 +155,10 @@ class Observer:
         if self.github is None:
             raise GitHubError(NO_WAY)
         return self.github.runners(source)
+
+    def _left(self, scope: str) -> tuple[RunnerSeen, ...]:
+        """Runners of a scope that is declared no more."""
+        return tuple(replace(runner, left=True) for runner in self._runners(scope))
 
     def _reports(self, asked: Sequence[_Vm]) -> dict[str, ReportSeen]:
         """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""
@@ -236,6 +248,19 @@ def _ended(
         text = str(error.get("message", ""))
         trouble = troubles.of_operation(int(error.get("code", 0)), text) if error else None
         yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)
+
+
+def _nothing_to_ask(desired: Desired, memory: Memory, nodes: Iterable[NodeSeen]) -> Source:
+    """Where no runner is looked for, whether there can be none: a VM of ours may have one that nobody knows where."""
+    known = memory.scopes.keys() | set(desired.pools)
+    ours = (node for node in nodes if is_ours(node, desired.stack) and node.state not in DEAD)
+    strange = sorted({pool_of(node) or "(none)" for node in ours if pool_of(node) not in known})
+    if not strange:
+        return KNOWN
+    return unknown(
+        f"nobody knows with which repository runners of pool {', '.join(strange)} are registered; "
+        "declare the pool, or delete its VMs by hand once they have no job"
+    )
 
 
 def _all_known(scopes: Mapping[str, Source]) -> Source:

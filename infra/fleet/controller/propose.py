@@ -89,6 +89,9 @@ class Proposals:
         if node.state not in DEAD and self.judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
             return
+        if node.state not in DEAD and not self.judge.heard(node, slot.pool):
+            self._wait(judged, "GitHub cannot be asked whether it runs a job")
+            return
         if self.judge.observed.engine:
             self._wait(judged, self.judge.observed.engine)
             return
@@ -170,7 +173,7 @@ class Proposals:
         return Proposal(
             action=action,
             pool=pool_of(node),
-            takes=node.name,
+            takes=node.name if self.judge.serving(node.name) else "",
             deletes=True,
             patience=since + self.judge.patience,
             freeze=False,
