@@ -81,10 +81,10 @@ def read(path: str, query: str) -> Errand:
 def _query(query: str, forms: tuple[frozenset[str], ...]) -> dict[str, str]:
     """One of these sets of names, each once and with a value."""
     try:
-        pairs = parse_qsl(query[: _LONGEST_QUERY + 1], strict_parsing=True, max_num_fields=max(map(len, forms)))
+        pairs = parse_qsl(query[: _LONGEST_QUERY + 1], keep_blank_values=True, max_num_fields=max(map(len, forms)))
     except ValueError:
         raise Refused(Reason.BAD_QUERY) from None
     said = dict(pairs)
-    if len(query) > _LONGEST_QUERY or len(pairs) != len(said) or said.keys() not in forms:
+    if len(query) > _LONGEST_QUERY or len(pairs) != len(said) or said.keys() not in forms or not all(said.values()):
         raise Refused(Reason.BAD_QUERY)
     return said

@@ -76,8 +76,8 @@ class Keeper:
     def _done(self, errand: Errand, story: Story) -> Mapping[str, Any]:
         records = Records(google=self.google(), bucket=self.bucket)
         fleet, bindings = self.reader.fleet(records), Bindings(records=records, stack=self.stack)
+        story.scope = errand.scope or None
         if errand.scope and errand.scope not in fleet.scopes and not bindings.knows_scope(errand.scope):
-            story.scope = errand.scope
             raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are or were")
         match errand.kind:
             case Kind.RUNNERS:
@@ -135,7 +135,6 @@ class Keeper:
 
     def _removed(self, errand: Errand, fleet: Fleet, bindings: Bindings, story: Story) -> Mapping[str, Any]:
         """The name of the runner that went, null where it was gone already."""
-        story.scope = errand.scope
         deadline = deadline_from_now(PATIENCE)
         runner = self.github.runner(errand.scope, errand.number, deadline=deadline)
         if runner is None:

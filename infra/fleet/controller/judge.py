@@ -166,7 +166,9 @@ class Judge:
         made = node.made or self.memory.nodes[node.key].first_seen
         silent = {scope for scope, source in self.observed.left.items() if not source.known}
         scopes = self.memory.scopes.get(pool, {})
-        return self.observed.github.known and not any(made <= at for scope, at in scopes.items() if scope in silent)
+        return self.observed.github.known and not any(
+            made <= each.until for scope, each in scopes.items() if scope in silent
+        )
 
     def busy(self, vm: str) -> bool:
         return any(runner.online and runner.busy for runner in self.observed.runners_of(vm))

@@ -153,13 +153,23 @@ class Event(_Part):
     what: str
 
 
+class ScopeMemory(_Part):
+    """What runners of a pool are or were registered with. until: when that may have been done last.
+
+    declared: whether it was, by the manifest of the last sweep.
+    """
+
+    until: datetime
+    declared: bool = False
+
+
 class Memory(_Part):
     """Everything that is remembered. Maps are by node key, slot, pool, backoff key or subject, as their types say.
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
-    that were declared once. scopes: by pool what its runners are or were registered with at GitHub, each with the time
-    until which that may have been done; of a pool that it lacks, nobody knows. reported: findings that were told
-    already, by `rule subject`, with since when they stand. deaf: since when GitHub is unknown, None while it is known.
+    that were declared once. scopes: by pool what its runners are or were registered with at GitHub; of a pool that it
+    lacks, nobody knows. reported: findings that were told already, by `rule subject`, with since when they stand. deaf:
+    since when GitHub is unknown, None while it is known.
     """
 
     version: Literal[1] = VERSION
@@ -174,7 +184,7 @@ class Memory(_Part):
     rollouts: Mapping[str, Rollout] = Field(default_factory=dict)
     zones: Mapping[str, datetime] = Field(default_factory=dict)
     pools: Mapping[str, datetime] = Field(default_factory=dict)
-    scopes: Mapping[str, Mapping[str, datetime]] = Field(default_factory=dict)
+    scopes: Mapping[str, Mapping[str, ScopeMemory]] = Field(default_factory=dict)
     reported: Mapping[str, datetime] = Field(default_factory=dict)
     deaf: datetime | None = None
     fuse: Fuse | None = None
@@ -233,10 +243,12 @@ def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
 
 
 def _scopes(
-    scopes: Mapping[str, Mapping[str, datetime]], pools: Mapping[str, datetime], now: datetime
-) -> dict[str, dict[str, datetime]]:
+    scopes: Mapping[str, Mapping[str, ScopeMemory]], pools: Mapping[str, datetime], now: datetime
+) -> dict[str, dict[str, ScopeMemory]]:
     """A pool that is remembered and has none never had a runner; of one that is forgotten nothing is known."""
-    kept = {pool: {scope: at for scope, at in of.items() if now - at < _FORGET} for pool, of in scopes.items()}
+    kept = {
+        pool: {scope: each for scope, each in of.items() if now - each.until < _FORGET} for pool, of in scopes.items()
+    }
     return {pool: of for pool, of in kept.items() if of or pool in pools}
 
 

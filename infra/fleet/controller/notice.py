@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import Creating, Event, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours
@@ -208,14 +208,16 @@ def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -
     return suspects
 
 
-def _scopes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[str, dict[str, datetime]]:
+def _scopes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[str, dict[str, ScopeMemory]]:
     """A scope that left the manifest since the last sweep may have got a runner until now."""
     live = {runner.scope for runner in observed.runners if runner.online and runner.vm is not None}
     found = {}
     for pool in memory.scopes.keys() | set(desired.pools):
-        known = memory.scopes.get(pool, {})
-        kept = {scope: now if scope in live or at == memory.last else at for scope, at in known.items()}
-        found[pool] = {**kept, **dict.fromkeys(desired.scopes_of(pool), now)}
+        kept = {
+            scope: ScopeMemory(until=now if each.declared or scope in live else each.until)
+            for scope, each in memory.scopes.get(pool, {}).items()
+        }
+        found[pool] = {**kept, **dict.fromkeys(desired.scopes_of(pool), ScopeMemory(until=now, declared=True))}
     return found
 
 
