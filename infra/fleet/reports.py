@@ -6,7 +6,7 @@ Owns how much of a report is read and that nothing in it works on whoever reads 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from infra.fleet.controller.observed import Phase, ReportSeen
@@ -15,6 +15,8 @@ from infra.model import names
 
 MOST_BYTES: Final = 256 * 1024
 """Several times what `report.sh` writes of 50 steps and 50 events at their longest."""
+AHEAD: Final = timedelta(minutes=5)
+"""By how much a VM's clock may be ahead. One whose clock is off by half a minute takes no job, and says so."""
 _LONGEST: Final = 300
 """Characters of a reason or of a job's name."""
 
@@ -22,11 +24,13 @@ _LONGEST: Final = 300
 def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | None:
     """A VM's report, its texts in printable characters; None where there is none that can be read as one.
 
-    Raises GoogleError where the bucket does not answer.
+    Its time is when it was written, by the service's clock: of the time that is in it, it is only believed that it is
+    not from the future. Otherwise one report could be of all VMs that come to have the name. Raises GoogleError where
+    the bucket does not answer.
     """
     try:
         record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
-        return None if record is None else _plain(record.body)
+        return None if record is None else _dated(_plain(record.body), record.updated)
     except (UnreadableRecordError, RecursionError):
         return None
 
@@ -57,6 +61,14 @@ def moment(text: object) -> datetime | None:
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def _dated(body: dict[str, Any], written: datetime) -> Mapping[str, Any] | None:
+    """Without a time that can be read it stays so, and says nothing (`report_seen`)."""
+    at = moment(body.get("at"))
+    if at is None:
+        return body
+    return None if at - AHEAD > written else {**body, "at": written.isoformat()}
 
 
 def _plain(value: Any) -> Any:

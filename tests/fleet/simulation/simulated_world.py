@@ -48,6 +48,7 @@ class World:
         self.manifest = manifest
         self.desired = manifests.read(manifest)
         self.objects: dict[str, tuple[int, bytes]] = {}
+        self.written: dict[str, datetime] = {}
         self.down: dict[str, float] = {}
         self.struck: dict[tuple[str, str], int] = defaultdict(int)
         self.clocks: dict[str, float] = {}
@@ -147,7 +148,7 @@ class World:
     # The bucket
 
     def write(self, name: str, content: bytes) -> int:
-        self.objects[name] = (self.number(), content)
+        self.objects[name], self.written[name] = (self.number(), content), self.moment()
         return self.objects[name][0]
 
     def document(self, name: str) -> dict[str, Any] | None:
