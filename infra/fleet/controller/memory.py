@@ -40,6 +40,7 @@ class NodeMemory(_Part):
 
     missing: sweeps in a row in which its zone answered without it. unserved: since when it is READY without a runner
     online, anew after an outage of GitHub. restarted: when its supervisor was last asked to start its loop again.
+    proved: whether it once proved a report, and so is able to.
     """
 
     state: str
@@ -54,6 +55,7 @@ class NodeMemory(_Part):
     missing: int = 0
     unserved: datetime | None = None
     restarted: datetime | None = None
+    proved: bool = False
 
 
 class VmMemory(_Part):

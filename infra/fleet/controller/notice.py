@@ -89,6 +89,7 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
     steady = known is not None and (known.state, known.health) == (node.state, node.health)
     online = any(runner.serves for runner in observed.runners_of(node.name))
     unserved = _unserved(known, node, online, memory.deaf, now)
+    report = observed.reports.get(node.name)
     return NodeMemory(
         state=node.state,
         health=node.health,
@@ -101,6 +102,7 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
         seen=now,
         unserved=unserved,
         restarted=None if online or known is None or node.state != "READY" else known.restarted,
+        proved=(known is not None and known.proved) or (report is not None and report.proved == node.zone),
     )
 
 

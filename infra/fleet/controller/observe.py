@@ -11,8 +11,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
+import urllib3
+
+from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
 from infra.fleet.controller import troubles
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
@@ -32,8 +36,9 @@ from infra.fleet.controller.observed import (
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
-from infra.fleet.reports import read_report, report_seen
+from infra.fleet.reports import proved_report
 from infra.fleet.wishes import read_wishes
 from infra.model import names
 from infra.model.catalogue import CapacityKind
@@ -92,9 +97,9 @@ class Observer:
             wished, pointed = self._result(wishes, until), self._result(targets, until)
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() if answer for node in answer[0]]
-            asked = _to_be_asked(desired, memory, online, nodes)
+            asked, proofs = _to_be_asked(desired, memory, online, nodes), self._proofs(desired.stack)
             until = self.clock() + self.deadline
-            readers = [pool.submit(self._reports, asked[start::_READERS]) for start in range(_READERS)]
+            readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
             said = [self._result(reader, until) for reader in readers]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -160,14 +165,21 @@ class Observer:
         """Runners of a scope that is declared no more."""
         return tuple(replace(runner, left=True) for runner in self._runners(scope))
 
-    def _reports(self, asked: Sequence[_Vm]) -> dict[str, ReportSeen]:
+    def _proofs(self, stack: str) -> Proofs:
+        """Google's keys are asked for when a report has a proof, once a sweep."""
+        url = GOOGLE_KEYS if self.endpoint is None else f"{self.endpoint.rstrip('/')}{LOCAL_KEYS}"
+        keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: datetime.now(UTC))
+        return Proofs(stack=stack, keys=keys)
+
+    def _reports(self, asked: Sequence[_Vm], proofs: Proofs) -> dict[str, ReportSeen]:
         """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""
         if not asked:
             return {}
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
-            read = {vm: read_report(records, vm.pool, vm.name) for vm in asked}
-        found = {vm.name: report_seen(vm.pool, vm.name, body) for vm, body in read.items() if body is not None}
+            found = {
+                vm.name: proved_report(records, vm.pool, vm.name, proofs, vm.made, proves=vm.proves) for vm in asked
+            }
         return {vm: report for vm, report in found.items() if report is not None}
 
     def _wishes(self, stack: str) -> Wishes:
@@ -189,8 +201,12 @@ class Observer:
 
 
 class _Vm(NamedTuple):
+    """made: by zone, when the VM of that name there was made. proves: whether its reports were proved before."""
+
     pool: str
     name: str
+    made: Mapping[str, str] = {}
+    proves: bool = False
 
 
 def _to_be_asked(
@@ -201,10 +217,22 @@ def _to_be_asked(
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists.
     """
     waiting = {vm for rollout in memory.rollouts.values() for vm in rollout.waiting}
-    declared = {slot.name: _Vm(slot.pool, slot.name) for slot in desired.slots}
-    ours = (node for node in nodes if is_ours(node, desired.stack))
-    orphans = {node.name: _Vm(pool_of(node), node.name) for node in ours if pool_of(node)}
-    return [vm for vm in (orphans | declared).values() if vm.name not in online or vm.name in waiting]
+    pools: dict[str, str] = {}
+    made: dict[str, dict[str, str]] = {}
+    proving = set()
+    for node in nodes:
+        if is_ours(node, desired.stack) and pool_of(node):
+            pools[node.name] = pool_of(node)
+            made.setdefault(node.name, {})[node.zone] = node.created
+            known = memory.nodes.get(node.key)
+            if known is not None and known.proved and known.created == node.created:
+                proving.add(node.name)
+    pools |= {slot.name: slot.pool for slot in desired.slots}
+    return [
+        _Vm(pool, name, made.get(name, {}), name in proving)
+        for name, pool in pools.items()
+        if name not in online or name in waiting
+    ]
 
 
 def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:

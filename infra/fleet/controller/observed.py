@@ -113,7 +113,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSeen:
-    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed."""
+    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed.
+
+    proved: the zone of the VM that Google says has written it, empty where it has no proof.
+    """
 
     vm: str
     pool: str
@@ -124,6 +127,7 @@ class ReportSeen:
     bundle: str | None = None
     job: str = ""
     obeyed: int = 0
+    proved: str = ""
 
     def is_of(self, made: datetime | None) -> bool:
         """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""

@@ -197,12 +197,14 @@ class World:
         """The claims of a token, whose signature is not simulated."""
         expires = now + timedelta(hours=1)
         if token == "controller":
-            return Claims(email="controller", fingerprint=token, expires=expires, instance=None)
+            return Claims(email="controller", fingerprint=token, issued=now, expires=expires, instance=None)
         path, fingerprint = token.split("|")
         node = self.tpus.nodes[path]
         slot = next(each for each in self.manifest["slots"] if each["name"] == node.name)
         machine = Instance(id=node.body["id"], zone=node.zone)
-        return Claims(email=slot["service_account"], fingerprint=fingerprint, expires=expires, instance=machine)
+        return Claims(
+            email=slot["service_account"], fingerprint=fingerprint, issued=now, expires=expires, instance=machine
+        )
 
     # What is measured
 
