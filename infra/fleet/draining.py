@@ -119,7 +119,7 @@ def standing(
     heard = vm in reports and (last is None or last.is_of(node.made))
     report = last if heard else None
     runners = [each for each in observed.runners_of(vm) if each.online]
-    if observed.github.known:
+    if observed.hears_runners:
         busy = next((each for each in runners if each.busy), None)
         if busy is not None:
             return VmStanding(vm=vm, standing=Standing.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))

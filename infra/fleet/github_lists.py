@@ -58,26 +58,50 @@ class Jobs:
     running: tuple[RunningJob, ...]
 
 
-def pages(ask: Ask, path: str, key: str, *, whole: bool = True) -> Iterator[Any]:
-    """Every element of a list. whole: one that ends before its own count is a ListError, as it looks like absence.
-
-    Not whole is for lists that shrink while they are read. What `ask` raises is passed on.
-    """
-    found, total = 0, 0
+def pages(ask: Ask, path: str, key: str) -> Iterator[Any]:
+    """Every element of a list that may shrink while it is read. What `ask` raises is passed on; raises ListError."""
+    found = 0
     for page in range(1, MOST_PAGES + 1):
-        body = ask(f"{path}{'&' if '?' in path else '?'}per_page={PAGE}&page={page}")
-        try:
-            items, total = list(body[key]), int(body["total_count"])
-        except (KeyError, TypeError, ValueError):
-            raise ListError(f"listing {path.partition('?')[0]}: the answer has another shape") from None
+        items, total = _page(ask, path, key, page)
         yield from items
         found += len(items)
-        if found >= total or (not items and not whole):
+        if found >= total or not items:
             return
-        if not items:
-            break
-    if whole:
-        raise ListError(f"listing {path.partition('?')[0]}: it ended at {found} of {total}")
+
+
+def whole(ask: Ask, path: str, key: str) -> list[Any]:
+    """Every element of a list, by its `id`, where what it lacks would be taken for gone.
+
+    Pages are read from the last to the first. Runners end while a list is read, and each that does moves those after it
+    towards the front: read from the front, one of them would slip from a page to come onto a page that was read. What
+    is added meanwhile may be missed. Raises ListError for a page that has less than its own count says, and what `ask`
+    raises.
+    """
+    found = {}
+    items, total = _full_page(ask, path, key, 1)
+    last = -(-total // PAGE)
+    if last > MOST_PAGES:
+        raise ListError(f"listing {path.partition('?')[0]}: it has {total} elements, more than are read")
+    for page in range(last, 0, -1) if last > 1 else ():
+        found |= {each["id"]: each for each in items}
+        items, _ = _full_page(ask, path, key, page)
+    return list((found | {each["id"]: each for each in items}).values())
+
+
+def _full_page(ask: Ask, path: str, key: str, page: int) -> tuple[list[Any], int]:
+    items, total = _page(ask, path, key, page)
+    before = PAGE * (page - 1)
+    if len(items) < min(PAGE, total - before):
+        raise ListError(f"listing {path.partition('?')[0]}: it ended at {before + len(items)} of {total}")
+    return items, total
+
+
+def _page(ask: Ask, path: str, key: str, page: int) -> tuple[list[Any], int]:
+    body = ask(f"{path}{'&' if '?' in path else '?'}per_page={PAGE}&page={page}")
+    try:
+        return list(body[key]), int(body["total_count"])
+    except (KeyError, TypeError, ValueError):
+        raise ListError(f"listing {path.partition('?')[0]}: the answer has another shape") from None
 
 
 def jobs(ask: Ask, repository: str) -> Jobs:
@@ -89,7 +113,7 @@ def jobs(ask: Ask, repository: str) -> Jobs:
     try:
         for run in _runs(ask, repository):
             path = f"repos/{repository}/actions/runs/{run}/jobs?filter=latest"
-            for job in pages(ask, path, "jobs", whole=False):
+            for job in pages(ask, path, "jobs"):
                 if job["status"] == "queued":
                     waiting.append(_job(repository, job))
                 elif job["status"] == "in_progress" and job.get("runner_name"):
@@ -105,7 +129,7 @@ def _runs(ask: Ask, repository: str) -> list[int]:
     """Runs that may have waiting jobs: those of which none has begun first, and of each kind the oldest first."""
     found: dict[int, None] = {}
     for status in _STATUSES:
-        runs = pages(ask, f"repos/{repository}/actions/runs?status={status}", "workflow_runs", whole=False)
+        runs = pages(ask, f"repos/{repository}/actions/runs?status={status}", "workflow_runs")
         found |= dict.fromkeys(int(run["id"]) for run in sorted(runs, key=lambda run: str(run["created_at"])))
     return list(found)[:MOST_RUNS]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -35,11 +35,12 @@ class UnreadableRecordError(GoogleError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as it was read. updated: when it was written, by the service's clock."""
+    """A record as it was read. updated: when it was written, by the service's clock. content: what body was made of."""
 
     body: dict[str, Any]
     generation: int
     updated: datetime
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +70,10 @@ class Records:
             if most is not None and int(found.get("size", 0)) > most:
                 raise UnreadableRecordError(f"reading {self._url(name)}", f"it has more than {most} bytes")
             generation = int(found["generation"])
-            body = self._body(name, generation)
-            if body is not None:
-                return Record(body=body, generation=generation, updated=datetime.fromisoformat(found["updated"]))
+            content = self._content(name, generation)
+            if content is not None:
+                updated = datetime.fromisoformat(found["updated"])
+                return Record(body=self._body(name, content), generation=generation, updated=updated, content=content)
         raise self._crowded(name)
 
     def generation(self, name: str) -> int:
@@ -127,16 +129,18 @@ class Records:
         request = self.google.api(Api.STORAGE).buckets().get(bucket=self.bucket, fields="name")
         execute(request, f"looking up gs://{self.bucket}")
 
-    def _body(self, name: str, generation: int) -> dict[str, Any] | None:
+    def _content(self, name: str, generation: int) -> bytes | None:
         """The record at one generation, None where that generation is gone by now."""
         objects = self.google.api(Api.STORAGE).objects()
         request = objects.get_media(bucket=self.bucket, object=name, generation=str(generation))
         try:
-            content = execute(request, f"reading {self._url(name)}")
+            return execute(request, f"reading {self._url(name)}")
         except GoogleError as error:
             if error.status == _GONE:
                 return None
             raise
+
+    def _body(self, name: str, content: bytes) -> dict[str, Any]:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError) as error:

@@ -13,6 +13,7 @@ from typing import Final
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Records
 from infra.model import names
+from infra.model.manifest import emptied
 from infra.model.schema import StackConfig
 
 _MISSING: Final = 404
@@ -42,7 +43,9 @@ def withdraw(config: StackConfig, endpoint: str | None) -> Withdrawn | None:
             raise
         if found is None or found.body.get("slots") == []:
             return None
-        generation = records.replace(name, {**found.body, "slots": []}, generation=found.generation)
+        generation = records.replace(
+            name, emptied(found.body, f"{config.stack} is being destroyed"), generation=found.generation
+        )
     if generation is None:
         raise GoogleError(f"emptying {name}", "another writer changed it meanwhile; run the command again")
     return Withdrawn(body=found.body, generation=generation)

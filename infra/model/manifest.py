@@ -20,6 +20,7 @@ from infra.model.phases import Bound
 from infra.model.schema import Freeze, Pool, Quota, Reservation, StackConfig
 
 VERSION = 1
+NO_VM = "the stack file declares no VM"
 
 
 def manifest(
@@ -39,6 +40,7 @@ def manifest(
     siblings: other stacks of the repository, whose VMs draw on the same limits.
     broker: the URL by which VMs reach the token broker, which is its audience too; None while there is none.
     """
+    slots = [_slot(config, slot, startup_script) for slot in fleet.slots(config)]
     return {
         "version": VERSION,
         "stack": config.stack,
@@ -55,8 +57,31 @@ def manifest(
         "freezes": [_freeze(freeze) for freeze in config.freezes],
         "broker": broker,
         "controller": _controller(config),
-        "slots": [_slot(config, slot, startup_script) for slot in fleet.slots(config)],
+        "slots": slots,
+        **({} if slots else {"empty": NO_VM}),
     }
+
+
+def emptied(document: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """A manifest's document that declares no VM, for that reason."""
+    return {**document, "slots": [], "empty": reason}
+
+
+def declared_slots(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The slots of a manifest's document as they stand in it. Raises ValueError, whose text says what is the matter.
+
+    Whoever deletes what is not declared must not take damage for an empty fleet: one says that it is, and why.
+    """
+    if "slots" not in document:
+        raise ValueError("the manifest lacks 'slots'")
+    slots, reason = document["slots"], document.get("empty")
+    if not isinstance(slots, list) or not all(isinstance(each, Mapping) for each in slots):
+        raise ValueError("the manifest's slots must be a list of objects")
+    if reason is not None and (slots or not isinstance(reason, str) or not reason):
+        raise ValueError(f"the manifest's empty is {reason!r}, and it must be the reason why slots is an empty list")
+    if not slots and reason is None:
+        raise ValueError("the manifest declares no VM and does not say why: `empty` must be the reason")
+    return tuple(slots)
 
 
 def startup(config: StackConfig, *, bundle: str, broker: str | None = None) -> dict[str, Any]:

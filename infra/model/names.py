@@ -177,6 +177,11 @@ def used_object(stack: str, shard: str) -> str:
     return f"{BROKER_PREFIX}{stack}/used/{shard}.json"
 
 
+def scopes_object(stack: str) -> str:
+    """The object in which a stack's broker remembers where at GitHub it ever registered runners."""
+    return f"{BROKER_PREFIX}{stack}/registered/scopes.json"
+
+
 def removals_object(stack: str) -> str:
     """The object in which a stack's broker counts the runners that it removed for the controller."""
     return f"{BROKER_PREFIX}{stack}/removals.json"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.fleet import slots
-from infra.model.manifest import VERSION
+from infra.model.manifest import VERSION, declared_slots
 from infra.model.node import node_spec
 from infra.model.phases import Fleet, Vm, fleet
 from infra.model.schema import StackConfig
@@ -30,7 +30,7 @@ def standing(document: Mapping[str, Any], config: StackConfig) -> Fleet | None:
     wanted = fleet(config)
     nodes = {slot.name: _form(node_spec(config, slot).to_api()) for slot in slots(config)}
     try:
-        return {slot["name"]: _vm(slot, wanted, nodes) for slot in document["slots"]}
+        return {slot["name"]: _vm(slot, wanted, nodes) for slot in declared_slots(document)}
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.github_lists import MOST_RUNS, ListError, jobs, pages
+from infra.fleet.github_lists import MOST_PAGES, MOST_RUNS, PAGE, ListError, jobs, pages, whole
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud
 
@@ -26,17 +26,57 @@ def listed(key: str, items: Sequence[Any], *, total: int | None = None) -> Calla
     return ask
 
 
-def test_a_list_is_read_page_by_page() -> None:
-    assert list(pages(listed("runners", range(250)), "x", "runners")) == list(range(250))
+def runners(*numbers: int) -> list[dict[str, int]]:
+    return [{"id": number} for number in numbers]
 
 
-def test_a_list_that_ends_before_its_own_count_is_no_list() -> None:
-    with pytest.raises(ListError, match="ended at 120 of 121"):
-        list(pages(listed("runners", range(120), total=121), "x", "runners"))
+@pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 200, 250])
+def test_a_list_is_read_page_by_page(count: int) -> None:
+    assert list(pages(listed("jobs", range(count)), "x", "jobs")) == list(range(count))
+    found = whole(listed("runners", runners(*range(count))), "x", "runners")
+    assert sorted(each["id"] for each in found) == list(range(count))
+
+
+@pytest.mark.parametrize("total", [121, 201, 1000])
+def test_a_list_that_ends_before_its_own_count_is_no_list(total: int) -> None:
+    with pytest.raises(ListError, match=f"of {total}"):
+        whole(listed("runners", runners(*range(120)), total=total), "x", "runners")
+
+
+def test_a_list_of_more_pages_than_are_read_is_no_list() -> None:
+    with pytest.raises(ListError, match="more than are read"):
+        whole(listed("runners", runners(*range(100)), total=PAGE * MOST_PAGES + 1), "x", "runners")
 
 
 def test_a_list_that_shrinks_while_it_is_read_may_end_early() -> None:
-    assert len(list(pages(listed("jobs", range(120), total=121), "x", "jobs", whole=False))) == 120
+    assert len(list(pages(listed("jobs", range(120), total=121), "x", "jobs"))) == 120
+
+
+@pytest.mark.parametrize("comes", [True, False], ids=["and another comes", "and none comes"])
+def test_runners_that_end_while_a_list_is_read_hide_no_other(comes: bool) -> None:
+    """Each that ends moves those after it to the page before: 350 runners, of which one ends between two pages."""
+    there = list(range(350))
+    ends = [10, 120, 260, 340, 5]
+
+    def ask(path: str) -> Any:
+        answer = listed("runners", runners(*there))(path)
+        if ends:
+            there.remove(ends.pop(0))
+            there.extend([max(there) + 1000] if comes else [])
+        return answer
+
+    found = {each["id"] for each in whole(ask, "x", "runners")}
+    assert {each for each in there if each < 350} <= found, "who is there from the first page to the last is seen"
+
+
+def test_what_was_read_last_of_a_runner_counts() -> None:
+    answers = iter([False, True])
+
+    def ask(path: str) -> Any:
+        busy = next(answers) if "page=1" in path.partition("per_page=100&")[2] else None
+        return listed("runners", [{"id": each, "busy": busy} for each in range(150)])(path)
+
+    assert {each["busy"] for each in whole(ask, "x", "runners") if each["id"] < 100} == {True}
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"total_count": 1}, {"jobs": [], "total_count": "many"}, {"jobs": 7}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from infra.fleet.controller.observed import Phase
 from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.fleet.reports import MOST_BYTES, read_report
+from infra.fleet.reports import AHEAD, MOST_BYTES, read_report, report_seen
 from infra.model import names
 
 if TYPE_CHECKING:
@@ -51,11 +52,31 @@ def test_whatever_one_vm_writes_the_reports_of_others_are_read(
     records.put_once(names.report_object("tpu-ci", HONEST), json.dumps(GOOD).encode(), "application/json")
     records.put_once(names.report_object("tpu-ci", HOSTILE), written, "application/json")
     observer = Observer(project="a-lab", bucket=BUCKET, endpoint=cloud.url, github=None)
-    seen = observer._reports([_Vm("tpu-ci", HOSTILE), _Vm("tpu-ci", HONEST)])
+    seen = observer._reports([_Vm("tpu-ci", HOSTILE), _Vm("tpu-ci", HONEST)], observer._proofs("ci"))
     assert (seen[HONEST].phase, seen[HONEST].reason, seen[HONEST].obeyed) == (Phase.UNFIT, GOOD["reason"], 2)
     if HOSTILE in seen:
         assert (seen[HOSTILE].image, seen[HOSTILE].bundle, seen[HOSTILE].obeyed) == (None, None, 0)
     assert said(records, {HOSTILE: "tpu-ci", HONEST: "tpu-ci"})[HONEST] == seen[HONEST]
+
+
+@pytest.mark.parametrize("said_at", ["2099-01-01T00:00:00Z", None, "2001-01-01T00:00:00Z"])
+def test_a_report_is_of_the_time_at_which_it_was_written_and_never_from_the_future(
+    cloud: TestCloud, records: Records, said_at: str | None
+) -> None:
+    """Else one that says 2099 would make every VM unfit that comes to have its name."""
+    now = datetime.fromtimestamp(cloud.wall.seconds, tz=UTC)
+    soon = (now + AHEAD - timedelta(seconds=1)).isoformat()
+    body = {**GOOD, "at": said_at or soon}
+    records.put_once(names.report_object("tpu-ci", HOSTILE), json.dumps(body).encode(), "application/json")
+    report = read_report(records, "tpu-ci", HOSTILE)
+    if said_at and said_at > now.isoformat():
+        assert report is None
+        return
+    assert report is not None
+    seen = report_seen("tpu-ci", HOSTILE, report)
+    assert seen is not None
+    assert abs(seen.at - now) < timedelta(seconds=1)
+    assert not seen.is_of(now + timedelta(minutes=1)), "a VM that is made later has not said it"
 
 
 def test_nothing_in_a_report_works_on_a_terminal(records: Records) -> None:

@@ -97,6 +97,26 @@ class Bindings:
         # Other records stand beside those of VMs, under names that a VM's could be.
         return record is not None and record.body.get("vm") == vm
 
+    def knows_scope(self, scope: str) -> bool:
+        """Whether a runner of this stack was ever registered there. Raises Refused where that cannot be read."""
+        try:
+            record = self.records.read(names.scopes_object(self.stack))
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+        return record is not None and scope in _scopes(record.body)
+
+    def note_scope(self, scope: str) -> None:
+        """Remember that runners are registered there. Raises Refused where the record cannot be read or written."""
+
+        def noted(current: Mapping[str, Any] | None) -> dict[str, Any]:
+            known = [] if current is None else _scopes(current)
+            return {"version": VERSION, "stack": self.stack, "scopes": sorted({*known, scope})}
+
+        try:
+            self.records.update(names.scopes_object(self.stack), noted)
+        except GoogleError as error:
+            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
     def count_removal(self, now: datetime) -> None:
         """Count one that is about to be done. Raises Refused where there were too many within a minute."""
 
@@ -110,6 +130,13 @@ class Bindings:
             self.records.update(names.removals_object(self.stack), counted)
         except GoogleError as error:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
+
+
+def _scopes(body: Mapping[str, Any]) -> list[str]:
+    scopes = body.get("scopes")
+    if not isinstance(scopes, list) or not all(isinstance(each, str) for each in scopes):
+        raise Refused(Reason.BAD_RECORD, "of scopes")
+    return scopes
 
 
 def _used(body: Mapping[str, Any] | None) -> dict[str, tuple[str, datetime]]:

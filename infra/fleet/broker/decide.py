@@ -48,6 +48,7 @@ class Claims:
 
     email: str
     fingerprint: str
+    issued: datetime
     expires: datetime
     instance: Instance | None
 

@@ -19,7 +19,7 @@ from google.auth import crypt, jwt
 
 from infra.fleet.broker.github_calls import Answered, GitHubCalls
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.github_lists import Jobs, ListError, jobs, pages
+from infra.fleet.github_lists import Jobs, ListError, jobs, whole
 
 RENEWED: Final = timedelta(minutes=5)
 """Before its end a token is kept no longer."""
@@ -94,7 +94,7 @@ class GitHubApp:
     def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
         """All of them; a list that is not whole is refused, since what it lacks would look gone."""
         try:
-            listed = pages(lambda path: self._ask("GET", scope, path, deadline).body, "actions/runners", "runners")
+            listed = whole(lambda path: self._ask("GET", scope, path, deadline).body, "actions/runners", "runners")
             return tuple(_runner(each) for each in listed)
         except ListError as error:
             raise Refused(Reason.GITHUB_DOWN, f"{scope}: {error}") from None

@@ -24,6 +24,8 @@ from infra.fleet.broker.decide import Claims, Instance
 from infra.fleet.broker.refusals import Reason, Refused
 
 GOOGLE_KEYS: Final = "https://www.googleapis.com/oauth2/v3/certs"
+LOCAL_KEYS: Final = "/oauth2/v3/certs"
+"""Where they are below the root of what stands in Google's place."""
 ISSUERS: Final = ("https://accounts.google.com", "accounts.google.com")
 SKEW: Final = timedelta(seconds=60)
 """By how much clocks may differ."""
@@ -114,15 +116,20 @@ class Verifier:
             raise Refused(Reason.FOREIGN_ISSUER)
         if claims.get("aud") != self.audience:
             raise Refused(Reason.FOREIGN_AUDIENCE)
-        expires = _timely(claims, now)
+        issued, expires = _timely(claims, now)
         email = claims.get("email")
         if not isinstance(email, str) or not email or claims.get("email_verified") is not True:
             raise Refused(Reason.NO_ACCOUNT)
-        return Claims(email=email, fingerprint=signed.fingerprint, expires=expires, instance=_instance(claims))
+        return Claims(
+            email=email, fingerprint=signed.fingerprint, issued=issued, expires=expires, instance=_instance(claims)
+        )
 
 
-def _timely(claims: Mapping[str, Any], now: datetime) -> datetime:
-    """When the token ends. Raises Refused where it has, has not begun, or would last longer than Google's do."""
+def _timely(claims: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]:
+    """When the token was made and when it ends.
+
+    Raises Refused where it is over, has not begun, or would last longer than Google's do.
+    """
     issued, expires = _moment(claims.get("iat")), _moment(claims.get("exp"))
     if now >= expires + SKEW:
         raise Refused(Reason.EXPIRED)
@@ -130,7 +137,7 @@ def _timely(claims: Mapping[str, Any], now: datetime) -> datetime:
         raise Refused(Reason.EARLY)
     if expires - issued > LONGEST_LIFE:
         raise Refused(Reason.BAD_TOKEN, "it lasts longer than Google's tokens do")
-    return expires
+    return issued, expires
 
 
 def _moment(seconds: object) -> datetime:

@@ -75,19 +75,31 @@ class Keeper:
 
     def _done(self, errand: Errand, story: Story) -> Mapping[str, Any]:
         records = Records(google=self.google(), bucket=self.bucket)
-        fleet = self.reader.fleet(records)
+        fleet, bindings = self.reader.fleet(records), Bindings(records=records, stack=self.stack)
+        story.scope = errand.scope or None
+        if errand.scope and errand.scope not in fleet.scopes and not bindings.knows_scope(errand.scope):
+            raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are or were")
         match errand.kind:
             case Kind.RUNNERS:
-                return self._runners(fleet)
+                return self._runners(errand, fleet)
             case Kind.QUEUE:
                 return self._waiting(fleet)
             case Kind.REMOVAL:
-                return self._removed(errand, fleet, Bindings(records=records, stack=self.stack), story)
+                return self._removed(errand, fleet, bindings, story)
 
-    def _runners(self, fleet: Fleet) -> Mapping[str, Any]:
-        """Runners whose names are made by our rule, of every scope; who else has runners there is told to nobody."""
+    def _runners(self, errand: Errand, fleet: Fleet) -> Mapping[str, Any]:
+        """Runners whose names are made by our rule; who else has runners there is told to nobody.
+
+        Of every scope that is declared, or of the one that is asked for, where they may be still once nothing of it is
+        declared any more.
+        """
         deadline = deadline_from_now(PATIENCE)
-        listed = {scope: self.github.runners(scope, deadline=deadline) for scope in fleet.scopes}
+        if errand.name:
+            found = self.github.find(errand.scope, errand.name, deadline=deadline)
+            listed = {errand.scope: (found,) if found else ()}
+        else:
+            scopes = (errand.scope,) if errand.scope else fleet.scopes
+            listed = {scope: self.github.runners(scope, deadline=deadline) for scope in scopes}
         return {
             "scopes": [
                 {"scope": scope, "runners": [_shown(runner) for runner in runners if vm_of(runner.name)]}
@@ -123,9 +135,6 @@ class Keeper:
 
     def _removed(self, errand: Errand, fleet: Fleet, bindings: Bindings, story: Story) -> Mapping[str, Any]:
         """The name of the runner that went, null where it was gone already."""
-        story.scope = errand.scope
-        if errand.scope not in fleet.scopes:
-            raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are")
         deadline = deadline_from_now(PATIENCE)
         runner = self.github.runner(errand.scope, errand.number, deadline=deadline)
         if runner is None:

@@ -20,7 +20,12 @@ class Reason(Enum):
     TOO_LARGE = ("too-large", 413, "The body is larger than 4 KiB.", 0)
     TOO_SLOW = ("too-slow", 408, "The body did not come within ten seconds.", 0)
     MALFORMED = ("malformed", 400, 'The body is {"stack": ..., "vm": ..., "pool": ...}, three names and no more.', 0)
-    BAD_QUERY = ("bad-query", 400, "The query is stack=..., for a removal scope=... too, and no more.", 0)
+    BAD_QUERY = (
+        "bad-query",
+        400,
+        "The query is stack=..., for a removal scope=... too, for runners scope=... and name=..., and no more.",
+        0,
+    )
     CROWDED = ("crowded", 503, "Too many requests are waiting.", 5)
     # The token
     NO_TOKEN = ("no-token", 401, "Authorization: Bearer and an identity token of Google's are needed.", 0)

@@ -52,6 +52,7 @@ class Broker:
     google: Callable[[], Clients]
     clock: Callable[[], datetime]
     _pace: Pace = field(default_factory=lambda: Pace(A_MINUTE), repr=False)
+    _noted: set[str] = field(default_factory=set, repr=False)
 
     def register(self, token: str, request: Request, story: Story) -> Granted:
         """A registration for one job. Raises Refused. story: is told what is found out on the way."""
@@ -72,8 +73,15 @@ class Broker:
         bindings.update(request.vm, lambda held: named(held, admission, runner=name, scope=slot.scope))
         story.runner = name
         assert slot.scope is not None
+        self._note(slot.scope, bindings)
         made = self.github.register(slot.scope, name, labels=slot.labels, group=slot.group, deadline=deadline)
         return Granted(runner=name, jit=made.jit, expires=made.expires)
+
+    def _note(self, scope: str, bindings: Bindings) -> None:
+        """Where runners are must be known for as long as they are there, also when nothing of it is declared."""
+        if scope not in self._noted:
+            bindings.note_scope(scope)
+            self._noted.add(scope)
 
     def _admission(
         self, vm: str, claims: Claims, node: Node, bindings: Bindings

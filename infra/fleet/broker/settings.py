@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from infra.fleet.broker.github_calls import GITHUB
-from infra.fleet.broker.identity import GOOGLE_KEYS
+from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS
 from infra.model.errors import ConfigError, Problem
 
 AUDIENCE: Final = "TIDEPOOL_BROKER_AUDIENCE"
@@ -85,7 +85,7 @@ def read(stack: str, environ: Mapping[str, str]) -> Settings:
     }
     groups = _groups(environ.get(GROUPS, ""), problems)
     endpoint, api = address(GOOGLE_ENDPOINT, None), address(GITHUB_API, GITHUB)
-    keys = address(KEYS_URL, f"{endpoint.rstrip('/')}/oauth2/v3/certs" if endpoint else GOOGLE_KEYS)
+    keys = address(KEYS_URL, f"{endpoint.rstrip('/')}{LOCAL_KEYS}" if endpoint else GOOGLE_KEYS)
     if problems:
         raise ConfigError(problems)
     return Settings(

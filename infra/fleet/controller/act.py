@@ -26,7 +26,7 @@ from infra.fleet.controller.actions import (
 )
 from infra.fleet.controller.desired import Desired, Place
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
-from infra.fleet.controller.observed import NodeSeen, RunnerSeen, Trouble
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rules import DEAD
@@ -41,10 +41,24 @@ _PAUSE: Final = 1.0
 _GONE, _EXISTS = 404, 409
 
 
+LISTED_SECONDS: Final = 30.0
+"""For how long a list of runners serves deletes. A VM that is to go is drained, or had no runner for long."""
+
+
+@dataclass(slots=True)
+class _Listed:
+    """Runners as they were listed last, and when; nothing was at first."""
+
+    at: float = float("inf")
+    runners: tuple[RunnerSeen, ...] = ()
+    failure: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """What acts on one stack for one sweep, from its making on.
 
+    seen: what this sweep saw, by which was decided.
     clock, sleep: of real time, for the wait between a delete and its create.
     """
 
@@ -52,9 +66,11 @@ class Actor:
     records: Records
     github: GitHub | None
     desired: Desired
+    seen: Observed = field(default_factory=lambda: Observed(zones={}))
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     began: float = field(default_factory=time.monotonic)
+    _listed: _Listed = field(default_factory=lambda: _Listed(), repr=False)
 
     def do(self, action: Action) -> Outcome:
         """Do one action. A failure is an outcome, and keeps no other action from being done."""
@@ -139,21 +155,44 @@ class Actor:
     def _remove_runner(self, action: RemoveRunner) -> Outcome:
         """Once more it is asked whether it is offline: GitHub takes minutes to notice that one came back."""
         github = self._github()
-        listed = self._runners((action.scope,))
-        runner = next((each for each in listed if (each.scope, each.id) == (action.scope, action.id)), None)
-        if runner is not None and (runner.online or runner.name != action.name):
+        runner = github.runner(action.scope, action.name)
+        if runner is not None and (runner.online or runner.id != action.id):
             return Outcome(action=action, result=Result.CHANGED, text="it came online")
         if runner is not None:
             github.remove(action.scope, action.id)
         return Outcome(action=action, result=Result.DONE)
 
     def _has_a_job(self, vm: str) -> bool:
-        """Asked again right before a delete: a job may have begun since. GitHubError where nobody can say."""
-        return any(runner.vm == vm and runner.online and runner.busy for runner in self._runners(self.desired.scopes))
+        """Asked again right before a delete: a job may have begun since. GitHubError where nobody can say.
 
-    def _runners(self, scopes: tuple[str, ...]) -> list[RunnerSeen]:
+        One list serves all deletes of some seconds, and is the second that must lack a runner before it is believed not
+        to be there: what ends while a list is read may hide others. Runners on either are asked for by name.
+        """
         github = self._github()
-        return [runner for source in github.sources(scopes) for runner in github.runners(source)]
+        listed = (*self._runners(), *self.seen.runners_of(vm))
+        names = {(runner.scope, runner.name) for runner in listed if runner.vm == vm}
+        now = (github.runner(scope, name) for scope, name in sorted(names))
+        return any(runner is not None and runner.online and runner.busy for runner in now)
+
+    def _runners(self) -> tuple[RunnerSeen, ...]:
+        """All of them, listed at most once in some seconds, also where that failed."""
+        now, listed = self.clock(), self._listed
+        if not listed.at <= now < listed.at + LISTED_SECONDS:
+            listed.at, listed.failure = now, ""
+            try:
+                listed.runners = self._all_runners()
+            except GitHubError as error:
+                listed.failure = str(error)
+        if listed.failure:
+            raise GitHubError(listed.failure)
+        return listed.runners
+
+    def _all_runners(self) -> tuple[RunnerSeen, ...]:
+        """Also of scopes that are declared no more; of one that did not answer, no VM that goes now depends on it."""
+        github = self._github()
+        left = (scope for scope, source in self.seen.left.items() if source.known)
+        sources = (*github.sources(self.desired.scopes), *left)
+        return tuple(runner for source in sources for runner in github.runners(source))
 
     def _github(self) -> GitHub:
         if self.github is None:

@@ -38,16 +38,16 @@ class BrokerApi:
     http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(num_pools=1, maxsize=4), repr=False)
 
     def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
-        """One list has every scope: the broker knows where it registers runners."""
+        """One list has every scope that is declared: the broker knows where it registers runners."""
         return (SOURCE,) if scopes else ()
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
-        """Every runner whose name is made by our rule. Raises GitHubError."""
-        body = self._ask("GET", "runners")
-        try:
-            return tuple(_seen(str(each["scope"]), runner) for each in body["scopes"] for runner in each["runners"])
-        except (KeyError, TypeError, ValueError):
-            raise GitHubError(f"the {source}'s list of runners has another shape") from None
+        """Every runner whose name is made by our rule. source: SOURCE, or one scope. Raises GitHubError."""
+        return self._runners(**({} if source == SOURCE else {"scope": source}))
+
+    def runner(self, scope: str, name: str) -> RunnerSeen | None:
+        """The runner of that name. Raises GitHubError."""
+        return next((each for each in self._runners(scope=scope, name=name) if each.name == name), None)
 
     def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
         """All at once: the broker's queue is one list, and it counts how often it is asked."""
@@ -65,6 +65,13 @@ class BrokerApi:
     def remove(self, scope: str, number: int) -> None:
         """Remove a runner; one that is gone already is no matter."""
         self._ask("DELETE", f"runners/{number}", scope=scope)
+
+    def _runners(self, **query: str) -> tuple[RunnerSeen, ...]:
+        body = self._ask("GET", "runners", **query)
+        try:
+            return tuple(_seen(str(each["scope"]), runner) for each in body["scopes"] for runner in each["runners"])
+        except (KeyError, TypeError, ValueError):
+            raise GitHubError(f"the {SOURCE}'s list of runners has another shape") from None
 
     def _listed(self, key: str, shaped: Callable[[Mapping[str, Any]], T]) -> list[T]:
         """A list of the queue. One that is not there is unknown, and not empty."""

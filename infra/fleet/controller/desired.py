@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
+from infra.model.manifest import declared_slots
 from infra.model.schema import Freeze
 
 VERSION: Final = 1
@@ -116,7 +117,14 @@ class Desired:
     @property
     def scopes(self) -> tuple[str, ...]:
         """What the fleet's runners are registered with, as GitHub's paths have it."""
-        repositories = {repository for slot in self.slots for repository in slot.serves}
+        return self._scopes(self.slots)
+
+    def scopes_of(self, pool: str) -> tuple[str, ...]:
+        """What the runners of a pool are registered with."""
+        return self._scopes(self.of_pool(pool))
+
+    def _scopes(self, slots: Iterable[Wanted]) -> tuple[str, ...]:
+        repositories = {repository for slot in slots for repository in slot.serves}
         owners = {repository.partition("/")[0] for repository in repositories} if self.groups else set()
         return (*(f"orgs/{owner}" for owner in sorted(owners)), *(f"repos/{each}" for each in sorted(repositories)))
 
@@ -148,7 +156,10 @@ def read_for(stack: str, project: str, document: Mapping[str, Any]) -> Desired:
 
 
 def read(document: Mapping[str, Any]) -> Desired:
-    """The desired fleet of a manifest; ManifestError where a key is missing or its version is not known."""
+    """The desired fleet of a manifest; ManifestError where it is damaged or its version is not known.
+
+    Damage is never read as less than was declared: what is not declared any more is deleted.
+    """
     if document.get("version") != VERSION:
         raise ManifestError(
             f"the manifest has version {document.get('version')!r}, and this controller reads {VERSION}: update it"
@@ -157,12 +168,12 @@ def read(document: Mapping[str, Any]) -> Desired:
         return Desired(
             stack=_text(document, "stack"),
             project=_text(document, "project"),
-            slots=_distinct(_slot(each) for each in document["slots"]),
+            slots=_distinct(_slot(each) for each in declared_slots(document)),
             bundle=_bundle(document.get("bundle")),
-            caps=tuple(_cap(each) for each in document.get("limits", ())),
-            freezes=tuple(Freeze.model_validate(each) for each in document.get("freezes", ())),
-            settings=_settings(document.get("controller") or {}),
-            groups=bool((document.get("controller") or {}).get("groups")),
+            caps=tuple(_cap(each) for each in _list(document, "limits")),
+            freezes=tuple(Freeze.model_validate(each) for each in _list(document, "freezes")),
+            settings=_settings(_object(document, "controller")),
+            groups=bool(_object(_object(document, "controller"), "groups")),
         )
     except ManifestError:
         raise
@@ -190,14 +201,14 @@ def _distinct(slots: Iterable[Wanted]) -> tuple[Wanted, ...]:
 
 def _slot(slot: Mapping[str, Any]) -> Wanted:
     name, accelerator = _text(slot, "name"), AcceleratorType.parse(slot["accelerator"])
-    places = (slot, *slot.get("fallbacks", ()))
+    places = (slot, *_list(slot, "fallbacks"))
     return Wanted(
         name=name,
         pool=_text(slot, "pool"),
         accelerator=accelerator,
         places=tuple(_place(each, name, accelerator) for each in places),
-        serves=tuple(slot.get("serves", ())),
-        labels=frozenset(str(label) for label in slot.get("runner_labels", ())),
+        serves=_texts(slot, "serves"),
+        labels=frozenset(_texts(slot, "runner_labels")),
     )
 
 
@@ -215,7 +226,7 @@ def _cap(limit: Mapping[str, Any]) -> Cap:
         zone=limit["zone"],
         generation=limit["generation"],
         chips=_count(limit, "chips", limit["chips"]),
-        covers=frozenset(CapacityKind(kind) for kind in limit["covers"]),
+        covers=frozenset(CapacityKind(kind) for kind in _texts({"covers": limit["covers"]}, "covers")),
         reservation=limit.get("reservation"),
         held_elsewhere=_count(limit, "held_elsewhere", 0),
         siblings=_count(limit, "siblings", 0),
@@ -242,6 +253,29 @@ def _text(of: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value:
         raise ManifestError(f"the manifest's {key} is {value!r}, and it must be a name")
     return value
+
+
+def _texts(of: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = _list(of, key)
+    if not all(isinstance(each, str) and each for each in value):
+        raise ManifestError(f"the manifest's {key} is {value!r}, and it must be a list of names")
+    return tuple(value)
+
+
+def _list(of: Mapping[str, Any], key: str) -> list[Any]:
+    """A list, empty where the key is left out. Of a text or an object in its place, letters or keys would be read."""
+    value = of.get(key, [])
+    if not isinstance(value, list):
+        raise ManifestError(f"the manifest's {key} is {value!r}, and it must be a list")
+    return value
+
+
+def _object(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object, empty where the key is left out or null."""
+    value = of.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise ManifestError(f"the manifest's {key} is {value!r}, and it must be an object")
+    return value or {}
 
 
 def _count(of: Mapping[str, Any], key: str, usual: int, *, least: int = 0) -> int:

@@ -11,11 +11,12 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 import urllib3
 
 from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, pages
+from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, whole
 
 NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
@@ -41,7 +42,11 @@ class GitHub(Protocol):
     def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
         """What is to be asked for the runners of these scopes, each by itself and all at once."""
 
-    def runners(self, source: str) -> tuple[RunnerSeen, ...]: ...
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        """The runners of a source, or of one scope by itself."""
+
+    def runner(self, scope: str, name: str) -> RunnerSeen | None:
+        """The runner of that name as it is now, None where there is none. It costs one call, however many there are."""
 
     def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
         """These repositories, those whose waiting jobs one call of `queued` costs no more for than one of them."""
@@ -68,12 +73,20 @@ class RunnerApi:
         """Every runner of a scope. A list that ends before its own count is an error: it must not look like absence."""
         scope = source
         try:
-            listed = pages(lambda path: self.ask("GET", path, scope), f"{scope}/actions/runners", "runners")
+            listed = whole(lambda path: self.ask("GET", path, scope), f"{scope}/actions/runners", "runners")
             return tuple(_seen(scope, runner) for runner in listed)
         except ListError as error:
             raise GitHubError(str(error)) from None
         except (KeyError, TypeError, ValueError):
             raise GitHubError(f"listing runners of {scope}: the answer has another shape") from None
+
+    def runner(self, scope: str, name: str) -> RunnerSeen | None:
+        found = self.ask("GET", f"{scope}/actions/runners?per_page=100&name={quote(name, safe='')}", scope)
+        try:
+            # A GitHub Enterprise server that does not know the filter answers with others too.
+            return next((_seen(scope, each) for each in found["runners"] if each["name"] == name), None)
+        except (KeyError, TypeError, ValueError):
+            raise GitHubError(f"looking up runner {name} of {scope}: the answer has another shape") from None
 
     def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
         """Each by itself, so that one that GitHub refuses hides no other."""

@@ -26,6 +26,8 @@ HEARD: Final = timedelta(minutes=15)
 """How old a VM's word that it runs a job may be: three times as old as the oldest that its supervisor lets it get."""
 
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
+_RESTS: Final = _UNFIT | {Phase.DRAINING}
+"""Phases in which a VM has no job and takes none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +86,10 @@ class Judge:
             situations.add(Situation.UNPROVED)
         if self.observed.engine:
             situations.add(Situation.ENGINE)
-        if not self.observed.github.known:
+        if not self.heard(node, pool_of(node)):
             situations.add(Situation.UNHEARD)
         online = [runner for runner in self.observed.runners_of(node.name) if runner.online]
-        works = not online and self._says_it_works(node)
+        works = not online and (self._says_it_works(node) or self._may_work_unseen(node))
         if online:
             situations.add(Situation.SERVING)
         if works:
@@ -141,7 +143,7 @@ class Judge:
         """Whether a runner of a VM is online and it was not told to take no job."""
         known = self.memory.vms.get(vm)
         drained = known is not None and known.drained is not None
-        return not drained and any(runner.online for runner in self.observed.runners_of(vm))
+        return not drained and any(runner.serves for runner in self.observed.runners_of(vm))
 
     def serving_by_pool(self) -> dict[str, frozenset[str]]:
         """VMs that take jobs now; orphans serve too until they are drained."""
@@ -152,9 +154,21 @@ class Judge:
                 serving.setdefault(slot.pool, set()).add(slot.name)
         for node in self.fleet.orphans:
             drained = self.memory.suspects[orphan_key(node)].drained
-            if drained is None and any(each.online for each in self.observed.runners_of(node.name)):
+            if drained is None and any(each.serves for each in self.observed.runners_of(node.name)):
                 serving.setdefault(pool_of(node), set()).add(node.name)
         return {pool: frozenset(vms) for pool, vms in serving.items()}
+
+    def heard(self, node: NodeSeen, pool: str) -> bool:
+        """Whether every list answered that a runner of this VM may be on.
+
+        A scope that is declared no more matters to VMs that were there while it was.
+        """
+        made = node.made or self.memory.nodes[node.key].first_seen
+        silent = {scope for scope, source in self.observed.left.items() if not source.known}
+        scopes = self.memory.scopes.get(pool, {})
+        return self.observed.github.known and not any(
+            made <= each.until for scope, each in scopes.items() if scope in silent
+        )
 
     def busy(self, vm: str) -> bool:
         return any(runner.online and runner.busy for runner in self.observed.runners_of(vm))
@@ -192,14 +206,14 @@ class Judge:
 
     def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
         situations = set()
-        online = any(runner.online for runner in self.observed.runners_of(slot.name))
+        online = any(runner.serves for runner in self.observed.runners_of(slot.name))
         vm = self.memory.vms[slot.name]
         wished = self.wished_to_drain(slot)
         if not slot.has_runner:
             situations.add(Situation.RUNNERLESS)
         if online:
             situations.add(Situation.SERVING)
-        if not self.observed.github.known:
+        if not self.heard(node, slot.pool):
             situations.add(Situation.UNHEARD)
         if vm.drained is not None:
             situations.add(Situation.DRAINING)
@@ -257,6 +271,13 @@ class Judge:
         """Its runner may be registered where nobody looks any more, as with a repository that is served no longer."""
         report = self._own_report(node)
         return report is not None and report.phase is Phase.BUSY and abs(self.now - report.at) < HEARD
+
+    def _may_work_unseen(self, node: NodeSeen) -> bool:
+        """Whether nobody knows where its runner would be registered, and it does not say itself that it rests."""
+        if pool_of(node) in self.memory.scopes:
+            return False
+        report = self._own_report(node)
+        return report is None or report.phase not in _RESTS or abs(self.now - report.at) >= HEARD
 
     def _own_report(self, node: NodeSeen) -> ReportSeen | None:
         """Believed of this VM alone; a report of the one that had its name before says nothing."""

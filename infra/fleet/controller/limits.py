@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.controller.actions import Held, Proposal, subject
+from infra.fleet.controller.actions import Delete, Held, Proposal, RemoveRunner, subject
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Fuse, Memory
 from infra.model import calendar
@@ -19,6 +19,9 @@ from infra.model import calendar
 HOUR: Final = timedelta(hours=1)
 FUSE_MINUTES: Final = 15
 FUSE_SWEEPS: Final = 3
+A_SWEEP: Final[Mapping[type, int]] = {Delete: 25, RemoveRunner: 10}
+"""How many actions of a kind one sweep does at most. Each asks GitHub once more, which counts calls by the hour, and a
+broker grants so many removals a minute (`infra.fleet.broker.bindings.REMOVALS`)."""
 """How long, and in how many sweeps in a row, a blown fuse must see the same before it lets deletions trickle."""
 
 
@@ -99,11 +102,12 @@ def limited(
     window = frozen(desired, now)
     replaced = Counter({pool: _within_hour(times, now) for pool, times in memory.replacements.items()})
     dealt: Counter[str] = Counter()
+    done: Counter[type] = Counter()
     taken: dict[str, set[str]] = {}
     allowed, held = [], []
     for proposal in sorted(proposals, key=lambda each: _turn(each, memory)):
         pool = proposal.pool
-        hold = None
+        hold, kind = None, type(proposal.action)
         if window and not proposal.freeze:
             thaw = calendar.thaws(desired.freezes, now)
             hold = _Hold(why=f"freeze window {window}", until=thaw, stands=is_far(thaw, now))
@@ -112,6 +116,8 @@ def limited(
             hold = _Hold(why=why)
         elif blown and proposal.deletes and dealt[pool]:
             hold = _Hold(why="the fuse is blown: one VM a pool and sweep")
+        elif done[kind] >= A_SWEEP.get(kind, len(proposals)):
+            hold = _Hold(why=f"this sweep does {done[kind]} of its kind already, the most that one does")
         elif proposal.replaces and replaced[pool] >= desired.settings.replacements:
             why = f"pool {pool} had {replaced[pool]} replacements within the hour, the most that is allowed"
             hold = _Hold(why=why, until=_next_replacement(memory.replacements.get(pool, ()), now))
@@ -124,6 +130,7 @@ def limited(
             continue
         allowed.append(proposal)
         dealt[pool] += proposal.deletes
+        done[kind] += 1
         replaced[pool] += proposal.replaces
         if proposal.takes:
             taken.setdefault(pool, set()).add(proposal.takes)

@@ -21,6 +21,8 @@ MAX_ENTRIES: Final = 5000
 """Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
 
 _FORGET: Final = timedelta(days=7)
+"""A job runs for five days at most, so that this long after the last registration a scope has no runner of ours.
+https://docs.github.com/actions/reference/limits, read 2026-11."""
 _BACKOFF_FORGET: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
 
@@ -38,6 +40,7 @@ class NodeMemory(_Part):
 
     missing: sweeps in a row in which its zone answered without it. unserved: since when it is READY without a runner
     online, anew after an outage of GitHub. restarted: when its supervisor was last asked to start its loop again.
+    proved: whether it once proved a report, and so is able to.
     """
 
     state: str
@@ -52,6 +55,7 @@ class NodeMemory(_Part):
     missing: int = 0
     unserved: datetime | None = None
     restarted: datetime | None = None
+    proved: bool = False
 
 
 class VmMemory(_Part):
@@ -151,12 +155,23 @@ class Event(_Part):
     what: str
 
 
+class ScopeMemory(_Part):
+    """What runners of a pool are or were registered with. until: when that may have been done last.
+
+    declared: whether it was, by the manifest of the last sweep.
+    """
+
+    until: datetime
+    declared: bool = False
+
+
 class Memory(_Part):
     """Everything that is remembered. Maps are by node key, slot, pool, backoff key or subject, as their types say.
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
-    that were declared once. reported: findings that were told already, by `rule subject`, with since when they stand.
-    deaf: since when GitHub is unknown, None while it is known.
+    that were declared once. scopes: by pool what its runners are or were registered with at GitHub; of a pool that it
+    lacks, nobody knows. reported: findings that were told already, by `rule subject`, with since when they stand. deaf:
+    since when GitHub is unknown, None while it is known.
     """
 
     version: Literal[1] = VERSION
@@ -171,6 +186,7 @@ class Memory(_Part):
     rollouts: Mapping[str, Rollout] = Field(default_factory=dict)
     zones: Mapping[str, datetime] = Field(default_factory=dict)
     pools: Mapping[str, datetime] = Field(default_factory=dict)
+    scopes: Mapping[str, Mapping[str, ScopeMemory]] = Field(default_factory=dict)
     reported: Mapping[str, datetime] = Field(default_factory=dict)
     deaf: datetime | None = None
     fuse: Fuse | None = None
@@ -220,11 +236,22 @@ def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
             ),
             "zones": {zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
             "pools": pools,
+            "scopes": _scopes(memory.scopes, pools, now),
             "rollouts": {pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},
             "reported": dict(sorted(memory.reported.items(), key=lambda item: item[1])[-MAX_ENTRIES:]),
             "events": memory.events[-MAX_EVENTS:],
         }
     )
+
+
+def _scopes(
+    scopes: Mapping[str, Mapping[str, ScopeMemory]], pools: Mapping[str, datetime], now: datetime
+) -> dict[str, dict[str, ScopeMemory]]:
+    """A pool that is remembered and has none never had a runner; of one that is forgotten nothing is known."""
+    kept = {
+        pool: {scope: each for scope, each in of.items() if now - each.until < _FORGET} for pool, of in scopes.items()
+    }
+    return {pool: of for pool, of in kept.items() if of or pool in pools}
 
 
 def _newest(entries: Mapping[str, Any], by: str) -> dict[str, Any]:

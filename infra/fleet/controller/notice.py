@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import Creating, Event, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours
@@ -54,6 +54,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
                 **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours and not node.missing},
             },
             "pools": {**memory.pools, **dict.fromkeys(desired.pools, now)},
+            "scopes": _scopes(memory, desired, observed, now),
             "events": (
                 *memory.events,
                 *_changes(memory, fleet, now),
@@ -86,8 +87,9 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
     same = before is not None and before.created == node.created
     known = before if same and before is not None else None
     steady = known is not None and (known.state, known.health) == (node.state, node.health)
-    online = any(runner.online for runner in observed.runners_of(node.name))
+    online = any(runner.serves for runner in observed.runners_of(node.name))
     unserved = _unserved(known, node, online, memory.deaf, now)
+    report = observed.reports.get(node.name)
     return NodeMemory(
         state=node.state,
         health=node.health,
@@ -100,6 +102,7 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
         seen=now,
         unserved=unserved,
         restarted=None if online or known is None or node.state != "READY" else known.restarted,
+        proved=(known is not None and known.proved) or (report is not None and report.proved == node.zone),
     )
 
 
@@ -127,7 +130,7 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
         if node is not None and node.state not in DEAD:
             changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
         is_ready = node is not None and node.state == "READY"
-        if is_ready and any(runner.online for runner in observed.runners_of(slot.name)):
+        if is_ready and any(runner.serves for runner in observed.runners_of(slot.name)):
             changes["attempts"] = 0
         vms[slot.name] = known.model_copy(update=changes)
     return vms
@@ -207,13 +210,29 @@ def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -
     return suspects
 
 
+def _scopes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[str, dict[str, ScopeMemory]]:
+    """A scope that left the manifest since the last sweep may have got a runner until now."""
+    live = {runner.scope for runner in observed.runners if runner.online and runner.vm is not None}
+    found = {}
+    for pool in memory.scopes.keys() | set(desired.pools):
+        kept = {
+            scope: ScopeMemory(until=now if each.declared or scope in live else each.until)
+            for scope, each in memory.scopes.get(pool, {}).items()
+        }
+        found[pool] = {**kept, **dict.fromkeys(desired.scopes_of(pool), ScopeMemory(until=now, declared=True))}
+    return found
+
+
 def _again(known: Suspect | None, now: datetime) -> Suspect:
     return known.model_copy(update={"sweeps": known.sweeps + 1}) if known else Suspect(since=now)
 
 
 def _answered(key: str, observed: Observed) -> bool:
     kind, _, rest = key.partition(" ")
-    return observed.github.known if kind == "runner" else observed.zone_known(rest.partition("/")[0])
+    if kind != "runner":
+        return observed.zone_known(rest.partition("/")[0])
+    left = observed.left.get(rest.rpartition("/")[0])
+    return observed.github.known if left is None else left.known
 
 
 def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[Event]:
@@ -245,7 +264,7 @@ def _silences(
             continue
         if first and known.unserved == before.unserved:
             yield Event(at=before.unserved, subject=vm, what="no runner of it is online any more")
-        elif not first and known.state == "READY" and any(each.online for each in observed.runners_of(vm)):
+        elif not first and known.state == "READY" and any(each.serves for each in observed.runners_of(vm)):
             yield Event(at=now, subject=vm, what="a runner of it is online again")
 
 

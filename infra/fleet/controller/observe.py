@@ -10,9 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
+import urllib3
+
+from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
 from infra.fleet.controller import troubles
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
@@ -29,10 +33,12 @@ from infra.fleet.controller.observed import (
     Wishes,
     unknown,
 )
+from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
-from infra.fleet.reports import read_report, report_seen
+from infra.fleet.reports import proved_report
 from infra.fleet.wishes import read_wishes
 from infra.model import names
 from infra.model.catalogue import CapacityKind
@@ -74,22 +80,26 @@ class Observer:
             for zone in zones
         }
         asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
-        threads = len(zones) + len(asked_of) + 2 + _READERS
+        left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
+        threads = len(zones) + len(asked_of) + len(left) + 2 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
         try:
             until = self.clock() + self.deadline
             looked = {zone: pool.submit(self._zone, zone, creating[zone]) for zone in zones}
             scopes = {source: pool.submit(self._runners, source) for source in asked_of}
+            leaving = {scope: pool.submit(self._left, scope) for scope in sorted(left)}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
             runners = {scope: self._result(future, until) for scope, future in scopes.items()}
+            remaining = {scope: self._result(future, until) for scope, future in leaving.items()}
+            seen = [each for _, answer in (*runners.values(), *remaining.values()) for each in answer or ()]
             wished, pointed = self._result(wishes, until), self._result(targets, until)
-            online = {each.vm for _, seen in runners.values() for each in seen or () if each.online}
+            online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() if answer for node in answer[0]]
-            asked = _to_be_asked(desired, memory, online, nodes)
+            asked, proofs = _to_be_asked(desired, memory, online, nodes), self._proofs(desired.stack)
             until = self.clock() + self.deadline
-            readers = [pool.submit(self._reports, asked[start::_READERS]) for start in range(_READERS)]
+            readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
             said = [self._result(reader, until) for reader in readers]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -97,8 +107,11 @@ class Observer:
             zones={zone: source for zone, (source, _) in found.items()},
             nodes=tuple(nodes),
             ended=tuple(ended for _, answer in found.values() if answer for ended in answer[1]),
-            github=_all_known({scope: source for scope, (source, _) in runners.items()}),
-            runners=tuple(runner for _, answer in runners.values() for runner in answer or ()),
+            github=_all_known({scope: source for scope, (source, _) in runners.items()})
+            if runners or left
+            else _nothing_to_ask(desired, memory, nodes),
+            left={scope: source for scope, (source, _) in remaining.items()},
+            runners=tuple(seen),
             reports={vm: report for _, reports in said for vm, report in (reports or {}).items()},
             reports_source=next((source for source, _ in said if not source.known), KNOWN),
             wishes=wished[1] or Wishes(),
@@ -148,14 +161,25 @@ class Observer:
             raise GitHubError(NO_WAY)
         return self.github.runners(source)
 
-    def _reports(self, asked: Sequence[_Vm]) -> dict[str, ReportSeen]:
+    def _left(self, scope: str) -> tuple[RunnerSeen, ...]:
+        """Runners of a scope that is declared no more."""
+        return tuple(replace(runner, left=True) for runner in self._runners(scope))
+
+    def _proofs(self, stack: str) -> Proofs:
+        """Google's keys are asked for when a report has a proof, once a sweep."""
+        url = GOOGLE_KEYS if self.endpoint is None else f"{self.endpoint.rstrip('/')}{LOCAL_KEYS}"
+        keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: datetime.now(UTC))
+        return Proofs(stack=stack, keys=keys)
+
+    def _reports(self, asked: Sequence[_Vm], proofs: Proofs) -> dict[str, ReportSeen]:
         """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""
         if not asked:
             return {}
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
-            read = {vm: read_report(records, vm.pool, vm.name) for vm in asked}
-        found = {vm.name: report_seen(vm.pool, vm.name, body) for vm, body in read.items() if body is not None}
+            found = {
+                vm.name: proved_report(records, vm.pool, vm.name, proofs, vm.made, proves=vm.proves) for vm in asked
+            }
         return {vm: report for vm, report in found.items() if report is not None}
 
     def _wishes(self, stack: str) -> Wishes:
@@ -177,8 +201,12 @@ class Observer:
 
 
 class _Vm(NamedTuple):
+    """made: by zone, when the VM of that name there was made. proves: whether its reports were proved before."""
+
     pool: str
     name: str
+    made: Mapping[str, str] = {}
+    proves: bool = False
 
 
 def _to_be_asked(
@@ -189,10 +217,22 @@ def _to_be_asked(
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists.
     """
     waiting = {vm for rollout in memory.rollouts.values() for vm in rollout.waiting}
-    declared = {slot.name: _Vm(slot.pool, slot.name) for slot in desired.slots}
-    ours = (node for node in nodes if is_ours(node, desired.stack))
-    orphans = {node.name: _Vm(pool_of(node), node.name) for node in ours if pool_of(node)}
-    return [vm for vm in (orphans | declared).values() if vm.name not in online or vm.name in waiting]
+    pools: dict[str, str] = {}
+    made: dict[str, dict[str, str]] = {}
+    proving = set()
+    for node in nodes:
+        if is_ours(node, desired.stack) and pool_of(node):
+            pools[node.name] = pool_of(node)
+            made.setdefault(node.name, {})[node.zone] = node.created
+            known = memory.nodes.get(node.key)
+            if known is not None and known.proved and known.created == node.created:
+                proving.add(node.name)
+    pools |= {slot.name: slot.pool for slot in desired.slots}
+    return [
+        _Vm(pool, name, made.get(name, {}), name in proving)
+        for name, pool in pools.items()
+        if name not in online or name in waiting
+    ]
 
 
 def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:
@@ -236,6 +276,19 @@ def _ended(
         text = str(error.get("message", ""))
         trouble = troubles.of_operation(int(error.get("code", 0)), text) if error else None
         yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)
+
+
+def _nothing_to_ask(desired: Desired, memory: Memory, nodes: Iterable[NodeSeen]) -> Source:
+    """Where no runner is looked for, whether there can be none: a VM of ours may have one that nobody knows where."""
+    known = memory.scopes.keys() | set(desired.pools)
+    ours = (node for node in nodes if is_ours(node, desired.stack) and node.state not in DEAD)
+    strange = sorted({pool_of(node) or "(none)" for node in ours if pool_of(node) not in known})
+    if not strange:
+        return KNOWN
+    return unknown(
+        f"nobody knows with which repository runners of pool {', '.join(strange)} are registered; "
+        "declare the pool, or delete its VMs by hand once they have no job"
+    )
 
 
 def _all_known(scopes: Mapping[str, Source]) -> Source:

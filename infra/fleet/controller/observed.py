@@ -73,7 +73,10 @@ class NodeSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerSeen:
-    """A runner as GitHub lists it. scope: what it is registered with, `orgs/NAME` or `repos/OWNER/NAME`."""
+    """A runner as GitHub lists it. scope: what it is registered with, `orgs/NAME` or `repos/OWNER/NAME`.
+
+    left: whether nothing that is declared is registered there any more.
+    """
 
     id: int
     name: str
@@ -81,11 +84,17 @@ class RunnerSeen:
     online: bool
     busy: bool
     labels: frozenset[str] = frozenset()
+    left: bool = False
 
     @property
     def vm(self) -> str | None:
         """The VM that its name is made of, None where it is not made by our rule."""
         return runner_names.vm_of(self.name)
+
+    @property
+    def serves(self) -> bool:
+        """Whether it takes jobs that are declared, or runs any."""
+        return self.online and (self.busy or not self.left)
 
 
 class Phase(StrEnum):
@@ -104,7 +113,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSeen:
-    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed."""
+    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed.
+
+    proved: the zone of the VM that Google says has written it, empty where it has no proof.
+    """
 
     vm: str
     pool: str
@@ -115,6 +127,7 @@ class ReportSeen:
     bundle: str | None = None
     job: str = ""
     obeyed: int = 0
+    proved: str = ""
 
     def is_of(self, made: datetime | None) -> bool:
         """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""
@@ -197,6 +210,7 @@ class Observed:
     """Everything that one sweep saw.
 
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
+    github: of every scope that is declared. left: by scope, of those that were declared once.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
     manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest.
@@ -205,6 +219,7 @@ class Observed:
     zones: Mapping[str, Source]
     nodes: tuple[NodeSeen, ...] = ()
     github: Source = KNOWN
+    left: Mapping[str, Source] = field(default_factory=dict, hash=False)
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
@@ -224,7 +239,13 @@ class Observed:
             "reports": self.reports_source,
             "wishes": self.wishes_source,
             "pointer": self.targets_source,
+            **{f"github {scope}": source for scope, source in self.left.items()},
         }
+
+    @property
+    def hears_runners(self) -> bool:
+        """Whether every runner of ours is known, wherever it may be registered."""
+        return self.github.known and all(source.known for source in self.left.values())
 
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known

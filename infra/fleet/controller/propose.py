@@ -89,6 +89,9 @@ class Proposals:
         if node.state not in DEAD and self.judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
             return
+        if node.state not in DEAD and not self.judge.heard(node, slot.pool):
+            self._wait(judged, "GitHub cannot be asked whether it runs a job")
+            return
         if self.judge.observed.engine:
             self._wait(judged, self.judge.observed.engine)
             return
@@ -166,13 +169,11 @@ class Proposals:
 
     def _drain_of_orphan(self, node: NodeSeen, action: Drain) -> Proposal:
         """A second VM of a slot shares its name and so its orders: both stop for a while, and one stays."""
-        pool = pool_of(node)
-        declared = pool in self.judge.desired.pools
         since = self.judge.memory.suspects[orphan_key(node)].since
         return Proposal(
             action=action,
-            pool=pool,
-            takes=node.name if declared else "",
+            pool=pool_of(node),
+            takes=node.name if self.judge.serving(node.name) else "",
             deletes=True,
             patience=since + self.judge.patience,
             freeze=False,

@@ -129,7 +129,7 @@ class Sweeper:
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
-            outcomes = self._act(desired, decision, lease)
+            outcomes = self._act(replace(self.actor(desired), seen=observed), decision, lease)
             after = learned(decision.memory, desired, outcomes, self.clock())
             self._remember(after, decision.memory)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
@@ -164,9 +164,9 @@ class Sweeper:
 
         self.records.update(names.memory_object(self.stack), decide_write)
 
-    def _act(self, desired: Desired, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
+    def _act(self, actor: Actor, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
         """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done."""
-        actor, lost = self.actor(desired), ""
+        lost = ""
         outcomes = []
         for action in decision.actions:
             if not lost and (isinstance(action, Recreate) or lease.is_older_than(SWEEP_TIME / 5)):

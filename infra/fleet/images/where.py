@@ -14,8 +14,10 @@ from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.images.oci import RegistryError
 from infra.fleet.images.registries import Answers, ArtifactPlace
 from infra.fleet.images.store import Store
+from infra.fleet.records import UnreadableRecordError
 from infra.model import names
 from infra.model.images.record import Record
+from infra.model.manifest import declared_slots
 from infra.model.schema import StackConfig
 
 _NOT_FOUND: Final = 404
@@ -90,7 +92,11 @@ class Search:
     def _manifest(self, stack: str, digest: str) -> Iterator[Use]:
         manifest = names.manifest_object(stack)
         found = self.store.pointers[stack].read(manifest)
-        for slot in found.body.get("slots", ()) if found else ():
+        try:
+            slots = declared_slots(found.body) if found else ()
+        except ValueError as error:
+            raise UnreadableRecordError(f"reading {manifest} of {stack}", str(error)) from None
+        for slot in slots:
             if _names(slot, digest):
                 yield Use("manifest", f"{manifest} of {stack}", f"slot {slot['name']}")
 

@@ -9,13 +9,14 @@ import hashlib
 import http.client
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from infra.local.cloud.control import ControlError
 from infra.local.guests.control import GuestControl
-from infra.model import names
+from infra.model import names, report_proof
 
 _SECONDS: Final = 90.0
 _OK: Final = 200
@@ -107,10 +108,14 @@ class Surroundings:
         return content is not None and hashlib.sha256(content).hexdigest() == sha256
 
     def report(self, vm: Vm, body: Mapping[str, Any]) -> None:
-        """Write the VM's report. Nothing fails where that fails, as on a VM."""
+        """Write the VM's report, with its proof where there is one. Nothing fails where that fails, as on a VM."""
+        content = json.dumps(body).encode()
+        with suppress(ControlError):
+            token = self.control.identity_token(vm.name, report_proof.audience(content))
+            content = report_proof.sealed(content, token)
         name = quote(names.report_object(vm.pool, vm.id), safe="")
         path = f"/upload/storage/v1/b/{vm.bucket}/o?uploadType=media&name={name}"
-        _asked(self.control.url, "POST", path, json.dumps(body).encode())
+        _asked(self.control.url, "POST", path, content)
 
     def register(self, vm: Vm) -> Registration:
         """Ask the broker for a registration, with a token of the VM's own."""

@@ -52,7 +52,7 @@ SLOT = Slot(vm="a-0", pool="a", account="a@x", zones=("z",), labels=("tpu",), sc
 
 def claims(token: str, instance: str | None, now: datetime) -> Claims:
     found = Instance(id=instance, zone="z") if instance else None
-    return Claims(email="a@x", fingerprint=token, expires=now + timedelta(hours=1), instance=found)
+    return Claims(email="a@x", fingerprint=token, issued=now, expires=now + timedelta(hours=1), instance=found)
 
 
 def node(life: str) -> Node:
@@ -149,7 +149,7 @@ def test_only_the_pools_own_account_speaks_for_a_vm_of_it(
     other = Slot(vm="b-0", pool="b", account="b@x", zones=("y",), labels=("tpu",), scope="repos/o/r", group=None)
     fleet = Fleet(stack="ci", slots={"a-0": SLOT, "b-0": other})
     instance = Instance(id="1", zone=zone) if zone else None
-    token = Claims(email=email, fingerprint="t", expires=START, instance=instance)
+    token = Claims(email=email, fingerprint="t", issued=START, expires=START, instance=instance)
     mine = {("ci", "a-0", "a", "a@x"): "z", ("ci", "b-0", "b", "b@x"): "y"}
     try:
         found = entitled(Request(stack=stack, vm=vm, pool=pool), token, fleet)

@@ -18,6 +18,7 @@ from infra.fleet.github_lists import Jobs, RunningJob
 from infra.fleet.google import GoogleError
 from infra.fleet.status.queue import waiting_jobs
 from infra.model import names
+from infra.model.manifest import emptied
 from tests.fleet.broker.broker_world import (
     CONTROLLER,
     FORK,
@@ -27,6 +28,7 @@ from tests.fleet.broker.broker_world import (
     VM,
     Reply,
     World,
+    manifest,
 )
 
 SCOPE = f"repos/{REPO}"
@@ -166,6 +168,60 @@ def test_a_list_that_github_does_not_give_is_no_list(world: World, path: str) ->
         api(world).runners("broker")
 
 
+# Where nothing is declared any more
+
+
+def leaves(world: World, repository: str) -> None:
+    """No slot serves a repository any more, as the broker sees it once it reads again."""
+    kept = [each for each in manifest()["slots"] if repository not in each["serves"]]
+    body = {**manifest(), "slots": kept} if kept else emptied(manifest(), "a test")
+    world.write(names.manifest_object(STACK), body)
+    world.wait(60)
+
+
+def test_runners_of_a_repository_that_is_served_no_more_are_listed_and_their_ghosts_removed(world: World) -> None:
+    first = world.ask()
+    world.hub.connect(first.body["jit"])
+    number = ghost(world)
+    leaves(world, REPO)
+    world.start()
+    assert {runner.scope for runner in api(world).runners("broker")} == set()
+    left = api(world).runners(SCOPE)
+    assert {(runner.name, runner.online) for runner in left} == {(first.body["runner"], True), (GHOST, False)}
+    assert (world.lines[-1]["event"], world.lines[-1]["scope"]) == ("runners", SCOPE)
+    world.write(names.binding_object(STACK, GHOST.rpartition("-")[0]), {"version": 1, "vm": GHOST.rpartition("-")[0]})
+    api(world).remove(SCOPE, number)
+    assert [runner["name"] for runner in world.runners()] == [first.body["runner"]]
+
+
+def test_runners_are_listed_nowhere_where_this_broker_registered_none(world: World) -> None:
+    assert world.ask().status == 200
+    world.hub.add_repository("lab/private")
+    ghost(world, GHOST, "lab/private")
+    for scope in ("repos/lab/private", "orgs/lab"):
+        for name in ("", f"&name={GHOST}"):
+            assert world.errand(f"/v1/runners?stack={STACK}&scope={scope}{name}").reason == "foreign-runner"
+
+
+def test_a_runner_is_asked_for_by_its_name_in_one_call(world: World) -> None:
+    ghost(world)
+    ghost(world, "somebodys-mac")
+    before = world.calls("github.list_runners")
+    found = api(world).runner(SCOPE, GHOST)
+    assert found is not None
+    assert (found.name, found.scope, found.online) == (GHOST, SCOPE, False)
+    assert api(world).runner(SCOPE, f"{GHOST[:-1]}e") is None
+    assert api(world).runner(SCOPE, "somebodys-mac") is None, "whose names are not made by our rule are nobody's to see"
+    assert world.calls("github.list_runners") == before + 3
+
+
+def test_a_record_of_scopes_that_cannot_be_read_lists_nothing_and_registers_nobody(world: World) -> None:
+    world.write(names.scopes_object(STACK), {"version": 1, "scopes": {"repos/lab/old": True}})
+    assert world.errand(f"/v1/runners?stack={STACK}&scope=repos/lab/old").reason == "bad-record"
+    assert world.ask().reason == "bad-record"
+    assert world.runners() == []
+
+
 # Removals
 
 
@@ -289,6 +345,12 @@ def test_a_token_of_the_controller_may_be_used_while_it_lasts(world: World) -> N
         ("GET", "/v1/runners?stack=ci&more=1", "bad-query"),
         ("GET", "/v1/queue?stack=../ci", "bad-query"),
         ("GET", "/v1/queue?stack=" + "a" * 600, "bad-query"),
+        ("GET", "/v1/queue?stack=ci&scope=orgs/lab", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&name=a-0-00abcd", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&scope=", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&scope=repos/lab/..", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&scope=orgs/lab&name=a/../b", "bad-query"),
+        ("GET", "/v1/runners?stack=ci&scope=orgs/lab&scope=orgs/lab", "bad-query"),
         ("DELETE", "/v1/runners/7?stack=ci", "bad-query"),
         ("DELETE", "/v1/runners/7?stack=ci&scope=repos/lab", "bad-query"),
         ("DELETE", "/v1/runners/7?stack=ci&scope=repos/lab/..", "bad-query"),

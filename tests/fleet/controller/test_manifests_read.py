@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.fleet.controller.desired import ManifestError, read, read_for
-from infra.model.manifest import manifest
+from infra.model.manifest import NO_VM, emptied, manifest
 from tests.fleet.controller.given_fleet import HOME
 from tests.model.given import parse, stack_text
 
@@ -24,9 +24,22 @@ WHOLE: dict[str, Any] = {"version": 1, "stack": "ci", "project": "p", "slots": [
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "of a newer version": ({"version": 2}, "version 2, and this controller reads 1: update it"),
-    "without slots": ({key: value for key, value in WHOLE.items() if key != "slots"}, "it lacks 'slots'"),
-    "whose slots are no list": ({**WHOLE, "slots": None}, "cannot be read"),
-    "with a slot that is no object": ({**WHOLE, "slots": ["a-0"]}, "cannot be read"),
+    "without slots": ({key: value for key, value in WHOLE.items() if key != "slots"}, "lacks 'slots'"),
+    "whose slots are null": ({**WHOLE, "slots": None}, "slots must be a list of objects"),
+    "whose slots are an empty object": ({**WHOLE, "slots": {}}, "slots must be a list of objects"),
+    "whose slots are an empty text": ({**WHOLE, "slots": ""}, "slots must be a list of objects"),
+    "that is empty and does not say why": ({**WHOLE, "slots": []}, "declares no VM and does not say why"),
+    "that is empty for no reason": ({**WHOLE, "slots": [], "empty": ""}, "empty is ''"),
+    "that is empty and is not": ({**WHOLE, "empty": "destroyed"}, "why slots is an empty list"),
+    "whose repositories are a text": ({**WHOLE, "slots": [{**SLOT, "serves": "a-lab/code"}]}, "serves is 'a-lab/code'"),
+    "whose repositories are an object": ({**WHOLE, "slots": [{**SLOT, "serves": {}}]}, "serves is {}"),
+    "whose labels are numbers": ({**WHOLE, "slots": [{**SLOT, "runner_labels": [7]}]}, "must be a list of names"),
+    "whose fallbacks are an object": ({**WHOLE, "slots": [{**SLOT, "fallbacks": {}}]}, "fallbacks is {}"),
+    "whose limits are an object": ({**WHOLE, "limits": {}}, "limits is {}, and it must be a list"),
+    "whose limit covers nothing": ({**WHOLE, "limits": [{**LIMIT, "covers": None}]}, "covers is None"),
+    "whose freezes are an object": ({**WHOLE, "freezes": {}}, "freezes is {}, and it must be a list"),
+    "whose runner groups are a text": ({**WHOLE, "controller": {"groups": "all"}}, "groups is 'all'"),
+    "with a slot that is no object": ({**WHOLE, "slots": ["a-0"]}, "slots must be a list of objects"),
     "with a name twice": ({**WHOLE, "slots": [SLOT, SLOT]}, "two slots of one name"),
     "with a slot without a name": ({**WHOLE, "slots": [{**SLOT, "name": ""}]}, "name is ''"),
     "of an unknown accelerator": ({**WHOLE, "slots": [{**SLOT, "accelerator": "v9-1"}]}, "accelerator"),
@@ -46,7 +59,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "whose grace time is no number": ({**WHOLE, "controller": {"grace_minutes": None}}, "grace_minutes is None"),
     "without a boot allowance": ({**WHOLE, "controller": {"boot_minutes": 0}}, "boot_minutes is 0"),
     "that shares more than all": ({**WHOLE, "controller": {"share": 2}}, "share is 2"),
-    "whose settings are a list": ({**WHOLE, "controller": [1]}, "cannot be read"),
+    "whose settings are a list": ({**WHOLE, "controller": [1]}, "it must be an object"),
 }
 
 
@@ -62,6 +75,14 @@ def test_what_is_published_is_read() -> None:
     config = parse(stack_text())
     document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")
     assert [slot.name for slot in read(document).slots] == [slot["name"] for slot in document["slots"]]
+
+
+def test_a_stack_without_vms_says_so_and_an_empty_fleet_is_then_believed() -> None:
+    config = parse(stack_text(pools="[]"))
+    document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")
+    assert (document["slots"], document["empty"]) == ([], NO_VM)
+    assert read(document).slots == ()
+    assert read(emptied(WHOLE, "ci is being destroyed")).slots == ()
 
 
 @pytest.mark.parametrize(("stack", "project"), [("nightly", "p"), ("ci", "another-lab")])

@@ -13,7 +13,7 @@ from typing import Any
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Promotion
 from infra.fleet.images.store import Store
-from infra.fleet.records import Body, Record, Written
+from infra.fleet.records import Body, Record, Written, encode
 from infra.model import names
 from infra.model.images.record import Build, built, parse
 
@@ -54,7 +54,9 @@ class Bucket:
     def read(self, name: str) -> Record | None:
         def work() -> Record | None:
             body = self.objects.get(name)
-            return None if body is None else Record(body=copy.deepcopy(body), generation=self.generation, updated=NOW)
+            if body is None:
+                return None
+            return Record(body=copy.deepcopy(body), generation=self.generation, updated=NOW, content=encode(body))
 
         return self.power.spend(f"reading {name}", work)
 

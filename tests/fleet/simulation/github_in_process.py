@@ -15,6 +15,7 @@ from infra.fleet.broker.audit import Story
 from infra.fleet.broker.errands import Errand, Kind
 from infra.fleet.broker.github_app import Registered, Runner
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.controller.by_broker import SOURCE
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import QueuedJob, RunningJob
@@ -165,11 +166,17 @@ class ByKeeper:
     process: Process
 
     def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
-        return ("broker",)
+        return (SOURCE,)
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        return self._runners(scope="" if source == SOURCE else source)
+
+    def runner(self, scope: str, name: str) -> RunnerSeen | None:
+        return next(iter(self._runners(scope=scope, name=name)), None)
+
+    def _runners(self, *, scope: str, name: str = "") -> tuple[RunnerSeen, ...]:
         self.process.call()
-        body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.world.desired.stack))
+        body = self._ask(Errand(kind=Kind.RUNNERS, stack=self.world.desired.stack, scope=scope, name=name))
         return tuple(
             RunnerSeen(
                 id=runner["id"],

@@ -113,7 +113,7 @@ class _Objects:
             found = self.world.objects.get(object)
             if found is None:
                 raise refusal(_ABSENT, f"No such object: {object}")
-            return {"generation": str(found[0]), "updated": self.world.moment().isoformat()}
+            return {"generation": str(found[0]), "updated": self.world.written[object].isoformat()}
 
         return _Call(run)
 

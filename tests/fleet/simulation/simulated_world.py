@@ -48,6 +48,7 @@ class World:
         self.manifest = manifest
         self.desired = manifests.read(manifest)
         self.objects: dict[str, tuple[int, bytes]] = {}
+        self.written: dict[str, datetime] = {}
         self.down: dict[str, float] = {}
         self.struck: dict[tuple[str, str], int] = defaultdict(int)
         self.clocks: dict[str, float] = {}
@@ -147,7 +148,7 @@ class World:
     # The bucket
 
     def write(self, name: str, content: bytes) -> int:
-        self.objects[name] = (self.number(), content)
+        self.objects[name], self.written[name] = (self.number(), content), self.moment()
         return self.objects[name][0]
 
     def document(self, name: str) -> dict[str, Any] | None:
@@ -196,12 +197,14 @@ class World:
         """The claims of a token, whose signature is not simulated."""
         expires = now + timedelta(hours=1)
         if token == "controller":
-            return Claims(email="controller", fingerprint=token, expires=expires, instance=None)
+            return Claims(email="controller", fingerprint=token, issued=now, expires=expires, instance=None)
         path, fingerprint = token.split("|")
         node = self.tpus.nodes[path]
         slot = next(each for each in self.manifest["slots"] if each["name"] == node.name)
         machine = Instance(id=node.body["id"], zone=node.zone)
-        return Claims(email=slot["service_account"], fingerprint=fingerprint, expires=expires, instance=machine)
+        return Claims(
+            email=slot["service_account"], fingerprint=fingerprint, issued=now, expires=expires, instance=machine
+        )
 
     # What is measured
 

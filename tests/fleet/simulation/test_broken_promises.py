@@ -30,7 +30,7 @@ from tests.fleet.simulation.google_in_process import GoogleInProcess, Process
 from tests.fleet.simulation.promises import FOREIGN, STRANGER, BrokenPromiseError
 from tests.fleet.simulation.shortest_story import lives_well
 
-HEARD: Final = ByKeeper.runners
+HEARD: Final = ByKeeper._runners
 MADE: Final = Actor._create
 JUDGED: Final = judge.find
 Sabotage = AbstractContextManager[Any]
@@ -39,10 +39,10 @@ Sabotage = AbstractContextManager[Any]
 def hears(**said: bool) -> Sabotage:
     """A controller that is told this of every runner."""
 
-    def runners(github: ByKeeper, source: str) -> tuple[RunnerSeen, ...]:
-        return tuple(replace(runner, **said) for runner in HEARD(github, source))
+    def runners(github: ByKeeper, **asked: str) -> tuple[RunnerSeen, ...]:
+        return tuple(replace(runner, **said) for runner in HEARD(github, **asked))
 
-    return patch.object(ByKeeper, "runners", runners)
+    return patch.object(ByKeeper, "_runners", runners)
 
 
 def looks_nowhere_else() -> Sabotage:
@@ -122,7 +122,7 @@ BREACHES: Final = {
         "7 VMs of tpu-ci were replaced",
         [at(1 + turn / 15, "preempt", turn % 6) for turn in range(12)],
     ),
-    "VMs that are not ours": Breach([takes_everything_for_ours], "is not ours, and was deleted", [FAR]),
+    "VMs that are not ours": Breach([takes_everything_for_ours], "is not ours, and was given orders", [FAR]),
     "VMs of runs": Breach(
         [lambda: patch.object(RunVm, "has_expired", lambda *_: True)], "is not ours, and was deleted", [at(1, "run", 0)]
     ),

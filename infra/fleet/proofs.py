@@ -1,0 +1,79 @@
+"""Whether a VM's report is its own: Google signs it for the machine that wrote it.
+
+All VMs of a pool run as one account, and conditions of Cloud Storage know accounts and names of objects, no machines:
+so each may write the reports of the others. A VM therefore asks its metadata server for an identity token whose
+audience is the checksum of its report, and writes the token into it. Google's keys verify that without asking anybody.
+
+Owns what is believed of such a token. Which machine a VM is, is in the broker's records: a job can only break out on a
+VM that was registered, and from then on its machine is no other VM's.
+https://cloud.google.com/compute/docs/instances/verifying-instance-identity, read 2026-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from infra.fleet.broker.decide import Instance
+from infra.fleet.broker.identity import GoogleKeys, Verifier
+from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Record, Records
+from infra.model import names, report_proof
+
+WRITTEN_WITHIN: Final = timedelta(minutes=10)
+"""How long after it was signed a report is written: later it is a copy of an old one."""
+
+
+class ForgedReportError(Exception):
+    """A report that was not written by the VM whose it is, or not now; its text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proofs:
+    """Proofs of the reports of one stack."""
+
+    stack: str
+    keys: GoogleKeys = field(repr=False)
+
+    def zone(self, records: Records, vm: str, record: Record, made: Mapping[str, str]) -> str:
+        """The zone of the VM that wrote its report, empty where the report has no proof, or one without a machine.
+
+        made: by zone, when the VM of that name there was made. Raises ForgedReportError, and GoogleError where keys or
+        records cannot be had.
+        """
+        text, token = report_proof.parted(record.content)
+        if not token:
+            return ""
+        instance = self._signer(token, report_proof.audience(text), record.updated)
+        if instance is None:
+            return ""
+        if instance.zone not in made:
+            raise ForgedReportError(f"it was written in {instance.zone}, and the VM is not there")
+        bound = _body(records, names.binding_object(self.stack, vm))
+        if bound.get("instance") and str(bound.get("life", "")).partition(" ")[2] == made[instance.zone]:
+            owner = vm if bound["instance"] == instance.id else ""
+        else:
+            owner = _body(records, names.instance_object(self.stack, instance.id)).get("vm", vm)
+        if owner != vm:
+            raise ForgedReportError(f"machine {instance.id} wrote it, which is {owner or 'another'}")
+        return instance.zone
+
+    def _signer(self, token: str, audience: str, written: datetime) -> Instance | None:
+        """The machine for which Google signed it, as it was when the bucket got it."""
+        try:
+            claims = Verifier(audience=audience, keys=self.keys).verify(token, written)
+        except Refused as refused:
+            if refused.reason is Reason.GOOGLE_DOWN:
+                raise GoogleError("reading Google's keys", refused.detail) from None
+            raise ForgedReportError(f"its proof is {refused.reason.word}") from None
+        if written - claims.issued > WRITTEN_WITHIN:
+            raise ForgedReportError("it is a copy of an older one")
+        return claims.instance
+
+
+def _body(records: Records, name: str) -> Mapping[str, object]:
+    record = records.read(name)
+    return record.body if record else {}

@@ -1,0 +1,298 @@
+"""Repositories that are served no more: their runners are looked for until none can have a job, and doubt is local."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.actions import Decision, Delete
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.github import GitHubError
+from infra.fleet.controller.memory import EMPTY, Memory, ScopeMemory
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import KNOWN, Observed, Phase, ReportSeen, RunnerSeen, unknown
+from infra.fleet.controller.outcomes import Result
+from infra.fleet.draining import Standing, standing
+from infra.fleet.google import clients
+from infra.model import names
+from infra.model.manifest import emptied
+from tests.fleet.controller.given_fleet import (
+    HOME,
+    START,
+    SWEEP,
+    doing,
+    first,
+    fleet,
+    labels,
+    minutes,
+    node,
+    remembered,
+    runner,
+    seen,
+    slot,
+)
+from tests.fleet.controller.test_sweeps import REPOSITORY, VMS, Lab, did
+from tests.model.given import parse, pool, stack_text
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+OLD = "repos/a-lab/old"
+POOLS = pool(name="tpu-ci", zones="{us-west4-a: 3}", capacity="preemptible", serves=f"[{REPOSITORY}]")
+OLD_POOL = pool(name="old", zones="{us-west4-a: 1}", capacity="preemptible", serves="[a-lab/old]")
+OLD_VM = "old-us-west4-a-0"
+
+
+@pytest.fixture
+def lab(ticking_cloud: TestCloud) -> Iterator[Lab]:
+    config = parse(stack_text(pools=POOLS + OLD_POOL))
+    with clients(config.project, ticking_cloud.url) as google:
+        made = Lab(ticking_cloud, config, google)
+        made.github.add_repository("a-lab/old")
+        made.add_node(OLD_VM, **labels(pool="old"))
+        yield made
+
+
+def shrink(lab: Lab, *, left: int) -> None:
+    """Declare the first `left` slots of the first pool alone."""
+
+    def without(body: object) -> dict[str, object]:
+        assert isinstance(body, dict)
+        slots = [each for each in body["slots"] if each["name"] in VMS[:left]]
+        return {**body, "slots": slots} if slots else emptied(body, "a test")
+
+    lab.records.update(names.manifest_object("ci"), without)
+
+
+@pytest.mark.parametrize("left", [3, 0], ids=["others are served", "nothing is served any more"])
+def test_a_busy_vm_outlives_the_last_slot_that_serves_its_repository(lab: Lab, left: int) -> None:
+    lab.github.add_runner("a-lab/old", f"{OLD_VM}-00abcd", status="online", busy=True, labels=["old"])
+    lab.sweep()
+    shrink(lab, left=left)
+    for _ in range(20):
+        swept = lab.sweep(5)
+        assert ("delete", OLD_VM, "done") not in did(swept)
+        assert swept.observed.left[OLD] == KNOWN
+    assert OLD_VM in lab.nodes()
+    lab.github.lose_runner("a-lab/old", f"{OLD_VM}-00abcd")
+    for _ in range(8):
+        lab.sweep(31)
+    assert OLD_VM not in lab.nodes()
+
+
+def test_a_ghost_of_a_repository_that_is_served_no_more_is_removed(lab: Lab) -> None:
+    lab.github.add_runner("a-lab/old", f"{OLD_VM}-00abcd", status="offline", labels=["old"])
+    lab.sweep()
+    shrink(lab, left=3)
+    lab.cloud.control.remove_node(lab.path(OLD_VM))
+    swept = [lab.sweep(6) for _ in range(4)]
+    assert ("removerunner", f"{OLD_VM}-00abcd", "done") in [each for one in swept for each in did(one)]
+
+
+@pytest.mark.parametrize("where", ["declared", "remembered", "nobody knows"])
+def test_nothing_to_ask_is_known_only_where_no_vm_of_ours_can_have_a_runner(lab: Lab, where: str) -> None:
+    observer = Observer(
+        project=lab.config.project, bucket=lab.config.bucket.name, endpoint=lab.cloud.url, github=lab.api
+    )
+    runnerless = Desired(stack="ci", project=lab.config.project, slots=(replace(slot(0, pool="old"), serves=()),))
+    nothing = replace(runnerless, slots=(replace(slot(0, pool="empty"), serves=()),))
+    for vm in VMS:
+        lab.cloud.control.remove_node(lab.path(vm))
+    desired = runnerless if where == "declared" else nothing
+    memory = EMPTY.model_copy(update={"scopes": {"old": {}} if where == "remembered" else {}})
+    source = observer.observe(desired, memory).github
+    assert source.known == (where != "nobody knows")
+    assert ("runners of pool old are registered; declare the pool" in source.reason) != source.known
+
+
+# Decisions
+
+
+ORPHAN = node(f"old-{HOME}-0", labels=labels(pool="old"))
+
+
+def since(desired: Desired, observed: Observed, memory: Memory, count: int) -> list[Decision]:
+    """Sweeps that all see the same, after the one that remembered the old pool."""
+    decisions: list[Decision] = []
+    for index in range(1, count + 1):
+        now = START + index * SWEEP
+        decisions.append(decide(desired, observed, memory, now))
+        memory = remembered(decisions[-1], desired, now)
+    return decisions
+
+
+@pytest.fixture
+def both() -> tuple[Desired, Memory]:
+    """A fleet that serves no more what its memory says that it served."""
+    desired = fleet(3)
+    old = replace(slot(0, pool="old"), serves=("a-lab/old",))
+    before = replace(desired, slots=(*desired.slots, old))
+    return desired, first(before, seen(before)).memory
+
+
+def all_doing(decisions: list[Decision]) -> set[tuple[str, str]]:
+    return {each for decision in decisions for each in doing(decision)}
+
+
+def test_an_old_repository_that_cannot_be_asked_spares_vms_of_its_time_and_no_others(
+    both: tuple[Desired, Memory],
+) -> None:
+    desired, memory = both
+    later = node(f"old-{HOME}-7", labels=labels(pool="old"), created=(START + minutes(60)).isoformat())
+    everything = (*seen(desired).nodes, ORPHAN, later)
+    lost = desired.slots[0].name
+    observed = seen(
+        desired,
+        nodes=everything,
+        runners=tuple(each for each in seen(desired).runners if each.vm != lost),
+        left={OLD: unknown("404")},
+    )
+    done = all_doing(since(desired, observed, memory, 60))
+    assert ("Delete", later.name) in done
+    assert ("Restart", lost) in done, "what the repository never served is healed all the while"
+    assert ("Delete", ORPHAN.name) not in done
+    assert standing(ORPHAN.name, observed, {}, True, {}).standing is Standing.QUIET
+    busy = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=START)
+    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}).standing is Standing.BUSY
+
+
+def test_an_old_repository_that_is_gone_for_good_is_forgotten_once_no_job_of_it_can_run(
+    both: tuple[Desired, Memory],
+) -> None:
+    desired, memory = both
+    observed = seen(desired, nodes=(*seen(desired).nodes, ORPHAN), left={OLD: unknown("404")})
+    done: list[tuple[int, str]] = []
+    for hour in range(1, 24 * 8):
+        now = START + timedelta(hours=hour)
+        asked = replace(observed, left={scope: unknown("404") for scope in memory.scopes.get("old", ())})
+        decision = decide(desired, asked, memory, now)
+        done += [(hour // 24, what) for what, about in doing(decision) if about == ORPHAN.name]
+        memory = remembered(decision, desired, now)
+    assert done[0] == (7, "Drain")
+    assert (7, "Delete") in done
+
+
+def test_a_runner_that_waits_where_nothing_is_declared_serves_nobody() -> None:
+    desired = fleet(3)
+    vm = desired.slots[0].name
+    waits = RunnerSeen(id=9, name=f"{vm}-000009", scope=OLD, online=True, busy=False, left=True)
+    others = tuple(each for each in seen(desired).runners if each.vm != vm)
+    memory = first(desired, seen(desired)).memory
+    idle = since(desired, seen(desired, runners=(*others, waits), left={OLD: KNOWN}), memory, 12)
+    assert ("Restart", vm) in all_doing(idle)
+    works = replace(waits, busy=True)
+    busy = since(desired, seen(desired, runners=(*others, works), left={OLD: KNOWN}), memory, 120)
+    assert all_doing(busy) == set()
+
+
+def test_a_vm_whose_repository_nobody_knows_is_drained_and_has_the_time_of_a_job() -> None:
+    """As after a memory that was lost: other repositories are asked, and its own may be none of them."""
+    desired = fleet(3)
+    observed = seen(desired, nodes=(*seen(desired).nodes, ORPHAN))
+    decisions = since(desired, observed, EMPTY, 64)
+    done = [(index * 2, what) for index, each in enumerate(decisions) for what, _ in doing(each)]
+    assert done[:2] == [(10, "Drain"), (120, "Delete")]
+    rests = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.DRAINING, at=START + minutes(20))
+    quiet = since(desired, replace(observed, reports={ORPHAN.name: rests}), EMPTY, 20)
+    assert ("Delete", ORPHAN.name) in all_doing(quiet)
+
+
+def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_job(
+    both: tuple[Desired, Memory],
+) -> None:
+    desired, memory = both
+    observed = seen(
+        desired,
+        nodes=(*seen(desired).nodes, ORPHAN),
+        runners=(*seen(desired).runners, runner(ORPHAN.name, number=50)),
+    )
+    decisions = since(desired, observed, memory, 64)
+    assert "no other VM of pool old serves" in {held.why for held in decisions[20].held}
+    assert next(index for index, each in enumerate(decisions) if ("Drain", ORPHAN.name) in doing(each)) == 60
+
+
+def test_a_memory_of_a_time_without_scopes_is_read_and_learns_them() -> None:
+    desired = fleet(3)
+    written = first(desired, seen(desired)).memory.to_json()
+    del written["scopes"]
+    memory = memories.read(written)
+    assert memory.scopes == {}
+    learned = decide(desired, seen(desired), memory, START + minutes(2)).memory
+    assert learned.scopes == {"tpu-ci": {"repos/a-lab/code": ScopeMemory(until=START + minutes(2), declared=True)}}
+    assert memories.read(learned.to_json()) == learned
+
+
+# How often GitHub is asked
+
+
+class Counted:
+    """The lab's GitHub, by which sources are listed. fails: whether no list is had."""
+
+    def __init__(self, lab: Lab, *, fails: bool = False) -> None:
+        self.api, self.fails, self.lists = lab.api, fails, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        self.lists.append(source)
+        if self.fails:
+            raise GitHubError("502")
+        return self.api.runners(source)
+
+
+def test_fifty_vms_that_go_are_one_list_of_runners_and_each_of_theirs_by_name(lab: Lab) -> None:
+    many = [f"tpu-ci-us-west4-a-{index}" for index in range(10, 60)]
+    for vm in many:
+        lab.add_node(vm)
+        lab.add_runner(vm, busy=vm == many[7])
+    github: Any = Counted(lab)
+    sweeper = lab.sweeper(github)
+    desired, _ = sweeper._desired()
+    nodes = {each.name: each for each in sweeper.observer.observe(desired, EMPTY).nodes}
+    github.lists.clear()
+    actor = sweeper.actor(desired)
+    done = {vm: actor.do(Delete(node=nodes[vm], rule="orphan-draining", reason="")).result for vm in many}
+    assert done == {**dict.fromkeys(many, Result.DONE), many[7]: Result.CHANGED}
+    assert github.lists == [f"repos/{REPOSITORY}", OLD]
+
+
+def test_a_sweep_deletes_so_many_vms_and_leaves_the_others_to_the_next() -> None:
+    desired = fleet(120)
+    orphans = tuple(node(f"tpu-ci-{HOME}-{index}") for index in range(200, 240))
+    decision = since(desired, seen(desired, nodes=(*seen(desired).nodes, *orphans)), EMPTY, 7)[-1]
+    assert Counter(what for what, _ in doing(decision)) == {"Delete": 25}
+    held = [each for each in decision.held if isinstance(each.action, Delete)]
+    assert {each.why for each in held} == {"this sweep does 25 of its kind already, the most that one does"}
+    assert len(held) == 15
+    assert not any(each.stands for each in held)
+
+
+def test_a_job_that_began_since_the_list_of_the_batch_keeps_its_vm(lab: Lab) -> None:
+    """The list is some seconds old; a runner that it has is asked for by its name."""
+    first_vm, second_vm = (f"tpu-ci-us-west4-a-{index}" for index in (8, 9))
+    for vm in (first_vm, second_vm):
+        lab.add_node(vm)
+    name = lab.add_runner(second_vm)
+    sweeper = lab.sweeper()
+    actor = sweeper.actor(sweeper._desired()[0])
+    assert not actor._has_a_job(first_vm)
+    lab.github.lose_runner(REPOSITORY, name)
+    lab.github.add_runner(REPOSITORY, name, status="online", busy=True, labels=["tpu-ci"])
+    assert actor._has_a_job(second_vm)
+
+
+def test_a_list_that_failed_is_not_asked_for_again_by_every_delete(lab: Lab) -> None:
+    github: Any = Counted(lab, fails=True)
+    actor = lab.sweeper(github).actor(lab.sweeper()._desired()[0])
+    for _ in range(5):
+        with pytest.raises(GitHubError, match="502"):
+            actor._has_a_job(VMS[0])
+    assert len(github.lists) == 1
