@@ -123,7 +123,7 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
     for slot in desired.slots:
         known = vms.get(slot.name) or VmMemory(seen=now)
         node = fleet.slots[slot.name]
-        changes: dict[str, Any] = {"seen": now}
+        changes: dict[str, Any] = {"seen": now, "tried": _still_possible(slot.name, known, memory, observed, now)}
         if node is not None and node.state not in DEAD:
             changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
         is_ready = node is not None and node.state == "READY"
@@ -131,6 +131,18 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
             changes["attempts"] = 0
         vms[slot.name] = known.model_copy(update=changes)
     return vms
+
+
+def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed, now: datetime) -> dict[str, datetime]:
+    """Zones where a VM of that name was asked for and may be: not those whose lists lacked it twice since."""
+    listed = {node.zone for node in observed.nodes if node.name == vm}
+
+    def may_be(zone: str, asked: datetime) -> bool:
+        before = memory.nodes.get(node_key(zone, vm))
+        lacks = observed.zone_known(zone) and zone not in listed and (before is None or before.missing > 0)
+        return not lacks or now - asked < LAG
+
+    return {zone: asked for zone, asked in known.tried.items() if may_be(zone, asked)}
 
 
 def _with_ended(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:

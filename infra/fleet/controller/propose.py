@@ -19,7 +19,7 @@ from infra.fleet.controller.notice import orphan_key
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
-from infra.fleet.controller.rules import DEAD, Situation, Verdict
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict
 from infra.fleet.controller.sorting import pool_of
 from infra.model import calendar
 
@@ -31,7 +31,10 @@ _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 
 @dataclass(slots=True, kw_only=True)
 class Proposals:
-    """What is gathered while one sweep judges. dead: slots that look lost; condemned: orphans that would go."""
+    """What is gathered while one sweep judges.
+
+    dead: slots that look lost; condemned: orphans that would go; what Google took back is in neither.
+    """
 
     judge: Judge
     proposals: list[Proposal] = field(default_factory=list)
@@ -85,7 +88,8 @@ class Proposals:
 
     def _recreate(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
         node = self._node(slot)
-        self.dead += 1
+        may_live = node.state not in GIVEN_BACK
+        self.dead += may_live
         if node.state not in DEAD and self.judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
             return
@@ -104,8 +108,9 @@ class Proposals:
             Proposal(
                 action=action,
                 pool=slot.pool,
-                deletes=True,
-                replaces=True,
+                deletes=may_live,
+                unheard=self._is_unheard(node),
+                replaces=may_live,
                 freeze=judged.rule.freeze,
                 urgency=_HEAL,
             )
@@ -146,10 +151,11 @@ class Proposals:
         pool = pool_of(node)
         match judged.verdict:
             case Verdict.DELETE:
-                self.condemned += 1
+                may_live = node.state not in GIVEN_BACK
+                self.condemned += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(
-                    Proposal(action=action, pool=pool, deletes=True, freeze=judged.rule.freeze, urgency=_TIDY)
+                    Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze, urgency=_TIDY)
                 )
             case Verdict.DRAIN:
                 self.condemned += 1
@@ -289,6 +295,9 @@ class Proposals:
         stands = judged.rule.when is Situation.UNHEARD and self.judge.is_long_unheard()
         wait = Waiting(subject=judged.subject, rule=judged.rule.id, reason=reason, until=until, stands=stands)
         self.waiting.append(wait)
+
+    def _is_unheard(self, node: NodeSeen) -> bool:
+        return node.state not in DEAD and not self.judge.observed.github.known
 
     def _drained_long_enough(self, vm: str, since: datetime) -> bool:
         online = any(runner.online for runner in self.judge.observed.runners_of(vm))

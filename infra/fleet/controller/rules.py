@@ -23,6 +23,9 @@ ABSENT: Final = "ABSENT"
 DEAD: Final = frozenset({"PREEMPTED", "TERMINATED", "FAILED", "STOPPED"})
 """States in which nothing runs on a VM, whatever GitHub still believes of its runner."""
 
+GIVEN_BACK: Final = frozenset({"PREEMPTED", "TERMINATED"})
+"""States in which Google took a VM back: it is dead by Google's word, holds no chips and never runs again."""
+
 _FILE: Final = Path(__file__).with_name("rules.yaml")
 
 

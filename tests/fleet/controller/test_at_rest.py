@@ -55,8 +55,8 @@ def test_a_window_that_is_over_within_the_hour_is_waited_for() -> None:
 
 
 def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
-    desired = fleet(6, settings=Settings(replacements=1))
-    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED"), runners=served(desired, but=(desired.slots[0].name,)))
+    desired = fleet(4, settings=Settings(replacements=1))
+    lost = seen(desired, nodes=nodes(desired, s0="FAILED"), runners=served(desired, but=(desired.slots[0].name,)))
     decisions = sweeps(desired, lost, 8)
     (held,) = decisions[-1].held
     assert held.until == START + minutes(60)

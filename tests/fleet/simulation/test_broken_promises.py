@@ -21,6 +21,7 @@ from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.room import Room
 from infra.fleet.controller.rules import rule
 from infra.fleet.records import Records
+from infra.model import healing
 from infra.model.run_labels import RunVm
 from tests.fleet.simulation import fleet_life
 from tests.fleet.simulation.fleet_faults import Fault
@@ -114,13 +115,17 @@ BREACHES: Final = {
         [FAR],
     ),
     "the last that serves": Breach(
-        [replaces_what_serves, lambda: patch.object(limits, "fuse", lambda *_: None)],
+        [
+            replaces_what_serves,
+            lambda: patch.object(limits, "fuse", lambda *_: None),
+            lambda: patch.object(healing, "made_a_sweep", lambda vms: vms),
+        ],
         "was the last serving VM of tpu-ci, and was deleted",
     ),
     "replacements within an hour": Breach(
         [lambda: patch.object(limits, "_within_hour", lambda *_: 0)],
         "7 VMs of tpu-ci were replaced",
-        [at(1 + turn / 15, "preempt", turn % 6) for turn in range(12)],
+        [at(1 + turn / 15, "ends-otherwise", turn % 6) for turn in range(12)],
     ),
     "VMs that are not ours": Breach([takes_everything_for_ours], "is not ours, and was deleted", [FAR]),
     "VMs of runs": Breach(
