@@ -26,6 +26,9 @@ LAG: Final = timedelta(minutes=10)
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""
 
+PROVED: Final = timedelta(hours=1)
+"""A VM that serves so long after it was replaced is sound: what was the matter is forgotten."""
+
 _SKEW: Final = timedelta(minutes=1)
 
 
@@ -127,8 +130,11 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
         if node is not None and node.state not in DEAD:
             changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
         is_ready = node is not None and node.state == "READY"
-        if is_ready and any(runner.online for runner in observed.runners_of(slot.name)):
+        serves = is_ready and any(runner.online for runner in observed.runners_of(slot.name))
+        if serves:
             changes["attempts"] = 0
+        if (serves or (is_ready and not slot.has_runner)) and known.remade_at and now - known.remade_at >= PROVED:
+            changes |= {"remade": 0, "remade_at": None}
         vms[slot.name] = known.model_copy(update=changes)
     return vms
 

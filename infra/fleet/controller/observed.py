@@ -197,6 +197,7 @@ class Observed:
     """Everything that one sweep saw.
 
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
+    operations: a source for every zone whose operations were asked for.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
     manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest.
@@ -209,6 +210,7 @@ class Observed:
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
+    operations: Mapping[str, Source] = field(default_factory=dict)
     targets: Mapping[str, Target] | None = None
     targets_source: Source = KNOWN
     wishes: Wishes = field(default_factory=Wishes)
@@ -219,12 +221,17 @@ class Observed:
     @property
     def sources(self) -> Mapping[str, Source]:
         """Every source by its name for people."""
-        return {f"zone {zone}": source for zone, source in self.zones.items()} | {
-            "github": self.github,
-            "reports": self.reports_source,
-            "wishes": self.wishes_source,
-            "pointer": self.targets_source,
-        }
+        told = {f"operations {zone}": source for zone, source in self.operations.items()}
+        return (
+            told
+            | {f"zone {zone}": source for zone, source in self.zones.items()}
+            | {
+                "github": self.github,
+                "reports": self.reports_source,
+                "wishes": self.wishes_source,
+                "pointer": self.targets_source,
+            }
+        )
 
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known

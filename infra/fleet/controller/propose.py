@@ -19,7 +19,7 @@ from infra.fleet.controller.notice import orphan_key
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
-from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
 from infra.model import calendar
 
@@ -96,6 +96,8 @@ class Proposals:
         if self.judge.observed.engine:
             self._wait(judged, self.judge.observed.engine)
             return
+        if may_live and self._is_remade_too_soon(slot, judged):
+            return
         place = placing.place(slot, only_zone=node.zone)
         action = Recreate(
             slot=slot.name,
@@ -115,6 +117,22 @@ class Proposals:
                 urgency=_HEAL,
             )
         )
+
+    def _is_remade_too_soon(self, slot: Wanted, judged: Judged) -> bool:
+        """Whether it was replaced before, never served since, and is to wait. After some times people are told."""
+        known = self.judge.memory.vms[slot.name]
+        if known.remade_at is None:
+            return False
+        again = f"replaced {known.remade} times, and it never served for an hour"
+        if known.remade >= remakes().told_after:
+            self.findings.append((slot.name, "slot-remade", f"{judged.reason}; {again}"))
+        until = known.remade_at + remakes().wait(known.remade)
+        if self.judge.now >= until:
+            return False
+        reason = f"{judged.reason}; {again}"
+        stands = limits.is_far(until, self.judge.now)
+        self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=until, stands=stands))
+        return True
 
     def _create(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
         place = placing.place(slot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
     START,
+    SWEEP,
     doing,
     first,
     fleet,
@@ -181,6 +183,34 @@ def test_a_vm_that_cannot_be_replaced_does_not_use_up_the_turns_of_others() -> N
     assert doing(again)[0] == ("Recreate", other)
 
 
+def test_a_vm_that_never_serves_is_replaced_after_waits_that_double_and_told_after_the_third() -> None:
+    desired = of_kind(CapacityKind.SPOT, 12)
+    broken = desired.slots[0].name
+    memory, remade, told = EMPTY, [], None
+    for index in range(200):
+        now = START + index * SWEEP
+        unfit = ReportSeen(vm=broken, pool="tpu-ci", phase=Phase.UNFIT, at=now, reason="a chip is missing")
+        observed = seen(desired, runners=served(desired, but=(broken,)), reports={broken: unfit})
+        decision = decide(desired, observed, memory, now)
+        memory = remembered(decision, desired, now)
+        if doing(decision) == [("Recreate", broken)]:
+            remade.append(now)
+        if told is None and any(finding.rule == "slot-remade" for finding in decision.findings):
+            told = len(remade)
+    waits = [(after - before) // minutes(1) for before, after in pairwise(remade)]
+    assert waits == [20, 40, 80, 160]
+    assert told == 3
+
+
+def test_a_vm_that_served_for_an_hour_after_it_was_replaced_is_replaced_at_once() -> None:
+    desired = of_kind(CapacityKind.SPOT, 12)
+    lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
+    memory = remembered(first(desired, lost), desired, START)
+    well = [decide(desired, seen(desired), memory, START + minutes(2))]
+    well.append(decide(desired, seen(desired), well[0].memory, START + minutes(63)))
+    assert doing(decide(desired, lost, well[1].memory, START + minutes(65))) == [("Recreate", desired.slots[0].name)]
+
+
 def freeze(**given: object) -> Freeze:
     return Freeze.model_validate(
         {"name": "break", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22", **given}
@@ -311,6 +341,7 @@ def test_two_zones_do_not_knock_in_step() -> None:
     [
         (8, "There is no more capacity in the zone", Trouble.STOCKOUT),
         (8, "Quota limit 'TPUV5sLitepod' has been exceeded", Trouble.QUOTA),
+        (8, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'", Trouble.OUTAGE),
         (14, "unavailable", Trouble.OUTAGE),
         (3, "bad runtime version", Trouble.REFUSED),
     ],
@@ -336,6 +367,7 @@ def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) 
 def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
     rate = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
     assert troubles.of_answer(429, rate) is Trouble.OUTAGE
+    assert troubles.of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
     assert troubles.of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
 
 
