@@ -26,7 +26,7 @@ from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.session import declared, open_session
 from infra.cli.sweep_log import SweepLog
 from infra.engines.protocol import CloudName
-from infra.fleet.controller.act import Actor
+from infra.fleet.controller.act import CALL_SECONDS, Actor
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.outcomes import Result
@@ -106,7 +106,7 @@ def command(
         place = declared_place(config, session.endpoint)
     guests = local_guests(place.endpoint)
     pause = guests.advance if guests and until_settled else time.sleep
-    with clients(place.project, place.endpoint) as google, _between_sweeps():
+    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google, _between_sweeps():
         sweeper = _sweeper(stack, place, google, pause)
         lines = SweepLog(stack=stack, place=place, google=google) if log else None
         teller = SweepTeller(console=console, only_changes=until_settled)

@@ -62,13 +62,14 @@ class Clients:
     """Google's APIs for one project. Close it, or use it in a `with`, to close its connections.
 
     endpoint: the root URL that takes the place of every API's own, None for Google itself.
-    hurried: for a service whose callers wait: calls are cut off after some seconds and tried again once.
+    hurried: for a service whose callers wait: calls are cut off after `seconds` and tried again once.
     """
 
     project: str
     endpoint: str | None
     credentials: Credentials
     hurried: bool = False
+    seconds: float = HURRIED_SECONDS
     _built: dict[Api, Any] = field(default_factory=dict, repr=False)
 
     def api(self, api: Api) -> Any:
@@ -80,7 +81,7 @@ class Clients:
         return self._built[api]
 
     def _http(self) -> httplib2.Http | google_auth_httplib2.AuthorizedHttp:
-        limit = HURRIED_SECONDS if self.hurried else DEFAULT_HTTP_TIMEOUT_SEC
+        limit = self.seconds if self.hurried else DEFAULT_HTTP_TIMEOUT_SEC
         # No proxy stands before loopback, and httplib2 would refuse one that NO_PROXY exempts where it lacks PySocks.
         proxy = httplib2.proxy_info_from_environment if self.endpoint is None else None
         plain = httplib2.Http(timeout=limit, proxy_info=proxy)
@@ -109,19 +110,20 @@ class _HurriedRequest(HttpRequest):
         return super().execute(http=http, num_retries=min(num_retries, HURRIED_RETRIES))
 
 
-def clients(project: str, endpoint: str | None, *, hurried: bool = False) -> Clients:
+def clients(project: str, endpoint: str | None, *, hurried: bool = False, seconds: float = HURRIED_SECONDS) -> Clients:
     """Clients for `project`: anonymous ones at `endpoint` (`http://127.0.0.1:8123/`), else Google's with Application
-    Default Credentials. hurried: see `Clients`. Raises GoogleError where credentials are missing."""
+    Default Credentials. hurried, seconds: see `Clients`. Raises GoogleError where credentials are missing."""
     if endpoint is not None:
         root = endpoint if endpoint.endswith("/") else f"{endpoint}/"
-        return Clients(project=project, endpoint=root, credentials=AnonymousCredentials(), hurried=hurried)
+        anonymous = AnonymousCredentials()
+        return Clients(project=project, endpoint=root, credentials=anonymous, hurried=hurried, seconds=seconds)
     try:
         credentials, _ = google.auth.default(scopes=[CLOUD_PLATFORM], quota_project_id=project)
     except GoogleAuthError as error:
         raise GoogleError(
             "finding Google credentials", f"{error}; run `gcloud auth application-default login` or use `--cloud local`"
         ) from None
-    return Clients(project=project, endpoint=None, credentials=credentials, hurried=hurried)
+    return Clients(project=project, endpoint=None, credentials=credentials, hurried=hurried, seconds=seconds)
 
 
 def execute(request: Any, doing: str) -> Any:

@@ -8,12 +8,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from infra.rules import builds, edits, exceptions, forks, grants, keeping, machines, secrecy, serving, workflows
+from infra.rules import (
+    builds,
+    edits,
+    exceptions,
+    forks,
+    grants,
+    keeping,
+    machines,
+    secrecy,
+    serving,
+    sustaining,
+    workflows,
+)
 from infra.rules.finding import Finding
 from infra.rules.rule import Edit, EditRule, ResourceRule, Surroundings
 from infra.rules.view import ResourceView
 
-EDIT_RULES: Final[tuple[EditRule, ...]] = (*edits.RULES, *serving.RULES, *workflows.RULES)
+EDIT_RULES: Final[tuple[EditRule, ...]] = (*edits.RULES, *serving.RULES, *sustaining.RULES, *workflows.RULES)
 RESOURCE_RULES: Final[tuple[ResourceRule, ...]] = (
     *machines.RULES,
     *forks.RULES,

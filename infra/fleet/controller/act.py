@@ -2,15 +2,16 @@
 
 Owns the calls and what is asked once more before them, since lists lie and lag: a node is deleted only while it is
 still the one that was seen, in the state that was seen, and no job runs on it; a VM is made only where its slot has
-none at any of its other places. Does not own deciding. Every action may be repeated.
+none at any of its other places. After the first trouble of a place, and once a sweep's time is over, the rest is left
+to a later sweep. Does not own deciding. Every action may be repeated.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from infra.fleet.controller import troubles
 from infra.fleet.controller.actions import (
@@ -24,6 +25,7 @@ from infra.fleet.controller.actions import (
     Report,
     Restart,
 )
+from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Desired, Place
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble
@@ -36,13 +38,24 @@ from infra.model import run_labels
 
 DELETE_SECONDS: Final = 90.0
 """How long one sweep waits for deletes, all together, before it leaves the creates that follow to a later one."""
+ACTING_SECONDS: Final = 300.0
+"""After so long a sweep begins nothing more: with looking, its last action and its records it stays below the limit of
+its job on Cloud Run (`infra.components.controller.SWEEP_SECONDS`)."""
+
+CALL_SECONDS: Final = 20.0
+"""How long one call of a sweep that acts may take; one that failed is tried once more."""
 
 _PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 16.0
+_SERVER: Final = 500
 _GONE, _EXISTS = 404, 409
 
 
 LISTED_SECONDS: Final = 30.0
 """For how long a list of runners serves deletes. A VM that is to go is drained, or had no runner for long."""
+
+A = TypeVar("A", bound=Action)
+Came = TypeVar("Came")
 
 
 @dataclass(slots=True)
@@ -59,7 +72,8 @@ class Actor:
     """What acts on one stack for one sweep, from its making on.
 
     seen: what this sweep saw, by which was decided.
-    clock, sleep: of real time, for the wait between a delete and its create.
+    clock, sleep: of real time, for the wait between a delete and its create. troubles: what a place, or a whole zone,
+    was in trouble with, by backoff key or zone.
     """
 
     google: Clients
@@ -70,14 +84,70 @@ class Actor:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     began: float = field(default_factory=time.monotonic)
+    troubles: dict[str, str] = field(default_factory=dict)
     _listed: _Listed = field(default_factory=lambda: _Listed(), repr=False)
 
     def do(self, action: Action) -> Outcome:
-        """Do one action. A failure is an outcome, and keeps no other action from being done."""
+        """Do one action; of a Recreate that has a place the first half, so that it is DEFERRED (`made_again`).
+
+        A failure is an outcome, and keeps nothing from being done but what goes to the same place.
+        """
+        if why := self._left(action):
+            return Outcome(action=action, result=Result.LEFT, text=why)
+        return self._tried(action, self._do)
+
+    def made_again(self, deleted: Iterable[Recreate], lost: Callable[[], str]) -> Iterator[Outcome]:
+        """The second half of replacements whose deletes were sent: each is made once its VM is gone.
+
+        lost: why nothing more may be done, empty while it may.
+        """
+        left, pause = list(deleted), _PAUSE
+        until = min(self.clock() + DELETE_SECONDS, self.began + ACTING_SECONDS)
+        while left:
+            for action in list(left):
+                outcome = self._deferred(action, lost()) or self._tried(action, self._once_gone)
+                if outcome is not None:
+                    left.remove(action)
+                    yield outcome
+            if left and self.clock() >= until:
+                text = "its delete takes long; it is made later"
+                yield from (Outcome(action=each, result=Result.DEFERRED, text=text) for each in left)
+                return
+            if left:
+                self.sleep(min(pause, until - self.clock()))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _tried(self, action: A, do: Callable[[A], Came]) -> Came | Outcome:
         try:
-            return self._do(action)
+            return do(action)
         except (GoogleError, GitHubError) as error:
+            zone = _zone(action)
+            if zone and isinstance(error, GoogleError) and (error.status is None or error.status >= _SERVER):
+                self.troubles.setdefault(zone, str(error))
             return Outcome(action=action, result=Result.FAILED, text=str(error))
+
+    def _left(self, action: Action) -> str:
+        """Why an action is not begun in this sweep; empty where it is."""
+        if self.clock() >= self.began + ACTING_SECONDS:
+            return "the sweep's time is over"
+        if isinstance(action, Create) and (why := self._trouble(action.slot, action.place)):
+            return why
+        zone = _zone(action)
+        return f"{zone} is in trouble: {self.troubles[zone]}" if zone in self.troubles else ""
+
+    def _deferred(self, action: Recreate, lost: str) -> Outcome | None:
+        """The outcome of a replacement that is not made now though its delete was sent; None where it may be."""
+        why = lost or (self._trouble(action.slot, action.place) if action.place else "")
+        return Outcome(action=action, result=Result.DEFERRED, text=why) if why else None
+
+    def _trouble(self, name: str, place: Place) -> str:
+        """What was the matter with a place in this sweep."""
+        known = (each for each in (place.zone, self._key(name, place)) if each in self.troubles)
+        return next((f"{each} is in trouble: {self.troubles[each]}" for each in known), "")
+
+    def _key(self, name: str, place: Place) -> str:
+        slot = self.desired.slot(name)
+        return backoff_key(place.zone, slot.accelerator.name if slot else "", place.capacity)
 
     def _do(self, action: Action) -> Outcome:
         match action:
@@ -104,10 +174,12 @@ class Actor:
         deleted = self._deleted(action, action.node)
         if deleted.result is not Result.DONE or action.place is None:
             return deleted
-        while self._node(action.node.zone, action.node.name) is not None:
-            if self.clock() >= self.began + DELETE_SECONDS:
-                return Outcome(action=action, result=Result.DEFERRED, text="its delete takes long; it is made later")
-            self.sleep(_PAUSE)
+        return Outcome(action=action, result=Result.DEFERRED)
+
+    def _once_gone(self, action: Recreate) -> Outcome | None:
+        """What making a VM again came to; None while the one before is there still."""
+        if action.place is None or self._node(action.node.zone, action.node.name) is not None:
+            return None
         return self._create(action, action.slot, action.place)
 
     def _deleted(self, action: Action, seen: NodeSeen) -> Outcome:
@@ -138,18 +210,20 @@ class Actor:
         try:
             operation = execute(request, f"creating {name} in {place.zone}")
         except GoogleError as error:
-            return self._not_created(action, error)
+            return self._not_created(action, error, self._key(name, place))
         failure = operation.get("error")
         if failure:
             text = str(failure.get("message", ""))
             trouble = troubles.of_operation(int(failure.get("code", 0)), text)
+            self.troubles.setdefault(self._key(name, place), text)
             return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
         return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
 
-    def _not_created(self, action: Action, error: GoogleError) -> Outcome:
+    def _not_created(self, action: Action, error: GoogleError, key: str) -> Outcome:
         if error.status == _EXISTS:
             return Outcome(action=action, result=Result.DONE, text="it exists already")
         trouble: Trouble = troubles.of_answer(error.status, str(error))
+        self.troubles.setdefault(key, str(error))
         return Outcome(action=action, result=Result.FAILED, text=str(error), trouble=trouble)
 
     def _remove_runner(self, action: RemoveRunner) -> Outcome:
@@ -212,3 +286,14 @@ class Actor:
 
     def _path(self, zone: str, name: str) -> str:
         return f"projects/{self.desired.project}/locations/{zone}/nodes/{name}"
+
+
+def _zone(action: Action) -> str:
+    """The zone whose TPU API an action asks first, empty for none."""
+    match action:
+        case Create():
+            return action.place.zone
+        case Recreate() | Delete():
+            return action.node.zone
+        case _:
+            return ""

@@ -125,10 +125,10 @@ class Proposal:
     """An action before the limits are asked.
 
     pool: whose replacements and serving runners it draws on, empty for none. deletes: whether the fuse stops it: it
-    deletes a VM, or is the first step to that.
-    replaces: whether it is a replacement of a declared VM. takes: the VM whose serving runner it takes away, empty for
-    none. patience: from when it may take a pool's last one, None for never. freeze: whether it is done in a freeze
-    window. urgency: lower ones are looked at first.
+    deletes a VM that may live, or is the first step to that. replaces: whether it is a replacement of a declared VM
+    that may live. takes: the VM whose serving runner it takes away, empty for none. patience: from when it may take a
+    pool's last one, None for never. freeze: whether it is done in a freeze window. urgency: lower ones are looked at
+    first.
     """
 
     action: Action

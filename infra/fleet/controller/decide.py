@@ -42,7 +42,6 @@ def decide(desired: Desired, observed: Observed, memory: Memory, now: datetime) 
         memory=memory,
         serving=judge.serving_by_pool(),
         blown=blown,
-        everything_known=observed.github.known and all(source.known for source in observed.zones.values()),
         now=now,
     )
     findings, reports, reported = _told(proposed.findings, memory, now)

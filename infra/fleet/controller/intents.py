@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from infra.fleet.controller.actions import Action, Assign, Create, Recreate, subject, verb
 from infra.fleet.controller.desired import Place
 from infra.fleet.controller.memory import Creating, Event, Memory, VmMemory
+from infra.fleet.controller.rules import GIVEN_BACK, Verdict, rule
 
 EVENT_LENGTH: Final = 300
 
@@ -27,18 +28,21 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
         what = f"{verb(action)}: {action.reason}"[:EVENT_LENGTH]
         events.append(Event(at=now, subject=subject(action), what=what))
         match action:
-            case Create(slot=slot, place=place) | Recreate(slot=slot, place=Place() as place):
-                memory = _creating(_tried(memory, slot, now), slot, place, now)
-            case Recreate(slot=slot):
-                memory = _tried(memory, slot, now)
+            case Create(slot=slot, place=place):
+                memory = _creating(_tried(memory, slot, now, remade=False), slot, place, now)
+            case Recreate(slot=slot, node=node, place=place):
+                healed = rule(action.rule).verdict is Verdict.RECREATE
+                memory = _tried(memory, slot, now, remade=healed and node.state not in GIVEN_BACK)
+                memory = _creating(memory, slot, place, now) if place else memory
             case _:
                 pass
     return memory.model_copy(update={"events": tuple(events)})
 
 
-def _tried(memory: Memory, slot: str, now: datetime) -> Memory:
+def _tried(memory: Memory, slot: str, now: datetime, *, remade: bool) -> Memory:
     known = memory.vms.get(slot) or VmMemory(seen=now)
-    known = known.model_copy(update={"attempts": known.attempts + 1})
+    again: dict[str, Any] = {"remade": known.remade + 1, "remade_at": now} if remade else {}
+    known = known.model_copy(update={"attempts": known.attempts + 1, **again})
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}})
 
 

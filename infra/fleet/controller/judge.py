@@ -129,7 +129,7 @@ class Judge:
         node = next((node for node in self.observed.nodes if node.name == vm), None)
         suspect = self.memory.suspects[runner_key(runner)]
         situations = set()
-        if node is None and not self._every_zone_known():
+        if node is None and not all(self.observed.zone_known(zone) for zone in self._zones_of(vm)):
             situations.add(Situation.UNHEARD)
         if suspect.sweeps >= SWEEPS and self.now - suspect.since >= self.grace:
             situations.add(Situation.PROVED)
@@ -255,7 +255,7 @@ class Judge:
         return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
 
     def _possible_zones(self, slot: Wanted) -> frozenset[str]:
-        """Zones in which the slot may have a VM: its home and those of fallbacks that were ever tried for it."""
+        """Zones in which the slot may have a VM: its home, and where one was asked for and may have been made."""
         return frozenset({slot.home.zone, *self.memory.vms[slot.name].tried})
 
     def _is_on_trial(self, slot: Wanted) -> bool:
@@ -297,14 +297,19 @@ class Judge:
     def _is_vm_of_ours(self, vm: str) -> bool:
         if vm in self.memory.vms or any(node.name == vm for node in self.fleet.ours):
             return True
-        zones = self.memory.zones.keys()
-        pool_and_zone, _, index = vm.rpartition("-")
-        return index.isdecimal() and any(
-            pool_and_zone == f"{pool}-{zone}" for pool in self.memory.pools for zone in zones
-        )
+        return self._zone_in(vm) is not None
 
-    def _every_zone_known(self) -> bool:
-        return all(self.observed.zone_known(zone) for zone in self.memory.zones)
+    def _zone_in(self, vm: str) -> str | None:
+        """The zone that a VM's name says; None where it is not made by our rule of a pool and zone that were ours."""
+        pool_and_zone, _, index = vm.rpartition("-")
+        known = ((pool, zone) for pool in self.memory.pools for zone in self.memory.zones)
+        return next((zone for pool, zone in known if index.isdecimal() and pool_and_zone == f"{pool}-{zone}"), None)
+
+    def _zones_of(self, vm: str) -> frozenset[str]:
+        """Zones in which a VM of that name may be."""
+        slot, known, named = self.desired.slot(vm), self.memory.vms.get(vm), self._zone_in(vm)
+        zones = {zone for zone in (named, slot.home.zone if slot else None) if zone is not None}
+        return frozenset({*zones, *(known.tried if known else ())}) or frozenset(self.memory.zones)
 
     def _ruled(
         self,

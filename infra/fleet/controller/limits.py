@@ -1,6 +1,8 @@
-"""What keeps an action from being done now: freeze windows, the fuse, the hourly cap, the last serving runner.
+"""What keeps an action from being done now: freeze windows, the fuse, caps that grow with a pool, the last runner.
 
 Owns the limits and the order in which they are asked. Chips are counted before (`room`). Each refusal names its limit.
+What Google took back is dead by its word, and is looked up by name before it is deleted: fuse and hourly cap are for
+what may still live.
 """
 
 from __future__ import annotations
@@ -11,10 +13,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from infra.fleet.controller.actions import Delete, Held, Proposal, RemoveRunner, subject
+from infra.fleet.controller.actions import (
+    Action,
+    Create,
+    Delete,
+    Held,
+    Proposal,
+    Recreate,
+    RemoveRunner,
+    subject,
+)
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Fuse, Memory
-from infra.model import calendar
+from infra.model import calendar, healing
+from infra.model.catalogue import CapacityKind
 
 HOUR: Final = timedelta(hours=1)
 FUSE_MINUTES: Final = 15
@@ -27,7 +39,10 @@ broker grants so many removals a minute (`infra.fleet.broker.bindings.REMOVALS`)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """How much of the fleet looks lost in one sweep. of_slots: declared VMs; of_orphans: VMs that would be deleted."""
+    """How much of the fleet looks lost in one sweep, beside what Google took back.
+
+    dead: of so many `slots`, which are declared. orphans: of so many `listed`, which are ours.
+    """
 
     dead: int
     slots: int
@@ -79,10 +94,9 @@ def fuse(before: Fuse | None, losses: Losses, now: datetime) -> Fuse | None:
     return before.model_copy(update={"sweeps": before.sweeps + 1}) if before else Fuse(since=now)
 
 
-def trickles(blown: Fuse, everything_known: bool, now: datetime) -> bool:
+def trickles(blown: Fuse, now: datetime) -> bool:
     """Whether the picture has stood long enough to be true: then one VM a pool and sweep is dealt with."""
-    waited = now - blown.since >= timedelta(minutes=FUSE_MINUTES)
-    return everything_known and waited and blown.sweeps >= FUSE_SWEEPS
+    return now - blown.since >= timedelta(minutes=FUSE_MINUTES) and blown.sweeps >= FUSE_SWEEPS
 
 
 def limited(
@@ -92,7 +106,6 @@ def limited(
     memory: Memory,
     serving: Mapping[str, frozenset[str]],
     blown: Fuse | None,
-    everything_known: bool,
     now: datetime,
 ) -> Limited:
     """Ask every limit of every proposal, urgent ones first, and of those what was tried least.
@@ -101,8 +114,10 @@ def limited(
     """
     window = frozen(desired, now)
     replaced = Counter({pool: _within_hour(times, now) for pool, times in memory.replacements.items()})
+    vms = Counter(slot.pool for slot in desired.slots)
     dealt: Counter[str] = Counter()
     done: Counter[type] = Counter()
+    made: Counter[str] = Counter()
     taken: dict[str, set[str]] = {}
     allowed, held = [], []
     for proposal in sorted(proposals, key=lambda each: _turn(each, memory)):
@@ -111,16 +126,21 @@ def limited(
         if window and not proposal.freeze:
             thaw = calendar.thaws(desired.freezes, now)
             hold = _Hold(why=f"freeze window {window}", until=thaw, stands=is_far(thaw, now))
-        elif blown and proposal.deletes and not trickles(blown, everything_known, now):
+        elif blown and proposal.deletes and not trickles(blown, now):
             why = f"the fuse is blown since {blown.since:%H:%M}: more than a third of the fleet looks lost at once"
             hold = _Hold(why=why)
         elif blown and proposal.deletes and dealt[pool]:
             hold = _Hold(why="the fuse is blown: one VM a pool and sweep")
         elif done[kind] >= A_SWEEP.get(kind, len(proposals)):
             hold = _Hold(why=f"this sweep does {done[kind]} of its kind already, the most that one does")
-        elif proposal.replaces and replaced[pool] >= desired.settings.replacements:
+        elif proposal.replaces and replaced[pool] >= healing.replaced_an_hour(vms[pool], desired.settings.replacements):
             why = f"pool {pool} had {replaced[pool]} replacements within the hour, the most that is allowed"
             hold = _Hold(why=why, until=_next_replacement(memory.replacements.get(pool, ()), now))
+        elif _makes_for_a_day(proposal.action) and made[pool] >= healing.made_a_sweep(vms[pool]):
+            why = (
+                f"pool {pool} makes {made[pool]} preemptible VMs a sweep: together made, they end together a day later"
+            )
+            hold = _Hold(why=why)
         elif proposal.takes and _takes_the_last(proposal, serving, taken, now):
             patience = proposal.patience if not taken.get(pool) else None
             stands = proposal.patience is None and not taken.get(pool)
@@ -132,9 +152,16 @@ def limited(
         dealt[pool] += proposal.deletes
         done[kind] += 1
         replaced[pool] += proposal.replaces
+        made[pool] += _makes_for_a_day(proposal.action)
         if proposal.takes:
             taken.setdefault(pool, set()).add(proposal.takes)
     return Limited(allowed=tuple(allowed), held=tuple(held))
+
+
+def _makes_for_a_day(action: Action) -> bool:
+    """Whether it makes a VM whose life ends after 24 hours."""
+    place = action.place if isinstance(action, Create | Recreate) else None
+    return place is not None and place.capacity is CapacityKind.PREEMPTIBLE
 
 
 def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str]:

@@ -26,6 +26,9 @@ LAG: Final = timedelta(minutes=10)
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""
 
+PROVED: Final = timedelta(hours=1)
+"""A VM that serves so long after it was replaced is sound: what was the matter is forgotten."""
+
 _SKEW: Final = timedelta(minutes=1)
 
 
@@ -126,14 +129,29 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
     for slot in desired.slots:
         known = vms.get(slot.name) or VmMemory(seen=now)
         node = fleet.slots[slot.name]
-        changes: dict[str, Any] = {"seen": now}
+        changes: dict[str, Any] = {"seen": now, "tried": _still_possible(slot.name, known, memory, observed, now)}
         if node is not None and node.state not in DEAD:
             changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
         is_ready = node is not None and node.state == "READY"
-        if is_ready and any(runner.serves for runner in observed.runners_of(slot.name)):
+        serves = is_ready and any(runner.serves for runner in observed.runners_of(slot.name))
+        if serves:
             changes["attempts"] = 0
+        if (serves or (is_ready and not slot.has_runner)) and known.remade_at and now - known.remade_at >= PROVED:
+            changes |= {"remade": 0, "remade_at": None}
         vms[slot.name] = known.model_copy(update=changes)
     return vms
+
+
+def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed, now: datetime) -> dict[str, datetime]:
+    """Zones where a VM of that name was asked for and may be: not those whose lists lacked it twice since."""
+    listed = {node.zone for node in observed.nodes if node.name == vm}
+
+    def may_be(zone: str, asked: datetime) -> bool:
+        before = memory.nodes.get(node_key(zone, vm))
+        lacks = observed.zone_known(zone) and zone not in listed and (before is None or before.missing > 0)
+        return not lacks or now - asked < LAG
+
+    return {zone: asked for zone, asked in known.tried.items() if may_be(zone, asked)}
 
 
 def _with_ended(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:

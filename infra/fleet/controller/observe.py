@@ -2,7 +2,8 @@
 
 Owns the calls and their deadline. Each source is asked in a thread of its own; one that fails, or is not done in time,
 is unknown, and what it had said so far is not used. List calls grow with zones and scopes, not with VMs: nodes and
-operations are one list each a zone.
+operations are one list each a zone. A list of operations only tells sooner what became of creates: one that fails hides
+no VM.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ from infra.fleet.wishes import read_wishes
 from infra.model import names
 from infra.model.catalogue import CapacityKind
 
-DEADLINE: Final = 20.0
+DEADLINE: Final = 40.0
 """Seconds for every source with all its pages; reports, which are asked for last, have as many of their own."""
+CALL_SECONDS: Final = 15.0
+"""How long one call may take; a page of 500 VMs is megabytes, and one that failed is asked for once more."""
 _NODE_PAGE: Final = 500
 _READERS: Final = 4
 """Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
@@ -81,22 +84,24 @@ class Observer:
         }
         asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
         left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
-        threads = len(zones) + len(asked_of) + len(left) + 2 + _READERS
+        threads = 2 * len(zones) + len(asked_of) + len(left) + 2 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
         try:
             until = self.clock() + self.deadline
-            looked = {zone: pool.submit(self._zone, zone, creating[zone]) for zone in zones}
+            looked = {zone: pool.submit(self._zone, zone) for zone in zones}
+            operations = {zone: pool.submit(self._ended, zone, asked) for zone, asked in creating.items() if asked}
             scopes = {source: pool.submit(self._runners, source) for source in asked_of}
             leaving = {scope: pool.submit(self._left, scope) for scope in sorted(left)}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
+            ended = {zone: self._result(future, until) for zone, future in operations.items()}
             runners = {scope: self._result(future, until) for scope, future in scopes.items()}
             remaining = {scope: self._result(future, until) for scope, future in leaving.items()}
             seen = [each for _, answer in (*runners.values(), *remaining.values()) for each in answer or ()]
             wished, pointed = self._result(wishes, until), self._result(targets, until)
             online = {each.vm for each in seen if each.online}
-            nodes = [node for _, answer in found.values() if answer for node in answer[0]]
+            nodes = [node for _, answer in found.values() for node in answer or ()]
             asked, proofs = _to_be_asked(desired, memory, online, nodes), self._proofs(desired.stack)
             until = self.clock() + self.deadline
             readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
@@ -106,7 +111,8 @@ class Observer:
         return Observed(
             zones={zone: source for zone, (source, _) in found.items()},
             nodes=tuple(nodes),
-            ended=tuple(ended for _, answer in found.values() if answer for ended in answer[1]),
+            ended=tuple(each for _, answer in ended.values() for each in answer or ()),
+            operations={zone: source for zone, (source, _) in ended.items()},
             github=_all_known({scope: source for scope, (source, _) in runners.items()})
             if runners or left
             else _nothing_to_ask(desired, memory, nodes),
@@ -131,12 +137,14 @@ class Observer:
         except _OTHER_SHAPE as error:
             return unknown(f"its answer has another shape: {type(error).__name__} {error}"), None
 
-    def _zone(self, zone: str, creating: Mapping[str, Creating]) -> tuple[list[NodeSeen], list[CreateEnded]]:
+    def _zone(self, zone: str) -> list[NodeSeen]:
         with self._google() as google:
-            parent = f"projects/{self.project}/locations/{zone}"
-            nodes = [_node(zone, node) for node in self._nodes(google, parent)]
-            ended = list(_ended(zone, creating, self._operations(google, parent))) if creating else []
-            return nodes, ended
+            return [_node(zone, node) for node in self._nodes(google, f"projects/{self.project}/locations/{zone}")]
+
+    def _ended(self, zone: str, creating: Mapping[str, Creating]) -> list[CreateEnded]:
+        with self._google() as google:
+            operations = self._operations(google, f"projects/{self.project}/locations/{zone}")
+            return list(_ended(zone, creating, operations))
 
     def _nodes(self, google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
         api = google.api(Api.TPU).projects().locations().nodes()
@@ -197,7 +205,7 @@ class Observer:
         }
 
     def _google(self) -> Clients:
-        return clients(self.project, self.endpoint, hurried=True)
+        return clients(self.project, self.endpoint, hurried=True, seconds=CALL_SECONDS)
 
 
 class _Vm(NamedTuple):

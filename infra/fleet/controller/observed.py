@@ -210,6 +210,7 @@ class Observed:
     """Everything that one sweep saw.
 
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
+    operations: a source for every zone whose operations were asked for.
     github: of every scope that is declared. left: by scope, of those that were declared once.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
@@ -224,6 +225,7 @@ class Observed:
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
+    operations: Mapping[str, Source] = field(default_factory=dict)
     targets: Mapping[str, Target] | None = None
     targets_source: Source = KNOWN
     wishes: Wishes = field(default_factory=Wishes)
@@ -234,13 +236,17 @@ class Observed:
     @property
     def sources(self) -> Mapping[str, Source]:
         """Every source by its name for people."""
-        return {f"zone {zone}": source for zone, source in self.zones.items()} | {
-            "github": self.github,
-            "reports": self.reports_source,
-            "wishes": self.wishes_source,
-            "pointer": self.targets_source,
-            **{f"github {scope}": source for scope, source in self.left.items()},
-        }
+        return (
+            {f"operations {zone}": source for zone, source in self.operations.items()}
+            | {f"zone {zone}": source for zone, source in self.zones.items()}
+            | {
+                "github": self.github,
+                "reports": self.reports_source,
+                "wishes": self.wishes_source,
+                "pointer": self.targets_source,
+            }
+            | {f"github {scope}": source for scope, source in self.left.items()}
+        )
 
     @property
     def hears_runners(self) -> bool:

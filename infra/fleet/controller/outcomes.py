@@ -17,6 +17,7 @@ from infra.fleet.controller.intents import EVENT_LENGTH
 from infra.fleet.controller.memory import Event, Memory, VmMemory
 from infra.fleet.controller.notice import refused
 from infra.fleet.controller.observed import Trouble
+from infra.fleet.controller.rules import GIVEN_BACK
 
 
 class Result(StrEnum):
@@ -26,6 +27,8 @@ class Result(StrEnum):
     """Its first half was done (a VM is being deleted), and a later sweep does the rest."""
     CHANGED = "changed"
     """What it was decided about is no longer as it was seen; nothing was done."""
+    LEFT = "left"
+    """Nothing of it was begun: its place was in trouble already, or the sweep's time was over."""
     FAILED = "failed"
 
 
@@ -42,7 +45,8 @@ class Outcome:
     @property
     def was_not_begun(self) -> bool:
         """Whether nothing of it was done: the VM that was to be replaced stands as before."""
-        return self.result is Result.CHANGED or (self.result is Result.FAILED and self.trouble is None)
+        unmade = self.result is Result.FAILED and self.trouble is None
+        return unmade or self.result in (Result.CHANGED, Result.LEFT)
 
 
 def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: datetime) -> Memory:
@@ -55,7 +59,9 @@ def learned(memory: Memory, desired: Desired, outcomes: Iterable[Outcome], now: 
 def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) -> Memory:
     action = outcome.action
     done = outcome.result is Result.DONE
-    if not done:
+    if outcome.result is Result.LEFT:
+        memory = _untried(memory, subject(action), now)
+    elif not done:
         what = f"{verb(action)} {outcome.result.value}: {outcome.text}"[:EVENT_LENGTH]
         memory = memory.model_copy(update={"events": (*memory.events, _event(now, action, what))})
     if isinstance(action, Recreate) and outcome.was_not_begun:
@@ -89,12 +95,26 @@ def _after_create(
 
 
 def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:
-    """Without this replacement in its pool's hour: what cannot be replaced must not use up what others may need."""
+    """Without this replacement in its pool's hour: what cannot be replaced must not use up what others may need.
+
+    Nor is it one of those after which its VM is waited for.
+    """
+    known = memory.vms.get(action.slot)
+    if known is not None and known.remade and action.node.state not in GIVEN_BACK:
+        fewer = known.remade - 1
+        less = known.model_copy(update={"remade": fewer, "remade_at": known.remade_at if fewer else None})
+        memory = memory.model_copy(update={"vms": {**memory.vms, action.slot: less}})
     slot = desired.slot(action.slot)
     times = memory.replacements.get(slot.pool, ()) if slot else ()
-    if slot is None or not times:
+    if slot is None or not times or action.node.state in GIVEN_BACK:
         return memory
     return memory.model_copy(update={"replacements": {**memory.replacements, slot.pool: times[:-1]}})
+
+
+def _untried(memory: Memory, vm: str, now: datetime) -> Memory:
+    """Its turn comes before that of what was tried."""
+    known = memory.vms.get(vm)
+    return _vm(memory, vm, now, attempts=max(0, known.attempts - 1)) if known else memory
 
 
 def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> Memory:

@@ -19,7 +19,7 @@ from infra.fleet.controller.notice import orphan_key
 from infra.fleet.controller.observed import NodeSeen, Trouble
 from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
-from infra.fleet.controller.rules import DEAD, Situation, Verdict
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
 from infra.model import calendar
 
@@ -31,7 +31,10 @@ _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 
 @dataclass(slots=True, kw_only=True)
 class Proposals:
-    """What is gathered while one sweep judges. dead: slots that look lost; condemned: orphans that would go."""
+    """What is gathered while one sweep judges.
+
+    dead: slots that look lost; condemned: orphans that would go; what Google took back is in neither.
+    """
 
     judge: Judge
     proposals: list[Proposal] = field(default_factory=list)
@@ -85,7 +88,8 @@ class Proposals:
 
     def _recreate(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
         node = self._node(slot)
-        self.dead += 1
+        may_live = node.state not in GIVEN_BACK
+        self.dead += may_live
         if node.state not in DEAD and self.judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
             return
@@ -94,6 +98,8 @@ class Proposals:
             return
         if self.judge.observed.engine:
             self._wait(judged, self.judge.observed.engine)
+            return
+        if may_live and self._is_remade_too_soon(slot, judged):
             return
         place = placing.place(slot, only_zone=node.zone)
         action = Recreate(
@@ -107,12 +113,28 @@ class Proposals:
             Proposal(
                 action=action,
                 pool=slot.pool,
-                deletes=True,
-                replaces=True,
+                deletes=may_live,
+                replaces=may_live,
                 freeze=judged.rule.freeze,
                 urgency=_HEAL,
             )
         )
+
+    def _is_remade_too_soon(self, slot: Wanted, judged: Judged) -> bool:
+        """Whether it was replaced before, never served since, and is to wait. After some times people are told."""
+        known = self.judge.memory.vms[slot.name]
+        if known.remade_at is None:
+            return False
+        again = f"replaced {known.remade} times, and it never served for an hour"
+        if known.remade >= remakes().told_after:
+            self.findings.append((slot.name, "slot-remade", f"{judged.reason}; {again}"))
+        until = known.remade_at + remakes().wait(known.remade)
+        if self.judge.now >= until:
+            return False
+        reason = f"{judged.reason}; {again}"
+        stands = limits.is_far(until, self.judge.now)
+        self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=until, stands=stands))
+        return True
 
     def _create(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
         place = placing.place(slot)
@@ -149,10 +171,11 @@ class Proposals:
         pool = pool_of(node)
         match judged.verdict:
             case Verdict.DELETE:
-                self.condemned += 1
+                may_live = node.state not in GIVEN_BACK
+                self.condemned += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(
-                    Proposal(action=action, pool=pool, deletes=True, freeze=judged.rule.freeze, urgency=_TIDY)
+                    Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze, urgency=_TIDY)
                 )
             case Verdict.DRAIN:
                 self.condemned += 1

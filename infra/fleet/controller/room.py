@@ -11,11 +11,9 @@ from collections import defaultdict
 from infra.fleet.controller.desired import Cap, Desired, Place, Wanted
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeKey, node_key
+from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import Fleet
 from infra.model.catalogue import AcceleratorType, CapacityKind, UnknownNameError
-
-_GIVEN_BACK = frozenset({"PREEMPTED", "TERMINATED"})
-"""States in which a node holds no chips. A stopped one is counted: nobody promises that its chips are free."""
 
 
 class Room:
@@ -29,7 +27,8 @@ class Room:
         self._others: dict[int, int] = defaultdict(int)
         siblings = {node.key for node in fleet.siblings}
         for key, node in memory.nodes.items():
-            if node.state in _GIVEN_BACK or node.missing > 1:
+            # A stopped one is counted: nobody promises that its chips are free.
+            if node.state in GIVEN_BACK or node.missing > 1:
                 continue
             for index in self._drawn(key.partition("/")[0], node.accelerator, node.capacity):
                 chips = _chips(node.accelerator)

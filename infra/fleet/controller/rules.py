@@ -23,6 +23,9 @@ ABSENT: Final = "ABSENT"
 DEAD: Final = frozenset({"PREEMPTED", "TERMINATED", "FAILED", "STOPPED"})
 """States in which nothing runs on a VM, whatever GitHub still believes of its runner."""
 
+GIVEN_BACK: Final = frozenset({"PREEMPTED", "TERMINATED"})
+"""States in which Google took a VM back: it is dead by Google's word, holds no chips and never runs again."""
+
 _FILE: Final = Path(__file__).with_name("rules.yaml")
 
 
@@ -109,17 +112,42 @@ class Rule(BaseModel):
         return timedelta(minutes=getattr(settings, self.wait) if isinstance(self.wait, str) else self.wait)
 
 
+class Remakes(BaseModel):
+    """What is made of a VM that never serves: minutes from one replacement to the next, which double each time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    first: Annotated[int, Field(gt=0)]
+    most: Annotated[int, Field(gt=0)]
+    told_after: Annotated[int, Field(gt=0)]
+
+    def wait(self, remade: int) -> timedelta:
+        """How long after replacement number `remade` (from 1) the next may be."""
+        return timedelta(minutes=min(self.most, self.first * 2 ** min(remade - 1, 16)))
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1]
+    remakes: Remakes
     rules: tuple[Rule, ...]
+
+
+@cache
+def _table() -> _Table:
+    return _Table.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8")))
+
+
+def remakes() -> Remakes:
+    """How often a VM that never serves is replaced."""
+    return _table().remakes
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
     """Every row, in the order in which they are tried; each subject's last fits whatever no other did."""
-    table = _Table.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8"))).rules
+    table = _table().rules
     if len({rule.id for rule in table}) != len(table):
         raise ValueError(f"{_FILE.name}: two rows have one id")
     for rule in table:

@@ -18,15 +18,18 @@ from infra.fleet.controller.actions import Decision, Recreate, described, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.lessons import Lessons
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Record, Records
 from infra.model import names
 
 VERSION: Final = 1
+_RENEWED: Final = SWEEP_TIME / 15
+"""A lease this old is renewed before the next call: one action may take minutes where a service is slow."""
 
 
 class SweepError(Exception):
@@ -130,8 +133,6 @@ class Sweeper:
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
             outcomes = self._act(replace(self.actor(desired), seen=observed), decision, lease)
-            after = learned(decision.memory, desired, outcomes, self.clock())
-            self._remember(after, decision.memory)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
@@ -165,19 +166,50 @@ class Sweeper:
         self.records.update(names.memory_object(self.stack), decide_write)
 
     def _act(self, actor: Actor, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
-        """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done."""
-        lost = ""
-        outcomes = []
+        """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done.
+
+        Deletes are sent before any of them is waited for. What is learned is remembered on the way.
+        """
+        holding = _Holding(lease)
+        lessons = Lessons(
+            desired=actor.desired,
+            memory=decision.memory,
+            written=decision.memory,
+            write=self._remember,
+            clock=self.clock,
+            wall=self.wall,
+            last=self.wall(),
+        )
+        deleted = []
         for action in decision.actions:
-            if not lost and (isinstance(action, Recreate) or lease.is_older_than(SWEEP_TIME / 5)):
-                try:
-                    lease.take()
-                except (GoogleError, LeaseTakenError) as error:
-                    lost = f"the lease was lost: {error}"
-            outcomes.append(
-                Outcome(action=action, result=Result.FAILED, text=lost) if lost else actor.do(action),
-            )
-        return tuple(outcomes)
+            lost = holding.lost()
+            outcome = Outcome(action=action, result=Result.FAILED, text=lost) if lost else actor.do(action)
+            if isinstance(action, Recreate) and outcome.result is Result.DEFERRED:
+                deleted.append(action)
+            else:
+                lessons.hear(outcome)
+        for outcome in actor.made_again(deleted, holding.lost):
+            lessons.hear(outcome)
+        lessons.close()
+        turns = {id(action): turn for turn, action in enumerate(decision.actions)}
+        return tuple(sorted(lessons.outcomes, key=lambda outcome: turns[id(outcome.action)]))
+
+
+@dataclass(slots=True)
+class _Holding:
+    """A lease that is renewed while its holder acts. why: since when it could not be, for good."""
+
+    lease: Lease
+    why: str = ""
+
+    def lost(self) -> str:
+        """Why nothing more may be done, empty while it may."""
+        if not self.why and self.lease.is_older_than(_RENEWED):
+            try:
+                self.lease.take()
+            except (GoogleError, LeaseTakenError) as error:
+                self.why = f"the lease was lost: {error}"
+        return self.why
 
 
 def summary(swept: Swept) -> str:

@@ -19,12 +19,15 @@ _OUTAGES: Final = frozenset({1, 2, 4, 10, 13, 14})
 
 _TOO_MANY: Final = 429
 _TIMEOUT: Final = 408
-_RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate limit", re.IGNORECASE)
+_FORBIDDEN: Final = 403
+_RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate[ _]?limit", re.IGNORECASE)
 _SERVER: Final = 500
 
 
 def of_operation(code: int, text: str) -> Trouble:
     """The trouble of an operation that ended with an error."""
+    if code == _RESOURCE_EXHAUSTED and _RATE.search(text):
+        return Trouble.OUTAGE
     if code == _RESOURCE_EXHAUSTED:
         return Trouble.QUOTA if "quota" in text.lower() else Trouble.STOCKOUT
     return Trouble.OUTAGE if code in _OUTAGES else Trouble.REFUSED
@@ -32,7 +35,9 @@ def of_operation(code: int, text: str) -> Trouble:
 
 def of_answer(status: int | None, text: str) -> Trouble:
     """The trouble of a create call that was not taken. status: None where no answer came."""
-    if status is None or status >= _SERVER or status == _TIMEOUT or (status == _TOO_MANY and _RATE.search(text)):
+    if status is None or status >= _SERVER or status == _TIMEOUT:
+        return Trouble.OUTAGE
+    if status in (_TOO_MANY, _FORBIDDEN) and _RATE.search(text):
         return Trouble.OUTAGE
     if status == _TOO_MANY:
         return Trouble.STOCKOUT if "no more capacity" in text.lower() else Trouble.QUOTA

@@ -91,8 +91,10 @@ def begun(folder: Path, engine: EngineName, stack: str, files: Files) -> World:
     (root / "stacks").mkdir(parents=True)
     home.mkdir()
     shutil.copy(ROOT / "Pulumi.yaml", root)
-    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("infra", "LICENSE", "requirements.lock", ".venv"):
+    # The program takes the folder above its own, wherever a link leads, for the checkout.
+    for name in ("images", "infra"):
+        shutil.copytree(ROOT / name, root / name)
+    for name in ("LICENSE", "requirements.lock", ".venv"):
         (root / name).symlink_to(ROOT / name)
     files(root)
     return World(engine=engine, stack=stack, folder=folder, url=daemon.ensure_running(home).url)

@@ -39,7 +39,7 @@ from infra.fleet.controller.observed import (
     unknown,
 )
 from infra.fleet.controller.outcomes import Outcome, Result, learned
-from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.model.catalogue import AcceleratorType
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, SWEEP, labels, minutes
 
@@ -259,7 +259,8 @@ class World:
                 if not self._delete(action.node):
                     return Outcome(action=action, result=Result.CHANGED)
                 pool = next(slot.pool for slot in self.desired.slots if slot.name == action.slot)
-                self.replaced[pool].append(self.now)
+                if action.node.state not in GIVEN_BACK:
+                    self.replaced[pool].append(self.now)
                 if action.place is None:
                     return Outcome(action=action, result=Result.DONE)
                 if self.dice.random() < 0.2:

@@ -55,9 +55,10 @@ def test_a_window_that_is_over_within_the_hour_is_waited_for() -> None:
 
 
 def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
-    desired = fleet(6, settings=Settings(replacements=1))
-    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED"), runners=served(desired, but=(desired.slots[0].name,)))
-    decisions = sweeps(desired, lost, 8)
+    desired = fleet(4, settings=Settings(replacements=1))
+    memory = sweeps(desired, seen(desired, nodes=nodes(desired, s0="FAILED")), 1)[-1].memory
+    lost = seen(desired, nodes=nodes(desired, s1="FAILED"))
+    decisions = sweeps(desired, lost, 8, memory=memory, start=START + minutes(2))
     (held,) = decisions[-1].held
     assert held.until == START + minutes(60)
     assert not decisions[-1].at_rest

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from infra.fleet.controller import backoff, troubles
 from infra.fleet.controller.actions import Create, Delete, Drain, Recreate, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.desired import Desired, Settings
 from infra.fleet.controller.memory import EMPTY, Creating, Memory
 from infra.fleet.controller.notice import LAG
 from infra.fleet.controller.observed import (
@@ -26,12 +28,14 @@ from infra.fleet.controller.observed import (
     unknown,
 )
 from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.model import healing
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
     START,
+    SWEEP,
     doing,
     first,
     fleet,
@@ -50,25 +54,67 @@ from tests.fleet.controller.given_fleet import (
 )
 
 
-def test_half_a_fleet_that_looks_dead_blows_the_fuse_and_is_dealt_with_one_by_one_once_it_stays_so() -> None:
+def of_kind(kind: CapacityKind, count: int, **given: Any) -> Desired:
+    """A pool in one zone of that kind of capacity."""
+    return fleet(slots=tuple(slot(index, home=place(HOME, kind)) for index in range(count)), **given)
+
+
+LOST = {"s0": "FAILED", "s1": "FAILED", "s2": "FAILED"}
+"""Three VMs that may have been anything; nobody says that Google took them."""
+
+
+def test_half_a_fleet_that_looks_lost_blows_the_fuse_and_is_dealt_with_one_by_one_once_it_stays_so() -> None:
     desired = fleet(6)
-    observed = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"))
-    decisions = sweeps(desired, observed, 9)
+    decisions = sweeps(desired, seen(desired, nodes=nodes(desired, **LOST)), 9)
     assert [doing(each) for each in decisions[:7]] == [[]] * 7
     assert all(each.fuse_blown for each in decisions)
     assert {subject(held.action) for held in decisions[0].held} == {s.name for s in desired.slots[:3]}
     assert [doing(each) for each in decisions[8:]] == [[("Recreate", desired.slots[0].name)]]
 
 
+@pytest.mark.parametrize("state", ["PREEMPTED", "TERMINATED"])
+def test_what_google_took_back_blows_no_fuse_and_uses_up_no_replacement(state: str) -> None:
+    desired = of_kind(CapacityKind.SPOT, 12, settings=Settings(replacements=1))
+    dead = seen(desired, nodes=nodes(desired, **{f"s{index}": state for index in range(12)}), runners=())
+    decision = first(desired, dead)
+    assert sorted(doing(decision)) == sorted(("Recreate", each.name) for each in desired.slots)
+    assert not decision.fuse_blown
+    assert decision.held == ()
+    assert decision.memory.replacements == {}
+
+
+@pytest.mark.parametrize("doubt", [{"github": unknown("502")}, {"zones": {HOME: KNOWN, "us-west9-z": unknown("404")}}])
+def test_doubt_about_one_source_holds_nothing_that_does_not_depend_on_it(doubt: dict[str, object]) -> None:
+    """A zone that cannot be listed may have left the manifest, or never have existed."""
+    desired = of_kind(CapacityKind.SPOT, 6)
+    dead = nodes(desired, **{f"s{index}": "PREEMPTED" for index in range(4)})
+    assert len(doing(first(desired, seen(desired, nodes=dead, runners=(), **doubt)))) == 4
+    lost = seen(desired, nodes=nodes(desired, **LOST), **doubt)
+    assert len(doing(sweeps(desired, lost, 9)[-1])) == 1, "a blown fuse lets one go, since nothing runs on what failed"
+
+
+def test_a_fleet_whose_vms_live_a_day_is_not_made_again_in_one_minute() -> None:
+    desired = fleet(40)
+    dead = nodes(desired, **{f"s{index}": "PREEMPTED" for index in range(40)})
+    made = doing(first(desired, seen(desired, nodes=dead, runners=())))
+    assert len(made) == 4, "a tenth, so that ten sweeps bring all of it back, and tomorrow ten minutes take it"
+
+
+@pytest.mark.parametrize(("size", "most"), [(6, 6), (40, 10), (1000, 250)])
+def test_the_cap_of_replacements_grows_with_the_pool(size: int, most: int) -> None:
+    assert healing.replaced_an_hour(size, 6) == most
+
+
 def test_a_third_of_the_fleet_is_replaced_at_once() -> None:
     desired = fleet(9)
-    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"))
-    assert len(doing(first(desired, lost))) == 3
+    assert len(doing(first(desired, seen(desired, nodes=nodes(desired, **LOST))))) == 2, "a tenth of it, two at least"
+    spot = of_kind(CapacityKind.SPOT, 9)
+    assert len(doing(first(spot, seen(spot, nodes=nodes(spot, **LOST))))) == 3
 
 
 def test_one_vm_of_two_never_blows_the_fuse() -> None:
     desired = fleet(2)
-    assert doing(first(desired, seen(desired, nodes=nodes(desired, s0="PREEMPTED")))) == [
+    assert doing(first(desired, seen(desired, nodes=nodes(desired, s0="FAILED")))) == [
         ("Recreate", desired.slots[0].name)
     ]
 
@@ -97,40 +143,72 @@ def test_a_manifest_that_lost_its_slots_does_not_drain_the_fleet_that_serves(lef
 def test_a_blown_fuse_holds_the_end_of_a_runs_vm_too() -> None:
     desired = fleet(6)
     expired = {"tidepool-run": "77-1", "tidepool-expires": "1"}
-    lost = nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED")
+    lost = nodes(desired, **LOST)
     decision = first(desired, seen(desired, nodes=(*lost, node("run-1", labels=expired))))
     assert doing(decision) == []
     assert "run-1" in {subject(held.action) for held in decision.held}
 
 
-def test_a_blown_fuse_stays_so_while_a_source_is_unknown() -> None:
+def test_a_vm_that_may_live_is_not_replaced_while_github_cannot_be_asked_whether_it_has_a_job() -> None:
     desired = fleet(6)
-    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"), github=unknown("502"))
-    assert all(doing(each) == [] for each in sweeps(desired, lost, 20))
+    lost = nodes(desired, s0="UNKNOWN", s1="UNKNOWN", s2="UNKNOWN")
+    decisions = sweeps(desired, seen(desired, nodes=lost, github=unknown("502")), 20)
+    assert all(doing(each) == [] for each in decisions)
+    assert "GitHub cannot be asked" in decisions[-1].waiting[0].reason
 
 
 def test_a_pool_has_so_many_replacements_an_hour_and_no_more() -> None:
-    desired = fleet(9, settings=Settings(replacements=2))
-    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED", s2="PREEMPTED"))
-    decision = first(desired, lost)
-    assert len(doing(decision)) == 2
-    assert "replacements within the hour" in decision.held[0].why
-    third = seen(desired, nodes=nodes(desired, s2="PREEMPTED"))
+    desired = of_kind(CapacityKind.SPOT, 9, settings=Settings(replacements=1))
+    lost = nodes(desired, **{**LOST, "s3": ""})
+    observed = seen(desired, nodes=lost)
+    decision = first(desired, observed)
+    assert [what for what, _ in doing(decision)].count("Recreate") == 3, "a quarter of nine"
+    fourth = seen(desired, nodes=nodes(desired, s3="FAILED"))
     memory = remembered(decision, desired, START)
-    assert doing(decide(desired, third, memory, START + minutes(59))) == []
-    assert doing(decide(desired, third, memory, START + minutes(61))) == [("Recreate", desired.slots[2].name)]
+    held = decide(desired, fourth, memory, START + minutes(59))
+    assert "replacements within the hour" in held.held[0].why
+    assert doing(held) == []
+    assert doing(decide(desired, fourth, memory, START + minutes(61))) == [("Recreate", desired.slots[3].name)]
 
 
 def test_a_vm_that_cannot_be_replaced_does_not_use_up_the_turns_of_others() -> None:
-    desired = fleet(9, settings=Settings(replacements=1))
-    stuck, other = (each.name for each in desired.slots[:2])
-    lost = seen(desired, nodes=nodes(desired, s0="PREEMPTED", s1="PREEMPTED"))
+    desired = of_kind(CapacityKind.SPOT, 12, settings=Settings(replacements=1))
+    *stuck, other = (each.name for each in desired.slots[:4])
+    lost = seen(desired, nodes=nodes(desired, **LOST, s3="FAILED"))
     decision = first(desired, lost)
-    assert doing(decision) == [("Recreate", stuck)]
+    assert doing(decision) == [("Recreate", each) for each in stuck], "a quarter of twelve within an hour"
     refused_delete = [Outcome(action=each, result=Result.FAILED, text="403") for each in decision.actions]
     memory = learned(decision.memory, desired, refused_delete, START)
     again = decide(desired, lost, memory, START + minutes(2))
-    assert doing(again) == [("Recreate", other)]
+    assert doing(again)[0] == ("Recreate", other)
+
+
+def test_a_vm_that_never_serves_is_replaced_after_waits_that_double_and_told_after_the_third() -> None:
+    desired = of_kind(CapacityKind.SPOT, 12)
+    broken = desired.slots[0].name
+    memory, remade, told = EMPTY, [], None
+    for index in range(200):
+        now = START + index * SWEEP
+        unfit = ReportSeen(vm=broken, pool="tpu-ci", phase=Phase.UNFIT, at=now, reason="a chip is missing")
+        observed = seen(desired, runners=served(desired, but=(broken,)), reports={broken: unfit})
+        decision = decide(desired, observed, memory, now)
+        memory = remembered(decision, desired, now)
+        if doing(decision) == [("Recreate", broken)]:
+            remade.append(now)
+        if told is None and any(finding.rule == "slot-remade" for finding in decision.findings):
+            told = len(remade)
+    waits = [(after - before) // minutes(1) for before, after in pairwise(remade)]
+    assert waits == [20, 40, 80, 160]
+    assert told == 3
+
+
+def test_a_vm_that_served_for_an_hour_after_it_was_replaced_is_replaced_at_once() -> None:
+    desired = of_kind(CapacityKind.SPOT, 12)
+    lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
+    memory = remembered(first(desired, lost), desired, START)
+    well = [decide(desired, seen(desired), memory, START + minutes(2))]
+    well.append(decide(desired, seen(desired), well[0].memory, START + minutes(63)))
+    assert doing(decide(desired, lost, well[1].memory, START + minutes(65))) == [("Recreate", desired.slots[0].name)]
 
 
 def freeze(**given: object) -> Freeze:
@@ -263,6 +341,7 @@ def test_two_zones_do_not_knock_in_step() -> None:
     [
         (8, "There is no more capacity in the zone", Trouble.STOCKOUT),
         (8, "Quota limit 'TPUV5sLitepod' has been exceeded", Trouble.QUOTA),
+        (8, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'", Trouble.OUTAGE),
         (14, "unavailable", Trouble.OUTAGE),
         (3, "bad runtime version", Trouble.REFUSED),
     ],
@@ -288,6 +367,7 @@ def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) 
 def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
     rate = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
     assert troubles.of_answer(429, rate) is Trouble.OUTAGE
+    assert troubles.of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
     assert troubles.of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
 
 

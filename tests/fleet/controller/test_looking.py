@@ -12,7 +12,7 @@ import urllib3
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN, RunnerSeen
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
@@ -44,7 +44,7 @@ def test_sources_that_are_all_late_cost_one_deadline_and_not_one_each() -> None:
     observer = Observer(project="a-lab", bucket=BUCKET, endpoint=None, github=None, clock=lambda: 100.0 + sum(waited))
     for _ in range(6):
         source, answer = observer._result(Late(waited), until=120.0)
-        assert (source.reason, answer) == ("no answer within 20 s", None)
+        assert (source.reason, answer) == (f"no answer within {DEADLINE:g} s", None)
     assert waited == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
-from infra.fleet.controller.act import DELETE_SECONDS, Actor
+from infra.components.controller import SWEEP_SECONDS
+from infra.fleet.controller.act import ACTING_SECONDS, CALL_SECONDS, DELETE_SECONDS, Actor
 from infra.fleet.controller.actions import Action, Create
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
-from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import DrainWish
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
@@ -220,7 +222,7 @@ def test_a_source_that_is_too_slow_is_unknown_and_holds_up_no_other(lab: Lab) ->
     late = replace(sweeper, observer=replace(sweeper.observer, clock=lambda: next(times, 0.0)))
     swept = late.sweep()
     over.set()
-    assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within 20 s"
+    assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within {DEADLINE:g} s"
     assert {name for name, source in swept.observed.sources.items() if not source.known} == {"github"}
     assert ("recreate", VMS[0], "done") in did(swept)
 
@@ -402,10 +404,10 @@ def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab
         return Robbed(google=lab.google, records=lab.records, github=lab.api, desired=desired, sleep=lambda _: None)
 
     swept = replace(lab.sweeper(), actor=actor, wall=lambda: now[0]).sweep()
-    assert did(swept) == [("recreate", VMS[0], "done"), ("create", VMS[1], "failed")]
-    assert "the lease was lost: `./tidepool up` acts on the fleet" in swept.outcomes[1].text
-    assert lab.nodes().keys() == {VMS[0], VMS[2]}
-    assert lab.record(names.memory_object("ci"))["creating"].keys() == {VMS[0]}
+    assert did(swept) == [("recreate", VMS[0], "deferred"), ("create", VMS[1], "failed")]
+    assert all("the lease was lost: `./tidepool up` acts on the fleet" in each.text for each in swept.outcomes[:2])
+    assert lab.nodes().get(VMS[0]) in (None, "DELETING"), "its delete was sent, and it is made again later"
+    assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
     assert lab.record(names.lease_object("ci"))["holder"] == "another"
 
 
@@ -524,6 +526,84 @@ def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -
     assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
     lab.cloud.control.advance(600)
     assert did(lab.sweep()) == [("create", VMS[0], "done")]
+
+
+def test_a_list_of_operations_that_fails_does_not_blind_its_zone(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    lab.sweep()
+    lab.cloud.control.preempt(lab.path(VMS[1]))
+    lab.cloud.control.fail("error", code=503, method="tpu.projects.locations.operations.list")
+    swept = lab.sweep()
+    assert f"operations {ZONE}" in [name for name, source in swept.observed.sources.items() if not source.known]
+    assert swept.observed.zone_known(ZONE)
+    assert ("recreate", VMS[1], "done") in did(swept)
+
+
+def calls(lab: Lab, swept: Callable[[], object]) -> list[str]:
+    """Methods of the TPU API that were called, as `nodes.create`."""
+    before = lab.cloud.control.log(limit=1)[-1]["number"]
+    swept()
+    methods = [entry["method"] for entry in lab.cloud.control.log(limit=500, after=before)]
+    return [method.removeprefix("tpu.projects.locations.") for method in methods if method.startswith("tpu.")]
+
+
+def test_after_the_first_trouble_of_a_place_the_rest_of_it_waits(lab: Lab) -> None:
+    for vm in VMS:
+        lab.cloud.control.remove_node(lab.path(vm))
+    lab.cloud.control.fail("error", code=400, method="tpu.projects.locations.nodes.create")
+    came_to: list[Swept] = []
+    assert calls(lab, lambda: came_to.append(lab.sweep())).count("nodes.create") == 1
+    assert did(came_to[0]) == [("create", VMS[0], "failed"), ("create", VMS[1], "left")]
+    attempts = lab.record(names.memory_object("ci"))["vms"]
+    assert [attempts[vm].get("attempts", 0) for vm in VMS[:2]] == [1, 0], "what was left comes first the next time"
+
+
+def test_a_zone_that_fails_is_asked_once_more_and_not_for_each_of_its_vms(lab: Lab) -> None:
+    lab.sweep()
+    for vm in VMS[:2]:
+        lab.cloud.control.preempt(lab.path(vm))
+    lab.cloud.control.fail("error", code=503, method="tpu.projects.locations.nodes.get")
+    with clients(lab.config.project, lab.cloud.url, hurried=True) as google:
+        sweeper = lab.sweeper()
+        actor = partial(Actor, google=google, records=lab.records, github=lab.api)
+        swept = replace(sweeper, actor=lambda desired: actor(desired=desired)).sweep()
+    assert did(swept) == [("recreate", VMS[0], "failed"), ("recreate", VMS[1], "left")]
+
+
+def test_deletes_are_sent_together_and_then_waited_for(lab: Lab) -> None:
+    lab.sweep()
+    for vm in VMS[:2]:
+        lab.cloud.control.preempt(lab.path(vm))
+    changing = [each for each in calls(lab, lab.sweep) if each in ("nodes.delete", "nodes.create")]
+    assert changing[:2] == ["nodes.delete"] * 2
+
+
+def test_a_sweep_that_is_killed_has_learned_what_a_place_refused(lab: Lab) -> None:
+    for vm in VMS[:2]:
+        lab.cloud.control.remove_node(lab.path(vm))
+    lab.cloud.control.fail("error", code=400, method="tpu.projects.locations.nodes.create")
+
+    class Killed(Actor):
+        def do(self, action: Action) -> Outcome:
+            if self.troubles:
+                raise KeyboardInterrupt
+            return super().do(action)
+
+    actor = partial(Killed, google=lab.google, records=lab.records, github=lab.api)
+    with pytest.raises(KeyboardInterrupt):
+        replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
+    (entry,) = lab.record(names.memory_object("ci"))["backoff"].values()
+    assert entry["trouble"] == "refused"
+
+
+def test_a_sweep_begins_nothing_after_its_time_and_ends_before_its_job_is_killed(lab: Lab) -> None:
+    lab.cloud.control.preempt(lab.path(VMS[0]))
+    actor = partial(Actor, google=lab.google, records=lab.records, github=lab.api, began=0.0)
+    late = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired, clock=lambda: ACTING_SECONDS)).sweep()
+    assert ("recreate", VMS[0], "left") in did(late)
+    assert lab.nodes()[VMS[0]] == "PREEMPTED"
+    last = 5 * 2 * CALL_SECONDS
+    assert 2 * DEADLINE + ACTING_SECONDS + last < SWEEP_SECONDS, "looking, acting, and the calls of the last action"
 
 
 def test_a_sweep_whose_memory_somebody_else_wrote_stops_and_writes_nothing(lab: Lab) -> None:

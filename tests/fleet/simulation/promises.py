@@ -13,7 +13,7 @@ from infra.fleet.broker.github_app import Runner
 from infra.fleet.controller.desired import Cap
 from infra.fleet.controller.lease import SWEEP_TIME
 from infra.fleet.controller.rules import DEAD
-from infra.model import names
+from infra.model import healing, names
 from infra.model.catalogue import AcceleratorType, region_of
 from infra.model.runner_names import vm_of
 
@@ -71,6 +71,7 @@ class Promises:
             raise BrokenPromiseError(f"{vm} is made, and nobody would remember")
 
     def before_delete(self, node: Node) -> None:
+        """What Google took back is dead by its word: it counts for nothing."""
         world = self._world
         labels = node.body["labels"]
         expired = int(labels.get("tidepool-expires", 10**12)) <= world.now + SKEW
@@ -81,7 +82,8 @@ class Promises:
         slot = world.desired.slot(node.name)
         if slot is not None:
             self._leaves_others(node, slot.pool)
-            self._is_not_one_too_many(slot.pool)
+            if not node.freed:
+                self._is_not_one_too_many(slot.pool)
 
     def before_removal(self, runner: Runner) -> None:
         """Of a runner at GitHub."""
@@ -133,7 +135,8 @@ class Promises:
         times.append(now)
         while times[0] <= now - 3600 + 2 * SKEW:
             times.popleft()
-        if len(times) > self._world.desired.settings.replacements:
+        desired = self._world.desired
+        if len(times) > healing.replaced_an_hour(len(desired.of_pool(pool)), desired.settings.replacements):
             raise BrokenPromiseError(f"{len(times)} VMs of {pool} were replaced within {3600 - 2 * SKEW:.0f} s")
 
 

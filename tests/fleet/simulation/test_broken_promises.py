@@ -21,6 +21,7 @@ from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.room import Room
 from infra.fleet.controller.rules import rule
 from infra.fleet.records import Records
+from infra.model import healing
 from infra.model.run_labels import RunVm
 from tests.fleet.simulation import fleet_life
 from tests.fleet.simulation.fleet_faults import Fault
@@ -114,13 +115,17 @@ BREACHES: Final = {
         [FAR],
     ),
     "the last that serves": Breach(
-        [replaces_what_serves, lambda: patch.object(limits, "fuse", lambda *_: None)],
+        [
+            replaces_what_serves,
+            lambda: patch.object(limits, "fuse", lambda *_: None),
+            lambda: patch.object(healing, "made_a_sweep", lambda vms: vms),
+        ],
         "was the last serving VM of tpu-ci, and was deleted",
     ),
     "replacements within an hour": Breach(
         [lambda: patch.object(limits, "_within_hour", lambda *_: 0)],
         "7 VMs of tpu-ci were replaced",
-        [at(1 + turn / 15, "preempt", turn % 6) for turn in range(12)],
+        [at(1 + turn / 15, "ends-otherwise", turn % 6) for turn in range(12)],
     ),
     "VMs that are not ours": Breach([takes_everything_for_ours], "is not ours, and was given orders", [FAR]),
     "VMs of runs": Breach(
@@ -129,7 +134,7 @@ BREACHES: Final = {
     "one at a time": Breach(
         [takes_any_lease],
         "two controllers act at the same time",
-        [at(1 + turn / 2, "two-controllers", 2, roll=turn / 40) for turn in range(1, 9)],
+        [at(1 + turn / 2, "two-controllers", 2, roll=roll) for turn, roll in enumerate((0.1425, 0.165, 0.19, 0.2375))],
     ),
     "what may have been asked for": Breach(
         [lambda: patch.object(decide, "intended", lambda memory, *_: memory)],
