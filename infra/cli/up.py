@@ -115,7 +115,7 @@ def _drained(session: Session, wanted: Declared, doomed: tuple[str, ...]) -> Abs
     if not doomed:
         return nullcontext()
     place = declared_place(wanted.config, session.endpoint)
-    return drained_before(Fleet(config=wanted.config, session=session, place=place), doomed)
+    return drained_before(Fleet(config=wanted.config, session=session, place=place), doomed, "up")
 
 
 def applied(session: Session, wanted: Declared, plan: Plan, order: Phases | None) -> tuple[Plan, float]:
