@@ -76,7 +76,7 @@ def command(
     # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
     withdraws = config is not None and exclude_protected and not targets
     with (
-        nullcontext() if no_drain else _drained(session, config, leaving(plan, None)),
+        nullcontext() if no_drain else _drained(session, config, leaving(plan)),
         leased(config, session, Kind.DESTROY) if config else nullcontext(),
         _withdrawn(config, session) if config and withdraws else nullcontext(),
         interruptible(stack, "destroy"),

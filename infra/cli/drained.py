@@ -17,6 +17,7 @@ from rich.text import Text
 from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
 from infra.cli.leased import leased
+from infra.engines.away import Fallbacks
 from infra.fleet import draining
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import Kind
@@ -39,10 +40,12 @@ SPARE: Final = timedelta(minutes=30)
 """How long a drain stands beyond its minutes: longer than its command waits for the lease, which then keeps it."""
 
 
-def leaving(plan: Plan, order: Phases | None) -> tuple[str, ...]:
-    """VMs that applying a plan deletes, or deletes and makes again; sorted."""
-    gone = {step.name for step in plan.steps if step.type == VM_TYPE and step.op in (Op.DELETE, Op.REPLACE)}
-    return tuple(sorted(gone | set(order.first if order is not None else ())))
+def leaving(plan: Plan, order: Phases | None = None, away: Fallbacks | None = None) -> tuple[str, ...]:
+    """VMs that applying a plan deletes, at home or at a fallback, or deletes and makes again; sorted."""
+    slots = {step.name: step.op for step in plan.steps if step.type == VM_TYPE}
+    gone = {name for name, op in slots.items() if op in (Op.DELETE, Op.REPLACE)}
+    gone |= {vm.name for vm in away.leaving} if away is not None else set()
+    return tuple(sorted(gone | (set(order.first if order is not None else ()) & slots.keys())))
 
 
 def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tuple[VmStanding, ...]:

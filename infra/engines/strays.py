@@ -42,7 +42,7 @@ def plan_strays(request: Request, known: Collection[str], *, stateless: bool) ->
     try:
         config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
-            found = _Work(google, config, frozenset(known), 0.0).standing()
+            found = OwnVms(google, config, frozenset(known), 0.0).standing()
     except ConfigError:
         return _said(_WRONG_FILE, "warning")
     except GoogleError as error:
@@ -63,7 +63,7 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
     try:
         config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
-            work = _Work(google, config, frozenset(known), pause(request))
+            work = OwnVms(google, config, frozenset(known), pause(request))
             found = work.standing()
             if found and stateless:
                 return _said(_stateless(request.stack, found))
@@ -91,8 +91,8 @@ def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-class _Work:
-    """One stack's strays."""
+class OwnVms:
+    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known."""
 
     def __init__(self, google: Clients, config: StackConfig, known: frozenset[str], pause_: float) -> None:
         self._nodes = google.api(Api.TPU).projects().locations().nodes()
@@ -101,7 +101,7 @@ class _Work:
         self._pause = pause_
 
     def standing(self) -> dict[str, Mapping[str, Any]]:
-        """The strays that are listed now, by id. Raises GoogleError where any zone does not answer."""
+        """Those that are listed now, by id. Raises GoogleError where any zone does not answer."""
         listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
         own = {"tidepool-stack": self._config.stack, "tidepool-owner": self._config.owner}
         return {

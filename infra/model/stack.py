@@ -131,6 +131,7 @@ def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
         if hides_chips(error):
             limits_hidden |= hides_limits(error)
             found += problems(error, StackConfig, _subject_in(given))
+    found += rules.misplaced(config, _subject_in(given))
     if not found:
         return config
     return unsure_stack(raw, _first_of(ConfigError(found).problems), hides_limits=limits_hidden)

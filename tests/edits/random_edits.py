@@ -42,6 +42,7 @@ def first() -> dict[str, Data]:
                     "zones": {"us-west4-a": 1},
                     "capacity": "spot",
                     "trust": "member",
+                    "fallback": [],
                 }
             ],
             "reservations": [
@@ -73,7 +74,7 @@ def edited(random: Random, name: str, data: Data) -> Data:
     for _ in range(random.choice((1, 1, 2))):
         random.choice(_EDITS)(random, name, made)
     for pool in made["pools"]:
-        pool["fallback"] = [each for each in pool.get("fallback", ()) if not _is_home(pool, each)]
+        pool["fallback"] = [each for each in pool["fallback"] if not _is_home(pool, each)]
     return made
 
 
@@ -107,7 +108,7 @@ def _pool(random: Random, name: str, data: Data) -> None:
         pool: Data = {"name": free[0], "accelerator": accelerator, "zones": {zone: 1}, "capacity": kind}
         if name == "ci" and random.random() < 0.3:
             pool |= {"accelerator": "v4-8", "zones": {"us-central2-b": 1}, "capacity": RESERVED}
-        data["pools"].append(pool | {"trust": "member"})
+        data["pools"].append(pool | {"trust": "member", "fallback": []})
     elif data["pools"]:
         data["pools"].remove(random.choice(data["pools"]))
 
@@ -126,7 +127,7 @@ def _capacity(random: Random, _: str, data: Data) -> None:
 
 def _fallback(random: Random, _: str, data: Data) -> None:
     for pool in random.sample(data["pools"], min(1, len(data["pools"]))):
-        pool.pop("fallback", None)
+        pool["fallback"] = []
         if random.random() < 0.7 and pool["capacity"] != RESERVED:
             zone = random.choice(SHAPES[pool["accelerator"]])
             pool["fallback"] = [{"zone": zone, "capacity": random.choice(("spot", "on-demand"))}]
@@ -140,7 +141,7 @@ def _limit(random: Random, _: str, data: Data) -> None:
 def _freeze(random: Random, _: str, data: Data) -> None:
     data["freezes"] = []
     if random.random() < 0.6:
-        window = {"name": "paper", "time_zone": "UTC"} | random.choice(_WINDOWS)
+        window: Data = {"name": "paper", "time_zone": "UTC"} | random.choice(_WINDOWS)
         if random.random() < 0.3:
             window["override"] = {
                 "until": random.choice(("2026-11-20", "2026-11-22")),

@@ -54,7 +54,7 @@ def drawn(stack: Stack, limit: tuple[str, ...]) -> int:
             continue
         every = sum(pool["zones"].values())
         home = pool["zones"].get(zone, 0) if pays_from(pool["capacity"]) == paid else 0
-        comes = any(each["zone"] == zone and pays_from(each["capacity"]) == paid for each in pool.get("fallback", ()))
+        comes = any(each["zone"] == zone and pays_from(each["capacity"]) == paid for each in pool["fallback"])
         total += (every if comes else home) * CHIPS[pool["accelerator"]]
     return total
 
