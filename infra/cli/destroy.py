@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext
-from typing import Any
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import click
 
 from infra.cli import options
 from infra.cli.documents import run_document
+from infra.cli.drained import drained_before, leaving
 from infra.cli.failures import FAILED, Failure
+from infra.cli.fleet_looks import Fleet
+from infra.cli.fleet_place import declared_place
 from infra.cli.leased import leased
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
+from infra.cli.render.plan import describe
 from infra.cli.render.progress import Progress
-from infra.cli.session import Session, declared, interruptible, open_session
+from infra.cli.session import Session, interruptible, open_session
 from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
 from infra.fleet.withdraw import declare_again, withdraw
 from infra.model.errors import ConfigError
 from infra.model.schema import StackConfig
-from infra.preview.words import ranges
+from infra.model.stack import load_stack
 
 
 @click.command(name="destroy", short_help="Delete all that a stack has made.")
 @options.stack_argument
 @options.place_options
 @options.work_options
+@click.option("--no-drain", is_flag=True, help="Delete VMs at once, and cut off the jobs that they run.")
 @click.option("--exclude-protected", is_flag=True, help="Leave protected resources and what they need.")
 @options.yes_option
 @options.json_option
@@ -41,31 +45,38 @@ def command(
     cloud: CloudName | None,
     targets: tuple[str, ...],
     parallel: int,
+    no_drain: bool,
     exclude_protected: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Delete all that a stack has made. Asks first, on every cloud.
+    """Delete all that a stack has made: show what goes, ask on every cloud, drain the VMs, and delete.
 
-    Registries, secrets and the fleet bucket are protected: while the state has them, nothing is deleted at all, unless
-    --exclude-protected leaves them or --target names what shall go.
+    Registries, secrets and the fleet bucket are protected: while the state has them, nothing is deleted at all, and
+    nothing asked, unless --exclude-protected leaves them or --target names what shall go. What VMs run is waited for;
+    if it runs on after the stack's `job_minutes`, nothing is deleted.
     """
     session = open_session(
         stack, engine=engine, cloud=cloud, console=people(as_json=as_json), parallel=parallel, targets=targets
     )
     work = session.engine(continue_on_error=True, exclude_protected=exclude_protected)
-    vms = _vms(work.outputs())
-    if vms and not targets:
-        session.say(f"{stack} has {len(vms)} VMs: {', '.join(ranges(vms))}")
-    if not targets and (strays := work.strays()):
-        session.say(f"and VMs with its labels that its state lacks: {', '.join(ranges(strays))}")
+    plan = work.preview_destroy()
+    for line in describe(plan, session.console.width):
+        session.say(line)
+    if plan.failed:
+        if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
+            session.say("Nothing was deleted: --exclude-protected deletes all that is not protected.")
+        if as_json:
+            machines(run_document(plan, seconds=0.0, code=FAILED))
+        ctx.exit(FAILED)
     extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
-    config = _config(stack)
+    config = _config(session)
     # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
     withdraws = config is not None and exclude_protected and not targets
     with (
+        nullcontext() if no_drain else _drained(session, config, leaving(plan)),
         leased(config, session, Kind.DESTROY) if config else nullcontext(),
         _withdrawn(config, session) if config and withdraws else nullcontext(),
         interruptible(stack, "destroy"),
@@ -77,20 +88,31 @@ def command(
         seconds = progress.seconds
     for line in outcome(run, seconds):
         session.say(line)
-    if not exclude_protected and any("is protected" in (step.error or "") for step in run.steps):
-        session.say("Nothing was deleted: --exclude-protected deletes all that is not protected.")
     code = FAILED if run.failed else 0
     if as_json:
         machines(run_document(run, seconds=seconds, code=code))
     ctx.exit(code)
 
 
-def _config(stack: str) -> StackConfig | None:
+def _config(session: Session) -> StackConfig | None:
     """What the stack file says; None where it is wrong, for what it made once can be deleted all the same."""
     try:
-        return declared(stack).config
+        return load_stack(session.request.root, session.request.stack, alone=True)
     except ConfigError:
         return None
+
+
+def _drained(session: Session, config: StackConfig | None, vms: tuple[str, ...]) -> AbstractContextManager[None]:
+    if not vms:
+        return nullcontext()
+    if config is None:
+        file = f"stacks/Pulumi.{session.request.stack}.yaml"
+        raise Failure(
+            f"nothing was deleted: {file} is wrong, so that its VMs cannot be drained: mend it, or say --no-drain, "
+            "which cuts off what they run"
+        )
+    place = declared_place(config, session.endpoint)
+    return drained_before(Fleet(config=config, session=session, place=place), vms, "destroy")
 
 
 @contextmanager
@@ -110,8 +132,3 @@ def _withdrawn(config: StackConfig, session: Session) -> Generator[None]:
             except GoogleError as error:
                 again = f"`./tidepool up {config.stack}` writes it again"
                 session.say(f"problem: the manifest stays, and declares no VM: {error}; {again}")
-
-
-def _vms(outputs: Mapping[str, Any]) -> list[str]:
-    """The VMs that the stack's outputs name."""
-    return [vm for pool in outputs.get("pools", {}).values() for vm in pool["vms"]]

@@ -17,6 +17,7 @@ from rich.text import Text
 from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
 from infra.cli.leased import leased
+from infra.engines.away import Fallbacks
 from infra.fleet import draining
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import Kind
@@ -35,15 +36,16 @@ from infra.preview.words import vms as in_words
 
 EVERY: Final = 15.0
 """Seconds between two looks, as often as a supervisor reads its orders."""
-BY_UP: Final = "./tidepool up"
 SPARE: Final = timedelta(minutes=30)
-"""How long a drain of `up` stands beyond its minutes: longer than it waits for the lease, which then keeps it."""
+"""How long a drain stands beyond its minutes: longer than its command waits for the lease, which then keeps it."""
 
 
-def leaving(plan: Plan, order: Phases | None) -> tuple[str, ...]:
-    """VMs that applying a plan deletes, or deletes and makes again; sorted."""
-    gone = {step.name for step in plan.steps if step.type == VM_TYPE and step.op in (Op.DELETE, Op.REPLACE)}
-    return tuple(sorted(gone | set(order.first if order is not None else ())))
+def leaving(plan: Plan, order: Phases | None = None, away: Fallbacks | None = None) -> tuple[str, ...]:
+    """VMs that applying a plan deletes, at home or at a fallback, or deletes and makes again; sorted."""
+    slots = {step.name: step.op for step in plan.steps if step.type == VM_TYPE}
+    gone = {name for name, op in slots.items() if op in (Op.DELETE, Op.REPLACE)}
+    gone |= {vm.name for vm in away.leaving} if away is not None else set()
+    return tuple(sorted(gone | (set(order.first if order is not None else ()) & slots.keys())))
 
 
 def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tuple[VmStanding, ...]:
@@ -78,8 +80,10 @@ def waited_for(left: Sequence[VmStanding]) -> Text:
 
 
 @contextmanager
-def drained_before(fleet: Fleet, vms: Collection[str]) -> Generator[None]:
-    """Drain the VMs that an apply takes away, for as long as the block lasts; each is let take jobs again afterwards.
+def drained_before(fleet: Fleet, vms: Collection[str], command: str) -> Generator[None]:
+    """Drain the VMs that a command takes away, for as long as the block lasts; each is let take jobs again afterwards.
+
+    command: `up` or `destroy`, for what is said and for who drains.
 
     The controller goes on meanwhile: the lease is held for the wish alone, and the block takes its own. Raises Failure
     where jobs run on after the manifest's `job_minutes`, or where it is not known whether any does.
@@ -92,20 +96,23 @@ def drained_before(fleet: Fleet, vms: Collection[str]) -> Generator[None]:
         yield
         return
     minutes = desired.settings.job
-    fleet.session.say(f"draining {in_words(sorted(pool_of))} before the apply, {minutes} minutes at most")
+    fleet.session.say(f"draining {in_words(sorted(pool_of))} before they are deleted, {minutes} minutes at most")
     began = fleet.place.clock()
     # One that is killed ends nothing. Its VMs work again by themselves.
     until = began + timedelta(minutes=minutes) + SPARE
     # Of its own also where somebody else drains a VM: they may end theirs while this one relies on it.
-    own = [DrainWish(subject=vm, by=BY_UP, since=began, minutes=minutes, until=until) for vm in sorted(pool_of)]
+    own = [
+        DrainWish(subject=vm, by=f"./tidepool {command}", since=began, minutes=minutes, until=until)
+        for vm in sorted(pool_of)
+    ]
     try:
-        _drain(fleet, pool_of, own, minutes)
+        _drain(fleet, pool_of, own, minutes, command)
         yield
     finally:
         _end(fleet, own, pool_of)
 
 
-def _drain(fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int) -> None:
+def _drain(fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int, command: str) -> None:
     try:
         begin(fleet, own, pool_of)
         left = wait_for_jobs(fleet, pool_of, minutes)
@@ -120,10 +127,10 @@ def _drain(fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], m
     if left:
         raise Failure(
             f"nothing was changed: after {minutes} minutes there is still {still(left)}; "
-            "run up again later, or with --no-drain, which cuts it off"
+            f"run {command} again later, or with --no-drain, which cuts it off"
         )
     if ended:
-        raise Failure(f"nothing was changed: the drain of {', '.join(ended)} was ended meanwhile; run up again")
+        raise Failure(f"nothing was changed: the drain of {', '.join(ended)} was ended meanwhile; run {command} again")
 
 
 def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:

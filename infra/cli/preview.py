@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from infra.cli import options
 from infra.cli.commented import print_comment, telling_failures
@@ -18,6 +19,7 @@ from infra.cli.render.console import machines, people, say
 from infra.cli.render.phases import describe_phases
 from infra.cli.render.plan import describe
 from infra.cli.session import Declared, Session, declared, open_session
+from infra.engines.away import Fallbacks, vms_away
 from infra.engines.phased import phases_of
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
@@ -97,16 +99,29 @@ def command(
 
 def planned(session: Session, wanted: Declared) -> tuple[Plan, Phases | None]:
     """What `up` would do and in which phases, told on the way. No phases for targets or where no plan could be made."""
-    return told(session.engine().preview(), wanted, session.console, whole=not session.request.targets)
+    plan = session.engine().preview()
+    whole = not session.request.targets
+    return told(plan, wanted, session.console, whole=whole, away=away_of(session, plan) if whole else None)
 
 
-def told(plan: Plan, wanted: Declared, console: Console, *, whole: bool) -> tuple[Plan, Phases | None]:
+def away_of(session: Session, plan: Plan) -> Fallbacks:
+    """The VMs that stand at fallbacks, where a plan moves any VM."""
+    if plan.failed:
+        return Fallbacks()
+    return vms_away(session.request, plan, lambda said: session.say(Text(said.message, style="yellow")))
+
+
+def told(
+    plan: Plan, wanted: Declared, console: Console, *, whole: bool, away: Fallbacks | None = None
+) -> tuple[Plan, Phases | None]:
     """Tell a plan, and its phases where it is one of the whole stack."""
     for line in describe(plan, console.width):
         say(console, line)
     if plan.failed or not whole:
         return plan, None
-    order = phases_of(plan, wanted.bounds)
+    for vm in away.leaving if away else ():
+        say(console, f"at a fallback: {vm}, where it is deleted")
+    order = phases_of(plan, wanted.bounds, away)
     for line in describe_phases(order):
         say(console, line)
     return plan, order

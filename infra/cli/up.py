@@ -16,12 +16,13 @@ from infra.cli.fleet_place import declared_place
 from infra.cli.judgement import findings_document, judged
 from infra.cli.leased import leased
 from infra.cli.overwritten import records_read_again
-from infra.cli.preview import told
+from infra.cli.preview import away_of, told
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import UNCHANGING
 from infra.cli.render.progress import Progress
 from infra.cli.session import Declared, Session, declared, interruptible, open_session
+from infra.engines.away import Fallbacks
 from infra.engines.phased import apply
 from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
@@ -79,7 +80,8 @@ def command(
     plan = session.engine().preview()
     if not targets and records_read_again(session, wanted, plan):
         plan = session.engine().preview()
-    plan, order = told(plan, wanted, session.console, whole=not targets)
+    away = None if targets else away_of(session, plan)
+    plan, order = told(plan, wanted, session.console, whole=not targets, away=away)
     found = judged(plan, wanted, session.console)
     rows = capacity(wanted.config)
     if plan.failed or stops(found):
@@ -90,10 +92,10 @@ def command(
         ctx.exit(FAILED)
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
     _insist_on_file(wanted, "its plan was shown")
-    doomed = () if no_drain else leaving(plan, order)
+    doomed = () if no_drain else leaving(plan, order, away)
     with _drained(session, wanted, doomed), leased(wanted.config, session, Kind.UP):
         _insist_on_file(wanted, "its VMs were drained" if doomed else "another acted on its fleet")
-        run, seconds = applied(session, wanted, plan, order)
+        run, seconds = applied(session, wanted, plan, order, away)
         for line in outcome(run, seconds):
             session.say(line)
         after = look_after(wanted, run, session.endpoint)
@@ -115,15 +117,17 @@ def _drained(session: Session, wanted: Declared, doomed: tuple[str, ...]) -> Abs
     if not doomed:
         return nullcontext()
     place = declared_place(wanted.config, session.endpoint)
-    return drained_before(Fleet(config=wanted.config, session=session, place=place), doomed)
+    return drained_before(Fleet(config=wanted.config, session=session, place=place), doomed, "up")
 
 
-def applied(session: Session, wanted: Declared, plan: Plan, order: Phases | None) -> tuple[Plan, float]:
+def applied(
+    session: Session, wanted: Declared, plan: Plan, order: Phases | None, away: Fallbacks | None
+) -> tuple[Plan, float]:
     """Apply the plan with live progress; what was done, and in how many seconds of wall time."""
     changes = sum(step.op not in UNCHANGING for step in plan.steps)
     if order is not None:
         changes += len(order.remade)
     progress = Progress(session.console, total=changes, heard=plan.diagnostics)
     with interruptible(session.request.stack, "up"), progress:
-        run = apply(plan, wanted.bounds if order is not None else (), session.engine, progress)
+        run = apply(plan, wanted.bounds if order is not None else (), session.engine, progress, away)
         return run, progress.seconds

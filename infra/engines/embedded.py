@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import PROJECT, EngineError, EngineName, Listener, Request
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
-from infra.engines.strays import Strays, delete_strays, stray_names
+from infra.engines.strays import Strays, delete_strays, plan_strays
 from infra.local.engine import errors
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
 from infra.local.provider.google import GoogleProvider
-from infra.model.plan import Diagnostic
+from infra.model.plan import Diagnostic, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import pulumi_values
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from infra.local.engine.provider import Provider
-    from infra.model.plan import Plan
 
 
 class EmbeddedEngine:
@@ -79,8 +78,18 @@ class EmbeddedEngine:
         plan = self._asked(work)
         return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
 
-    def strays(self) -> tuple[str, ...]:
-        return self._asked(lambda engine: stray_names(self._request, engine.ids(VM_TYPE)))
+    def preview_destroy(self, listener: Listener | None = None) -> Plan:
+        def work(engine: Engine) -> Plan:
+            strays = plan_strays(self._request, engine.ids(VM_TYPE), stateless=engine.is_empty())
+            lacked = {step.urn for step in strays.steps}
+            targets = tuple(each for each in self._request.targets if each not in lacked)
+            if self._request.targets and not targets:
+                cloud = self._request.cloud.value
+                return Plan(stack=self._request.stack, engine=self.name.value, cloud=cloud, steps=strays.steps)
+            plan = engine.preview_destroy(replace(self._sparing_foreign(engine), targets=targets), listener)
+            return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
+
+        return self._asked(work)
 
     def _sparing_foreign(self, engine: Engine) -> Options:
         return replace(self._options(), foreign=foreign_vms(self._request, engine.creating(VM_TYPE)))

@@ -16,13 +16,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeGuard
 
+from infra.engines.away import GIVEN_BACK, AwayVm, Fallbacks
 from infra.engines.care import next_pass, safe_to_continue
 from infra.engines.protocol import Engine, EngineError, Listener
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE, place
-from infra.preview.words import vms
+from infra.preview.words import vms as in_words
 
 _UNCHANGING = frozenset((Op.SAME, Op.READ))
 
@@ -33,21 +34,25 @@ class Maker(Protocol):
     def __call__(self, *, targets: tuple[str, ...], continue_on_error: bool) -> Engine: ...
 
 
-def phases_of(plan: Plan, bounds: Sequence[Bound]) -> Phases:
-    """The phases in which a plan has to be applied."""
-    return phases(*_fleets(plan), bounds)
+def phases_of(plan: Plan, bounds: Sequence[Bound], away: Fallbacks | None = None) -> Phases:
+    """The phases in which a plan has to be applied. away: VMs that stand at fallbacks, and count where they stand."""
+    return phases(*_fleets(plan, away or Fallbacks()), bounds)
 
 
-def apply(plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener) -> Plan:
+def apply(plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener, away: Fallbacks | None = None) -> Plan:
     """Apply a plan that `preview` has just made; what was done, step by step of the plan.
 
+    away: VMs that stand at fallbacks; those whose slots the plan changes are deleted where they stand.
     A step that was not done is SKIPPED and says why. What a person must do to go on is an `error` diagnostic.
     """
-    return _Course(plan, bounds, make, listener).run()
+    return _Course(plan, bounds, make, listener, away or Fallbacks()).run()
 
 
-def _fleets(plan: Plan) -> tuple[Fleet, Fleet]:
-    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file."""
+def _fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
+    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file.
+
+    One that stands at a fallback is a VM of its own, where it stands; a slot that stays so has no other.
+    """
     before: dict[str, Vm] = {}
     after: dict[str, Vm] = {}
     for step in plan.steps:
@@ -56,6 +61,15 @@ def _fleets(plan: Plan) -> tuple[Fleet, Fleet]:
                 before[step.name] = _vm(step.old_inputs)
             if _is_known(step.new_inputs):
                 after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
+    for vm in away.vms:
+        if vm.alone:
+            before.pop(vm.name, None)
+        if vm not in away.leaving and vm.alone:
+            after.pop(vm.name, None)
+        if _is_known(vm.node) and vm.node.get("state") not in GIVEN_BACK:
+            before[str(vm)] = _vm({**vm.node, "zone": vm.zone, "project": vm.project})
+            if vm not in away.leaving:
+                after[str(vm)] = before[str(vm)]
     return before, after
 
 
@@ -78,8 +92,11 @@ def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
 class _Course:
     """One apply. What the plan changes is `_todo` until a pass has ended it or `_kept` says why it is left as it is."""
 
-    def __init__(self, plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener) -> None:
+    def __init__(self, plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener, away: Fallbacks) -> None:
         self._plan = plan
+        self._away = away
+        self._gone_away: set[str] = set()
+        self._stuck_away: dict[str, str] = {}
         self._bounds = bounds
         self._make = make
         self._listener = listener
@@ -93,14 +110,16 @@ class _Course:
         self._outputs: Mapping[str, Any] = {}
 
     def run(self) -> Plan:
-        order = phases_of(self._plan, self._bounds)
+        order = phases_of(self._plan, self._bounds, self._away)
         if order.needed:
             self._adopt()
-            self._tell(f"phase 1 of 2, shrink: deleting {vms(order.first)}")
-            self._shrink({self._urns[name] for name in order.first})
+            self._tell(f"phase 1 of 2, shrink: deleting {in_words(order.first)}")
+            self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
+            self._shrink({self._urns[name] for name in order.first if name in self._urns})
             self._tell("phase 2 of 2, grow: everything else")
         self._hold_what_has_no_room()
         self._grow()
+        self._leave_fallbacks()
         return replace(
             self._plan,
             steps=tuple(self._steps()),
@@ -116,8 +135,34 @@ class _Course:
             for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
                 self._end(step)
 
+    def _delete_away(self, vms: Sequence[AwayVm]) -> None:
+        """Delete these where they stand. One that cannot be is a failure of its slot, whose step had another end."""
+        if not vms:
+            return
+        self._tell(f"deleting {in_words([str(vm) for vm in vms])}, at fallbacks")
+        failed = self._away.delete(vms)
+        self._gone_away |= {str(vm) for vm in vms} - failed.keys()
+        self._stuck_away |= failed
+        for vm in vms:
+            if str(vm) in failed:
+                step = self._planned[self._urns[vm.name]]
+                if step.op is Op.DELETE:
+                    self._ended[step.urn] = replace(
+                        step, status=Status.FAILED, error=f"it stands in {vm.zone}: {failed[str(vm)]}"
+                    )
+                self._blame(f"{vm} could not be deleted: {failed[str(vm)]}; mend that and {self._again}")
+
+    def _leave_fallbacks(self) -> None:
+        """Delete what stands at fallbacks once its slot is gone, or stands at home again."""
+        left = [vm for vm in self._away.leaving if str(vm) not in self._gone_away | self._stuck_away.keys()]
+        ended = (self._ended.get(self._urns[vm.name]) for vm in left)
+        done = [vm for vm, step in zip(left, ended, strict=True) if step is not None and step.status is Status.DONE]
+        self._delete_away(done)
+
     def _shrink(self, urns: Collection[str]) -> None:
         """Delete these VMs; one that cannot be deleted is not tried again."""
+        if not urns:
+            return
         engine = self._make(targets=tuple(sorted(urns)), continue_on_error=True)
         run = engine.destroy(self._listener)
         self._said += run.diagnostics
@@ -139,20 +184,24 @@ class _Course:
 
     def _hold_what_has_no_room(self) -> None:
         """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
-        before, after = _fleets(self._plan)
+        before, after = _fleets(self._plan, self._away)
         gone = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.DONE}
-        gone |= {self._planned[urn].name for urn in self._removed}
-        stuck = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.FAILED}
+        gone |= {self._planned[urn].name for urn in self._removed} | self._gone_away
+        stuck = {*self._stuck_away} | {
+            self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.FAILED
+        }
         standing = {name: vm for name, vm in before.items() if name not in gone}
         rest = phases(standing, after, self._bounds, stuck=stuck)
         for name in rest.held:
             self._kept[self._urns[name]] = "its chips are not to be had"
         if stuck:
-            held = f"{vms(rest.held)} held back, whose chips they have" if rest.held else "everything else goes on"
-            self._blame(f"{vms(sorted(stuck))} could not be deleted: {held}; mend that and {self._again}")
+            held = f"{in_words(rest.held)} held back, whose chips they have" if rest.held else "everything else goes on"
+            self._blame(f"{in_words(sorted(stuck))} could not be deleted: {held}; mend that and {self._again}")
         elif rest.held:
             whys = "; ".join(load.why for load in rest.exceeded)
-            self._blame(f"{vms(rest.held)} held back, since no room is left: {whys}; declare less, and {self._again}")
+            self._blame(
+                f"{in_words(rest.held)} held back, since no room is left: {whys}; declare less, and {self._again}"
+            )
 
     # The second phase, in as many passes as failures make of it
 

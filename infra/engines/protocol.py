@@ -100,8 +100,11 @@ class Engine(Protocol):
         """Delete every resource in the state; while one is protected nothing is deleted, unless that is excluded."""
         ...
 
-    def strays(self) -> tuple[str, ...]:
-        """VMs with the stack's labels that its state lacks, and that a whole `destroy` would delete too; sorted."""
+    def preview_destroy(self, listener: Listener | None = None) -> Plan:
+        """What `destroy` would do, with the VMs of the stack that its state lacks. Changes nothing.
+
+        Where anything protected would go the plan is FAILED, and says so.
+        """
         ...
 
     def outputs(self) -> Mapping[str, Any]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from infra.engines.protocol import Listener, Request
 from infra.engines.standing import PATIENCE, pause, vm_urn
 from infra.engines.states import nodes_in
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.local.engine.urns import Targets
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
@@ -25,6 +26,7 @@ from infra.model.stack import load_stack
 EVERYWHERE: Final = "-"
 """The location that stands for all of a project's, as lists of the Cloud TPU API take it."""
 _GONE: Final = 404
+_WRONG_FILE: Final = "the stack file is wrong, so VMs that the state lacks are not looked for: mend it and run again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +37,21 @@ class Strays:
     said: tuple[Diagnostic, ...] = ()
 
 
-def stray_names(request: Request, known: Collection[str]) -> tuple[str, ...]:
-    """The VMs with the stack's labels whose id is not among `known`, sorted; none where they cannot be looked for."""
+def plan_strays(request: Request, known: Collection[str], *, stateless: bool) -> Strays:
+    """What `delete_strays` would do, and what it could not; of the request's targets alone where it has any."""
     try:
-        config = load_stack(request.root, request.stack)
+        config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
-            found = _Work(google, config, frozenset(known), 0.0).standing()
-    except (ConfigError, GoogleError):
-        return ()
-    return tuple(sorted(id_.rpartition("/")[2] for id_ in found))
+            found = OwnVms(google, config, frozenset(known), 0.0).standing()
+    except ConfigError:
+        return _said(_WRONG_FILE, "warning")
+    except GoogleError as error:
+        return _said(f"VMs that the state lacks could not be looked for, and may stand: {error}", "warning")
+    if found and stateless and not request.targets:
+        return _said(_stateless(request.stack, found))
+    asked = Targets(request.targets)
+    steps = (_step(config, id_, found[id_]) for id_ in sorted(found))
+    return Strays(steps=tuple(step for step in steps if step.urn in asked))
 
 
 def delete_strays(request: Request, known: Collection[str], listener: Listener | None, *, stateless: bool) -> Strays:
@@ -53,9 +61,9 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
     """
     tell = listener or (lambda _: None)
     try:
-        config = load_stack(request.root, request.stack)
+        config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
-            work = _Work(google, config, frozenset(known), pause(request))
+            work = OwnVms(google, config, frozenset(known), pause(request))
             found = work.standing()
             if found and stateless:
                 return _said(_stateless(request.stack, found))
@@ -63,7 +71,7 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
                 tell(StepStarted(step=_step(config, id_, found[id_])))
             steps = tuple(work.delete(found))
     except ConfigError:
-        return _said("the stack file is wrong, so VMs that the state lacks were not looked for: mend it and run again")
+        return _said(_WRONG_FILE)
     except GoogleError as error:
         return _said(f"VMs that the state lacks were not looked for, and may stand: {error}")
     for step in steps:
@@ -71,8 +79,8 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
     return Strays(steps=steps)
 
 
-def _said(message: str) -> Strays:
-    return Strays(said=(Diagnostic(severity="error", message=message),))
+def _said(message: str, severity: Literal["error", "warning"] = "error") -> Strays:
+    return Strays(said=(Diagnostic(severity=severity, message=message),))
 
 
 def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -83,8 +91,8 @@ def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-class _Work:
-    """One stack's strays."""
+class OwnVms:
+    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known."""
 
     def __init__(self, google: Clients, config: StackConfig, known: frozenset[str], pause_: float) -> None:
         self._nodes = google.api(Api.TPU).projects().locations().nodes()
@@ -93,7 +101,7 @@ class _Work:
         self._pause = pause_
 
     def standing(self) -> dict[str, Mapping[str, Any]]:
-        """The strays that are listed now, by id. Raises GoogleError where any zone does not answer."""
+        """Those that are listed now, by id. Raises GoogleError where any zone does not answer."""
         listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
         own = {"tidepool-stack": self._config.stack, "tidepool-owner": self._config.owner}
         return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from infra.model.capacity import Capacity
 from infra.model.catalogue import AcceleratorType, CapacityKind, price
@@ -17,11 +17,12 @@ from infra.model.schema import StackConfig
 
 HOURS_PER_MONTH = 730
 """A year of 8,760 hours in twelve parts, as Google's own price lists count a month."""
+_CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """US dollars an hour while the VMs stand, and a month of the hours in which they do."""
+    """US dollars an hour while the VMs stand, and a month of the hours in which they do, in whole cents."""
 
     hour: Decimal = Decimal(0)
     month: Decimal = Decimal(0)
@@ -36,12 +37,15 @@ class Amount:
 def slices_cost(
     accelerator: AcceleratorType, zone: str, capacity: Capacity, slices: int, *, hours: Decimal
 ) -> Amount | None:
-    """The cost of that many slices, or None where no price is published; a reservation's price is its contract's."""
+    """The cost of that many slices, or None where no price is published; a reservation's price is its contract's.
+
+    A month is rounded here and nowhere else, so that a sum is that of the lines that people see.
+    """
     listed = price(accelerator.generation, zone, capacity.kind)
     if listed is None:
         return None
     hour = slices * accelerator.chips * Decimal(str(listed.usd_per_chip_hour))
-    return Amount(hour=hour, month=hour * hours)
+    return Amount(hour=hour, month=(hour * hours).quantize(_CENT, ROUND_HALF_UP))
 
 
 def hours_of(pool: str, window_hours: Mapping[str, float] | None) -> Decimal:

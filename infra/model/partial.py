@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
 
 from infra.model.schema import (
     App,
@@ -31,6 +31,32 @@ from infra.model.schema import (
 )
 
 M = TypeVar("M", bound=BaseModel)
+
+
+class UnsureStack(StackConfig):
+    """A stack file whose mistakes may hide chips that it draws on a limit, or a limit that it declares."""
+
+    _doubt: str = PrivateAttr(default="")
+    _hides_limits: bool = PrivateAttr(default=True)
+
+    def because(self, doubt: str, *, hides_limits: bool = True) -> UnsureStack:
+        """This stack, with what is said of it."""
+        self._doubt, self._hides_limits = doubt, hides_limits
+        return self
+
+    @property
+    def doubt(self) -> str:
+        """The first of those mistakes, for people."""
+        return self._doubt
+
+    @property
+    def hides_limits(self) -> bool:
+        """Whether it may declare limits that cannot be read, and not only draw on those of others."""
+        return self._hides_limits
+
+
+_HIDE_LIMITS = frozenset(("project", "reservations", "quotas"))
+_HIDE_CHIPS = _HIDE_LIMITS | {"pools"}
 
 # Fields whose parts are saved one by one: a list keeps its length and order, a mapping what is right in it.
 _LISTS: Mapping[str, type[BaseModel]] = {
@@ -62,6 +88,25 @@ def has(thing: BaseModel, *fields: str) -> bool:
 def partial_stack(raw: Mapping[str, Any]) -> StackConfig:
     """A StackConfig of the fields that are right; lists keep the length and order of what was written."""
     return _partial(StackConfig, raw)
+
+
+def unsure_stack(raw: Mapping[str, Any], doubt: str, *, hides_limits: bool = True) -> UnsureStack:
+    """A stack of which it is not known what it draws on limits, with the fields that are right."""
+    return _partial(UnsureStack, raw).because(doubt, hides_limits=hides_limits)
+
+
+def hides_chips(error: ValidationError) -> bool:
+    """Whether a refused value may hide chips or a limit: a wrong owner does not, a wrong pool does."""
+    return not _HIDE_CHIPS.isdisjoint(_heads(error))
+
+
+def hides_limits(error: ValidationError) -> bool:
+    """Whether a refused value may hide a limit."""
+    return not _HIDE_LIMITS.isdisjoint(_heads(error))
+
+
+def _heads(error: ValidationError) -> set[int | str]:
+    return {detail["loc"][0] for detail in error.errors(include_url=False) if detail["loc"]}
 
 
 def _partial(model: type[M], raw: object) -> M:

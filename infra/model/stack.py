@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from infra.model import rules, yamlfile
 from infra.model.errors import ConfigError, Problem
 from infra.model.names import PULUMI_PROJECT, is_resource_name
-from infra.model.partial import partial_stack
+from infra.model.partial import hides_chips, hides_limits, partial_stack, unsure_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
 from infra.model.yamlfile import YamlPath
@@ -71,23 +71,34 @@ def stack_names(root: Path) -> tuple[str, ...]:
     return tuple(sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files))
 
 
-def load_stack(root: Path, stack: str) -> StackConfig:
-    """The stack of `root/stacks/Pulumi.<stack>.yaml`, checked against its siblings too; ConfigError otherwise."""
+def load_stack(root: Path, stack: str, *, alone: bool = False) -> StackConfig:
+    """The stack of `root/stacks/Pulumi.<stack>.yaml`, checked against its siblings too; ConfigError otherwise.
+
+    alone: its own file is judged and no other, for what a mistake in another must not stop.
+    """
     path = _path(root, stack)
     if not path.is_file():
         there = ", ".join(stack_names(root)) or "none"
         fix = f"one of {there}" if there != "none" else f"a file {_source(stack)}"
         raise ConfigError([Problem(_source(stack), "", f"there is no stack named {stack}", fix)])
-    return parse_stack(_text(path, stack), stack=stack, source=_source(stack), siblings=siblings(root, stack))
+    others = () if alone else siblings(root, stack)
+    return parse_stack(_text(path, stack), stack=stack, source=_source(stack), siblings=others)
 
 
 def siblings(root: Path, stack: str) -> tuple[StackConfig, ...]:
     """The other stacks of a repository, for the rules that span stacks.
 
-    What of them cannot be read is left out: a mistake in one stack's file is that stack's to mend.
+    What of them cannot be read is left out, and they say that it is (`UnsureStack`).
     """
-    others = (read_sibling(_path(root, name).read_bytes(), stack=name) for name in stack_names(root) if name != stack)
+    others = (_sibling(_path(root, name), name) for name in stack_names(root) if name != stack)
     return tuple(other for other in others if other is not None)
+
+
+def _sibling(path: Path, stack: str) -> StackConfig | None:
+    try:
+        return read_sibling(path.read_bytes(), stack=stack)
+    except OSError as error:
+        return unsure_stack({"stack": stack}, f"it cannot be read: {error.strerror or error}")
 
 
 def parse_stack(text: str, *, stack: str, source: str, siblings: Sequence[StackConfig] = ()) -> StackConfig:
@@ -101,18 +112,33 @@ def read_stack(content: bytes, *, stack: str, source: str, siblings: Sequence[St
 
 
 def read_sibling(content: bytes, *, stack: str) -> StackConfig | None:
-    """Another stack, for the rules that span stacks: what is right in it; None where its name or all of it is not."""
+    """Another stack, for the rules that span stacks: what is right in it; None where its name is that of no stack.
+
+    An `UnsureStack` where a mistake may hide what it draws on a limit, or a limit.
+    """
     if not is_resource_name(stack):
         return None
     try:
         given = _from_text(yamlfile.decoded(content, _source(stack)), stack=stack, source=_source(stack))
-    except ConfigError:
-        return None
-    raw, _ = _decode(given)
+    except ConfigError as error:
+        return unsure_stack({"stack": stack}, _first_of(error.problems))
+    raw, found = _decode(given)
+    found += given.problems
+    config, limits_hidden = partial_stack(raw), bool(found)
     try:
-        return StackConfig.model_validate(raw)
-    except ValidationError:
-        return partial_stack(raw)
+        config = StackConfig.model_validate(raw)
+    except ValidationError as error:
+        if hides_chips(error):
+            limits_hidden |= hides_limits(error)
+            found += problems(error, StackConfig, _subject_in(given))
+    found += rules.misplaced(config, _subject_in(given))
+    if not found:
+        return config
+    return unsure_stack(raw, _first_of(ConfigError(found).problems), hides_limits=limits_hidden)
+
+
+def _first_of(found: Sequence[Problem]) -> str:
+    return f"{found[0].subject}: {found[0].rule}"
 
 
 def stack_from_pulumi(
@@ -254,12 +280,7 @@ def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
     raw, found = _decode(given)
     refused: frozenset[YamlPath] = frozenset()
 
-    def subject(path: YamlPath) -> str:
-        if path[:1] in ((), ("stack",)):
-            return given.subject(())
-        head = "gcp:project" if path[0] == "project" else f"{PULUMI_PROJECT}:{path[0]}"
-        return given.subject((head, *path[1:]))
-
+    subject = _subject_in(given)
     try:
         config = StackConfig.model_validate(raw)
     except ValidationError as error:
@@ -277,6 +298,18 @@ def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
         siblings=tuple(siblings),
         foreign={key: text for key, text in given.values.items() if _is_foreign(key)},
     )
+
+
+def _subject_in(given: _Input) -> Subject:
+    """How a path of fields is called in that file."""
+
+    def subject(path: YamlPath) -> str:
+        if path[:1] in ((), ("stack",)):
+            return given.subject(())
+        head = "gcp:project" if path[0] == "project" else f"{PULUMI_PROJECT}:{path[0]}"
+        return given.subject((head, *path[1:]))
+
+    return subject
 
 
 def _is_foreign(key: str) -> bool:

@@ -41,11 +41,21 @@ def headline(meaning: Meaning) -> str:
     said = f"{len(changed)} of {plural(len(pools), 'pool')} {'changes' if len(changed) == 1 else 'change'}"
     slices, chips = total(meaning, lambda pool: pool.slices), total(meaning, lambda pool: pool.chips)
     parts = [f"{what}{said}", f"{slices} VMs", f"{chips} chips ({signed(chips.delta)})"]
-    if meaning.money.estimated or meaning.money.total.before.hour:
-        parts.append(f"{arrow(meaning.money.total.before.month, meaning.money.total.after.month)} a month")
+    if money := _money_said(meaning.money):
+        parts.append(money)
     if others := [name for name in meaning.sections if name not in ("pools", "stack")]:
         parts.append(f"also different: {', '.join(others)}")
     return f"{meaning.stack}: {', '.join(parts)}"
+
+
+def _money_said(money: Money) -> str:
+    """What the headline says of money: the listed prices, and of what they are not all."""
+    parts = [f"{arrow(money.total.before.month, money.total.after.month)} a month"] if money.by_kind else []
+    if money.unpriced:
+        parts.append(f"{plural(len(money.unpriced), 'pool')} without a price")
+    if money.sunk and not parts:
+        parts.append("no money moves (reserved)")
+    return " and ".join(parts)
 
 
 def total(meaning: Meaning, part: Callable[[PoolChange], Counts]) -> Counts:
@@ -97,6 +107,12 @@ def dollars(amount: Decimal) -> str:
     return f"-${-amount:,.2f}" if amount < 0 else f"${amount:,.2f}"
 
 
+def rate(amount: Decimal) -> str:
+    """Dollars an hour, with the tenths of a cent that a price has: sums of rounded lines would not be their sum."""
+    said = f"{amount:,.4f}"
+    return f"${said[:-2]}{said[-2:].rstrip('0')}"
+
+
 def arrow(before: Decimal, after: Decimal) -> str:
     return f"{dollars(before)} -> {dollars(after)}"
 
@@ -120,11 +136,11 @@ def bill(one: Bill) -> str:
         return "sunk (reserved)"
     if one.amount is None:
         return f"unpriced ({one.capacity})"
-    return f"{dollars(one.amount.hour)} an hour, {dollars(one.amount.month)} a month"
+    return f"{rate(one.amount.hour)} an hour, {dollars(one.amount.month)} a month"
 
 
 def amounts(before: Amount, after: Amount) -> str:
-    return f"{arrow(before.hour, after.hour)} an hour, {arrow(before.month, after.month)} a month"
+    return f"{rate(before.hour)} -> {rate(after.hour)} an hour, {arrow(before.month, after.month)} a month"
 
 
 def totals(money: Money) -> tuple[tuple[str, Total], ...]:

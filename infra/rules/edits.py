@@ -57,10 +57,10 @@ def _over_budget(edit: Edit) -> Iterator[Broken]:
         return
     cost = stack_cost(edit.after, edit.window_hours)
     if cost.amount.month > budget.usd_per_month:
-        said = f"list prices come to ${cost.amount.month:,.0f} a month, over the ${budget.usd_per_month:,.0f} allowed"
+        said = f"list prices come to ${cost.amount.month:,.2f} a month, over the ${budget.usd_per_month:,.2f} allowed"
         was = stack_cost(edit.before, edit.window_hours).amount.month if edit.before else None
         if was is not None and was > cost.amount.month:
-            yield Broken("budget", f"{said}, and down from ${was:,.0f}", level=Level.WARN)
+            yield Broken("budget", f"{said}, and down from ${was:,.2f}", level=Level.WARN)
         else:
             yield Broken("budget", said)
     if cost.unpriced:

@@ -192,16 +192,16 @@ def test_outputs_name_pools_registries_identities_and_manifest(fleet: Checkout) 
 
 
 def test_destroy_asks_and_without_a_terminal_refuses(fleet: Checkout) -> None:
-    result = fleet.run("destroy", "ci")
+    result = fleet.run("destroy", "ci", "--exclude-protected")
     assert result.exit_code == 2
     assert "add --yes" in result.stderr
     assert fleet.json("cloud", "status")["nodes"]["READY"] >= 7
 
 
 def test_a_person_is_asked_before_a_destroy_and_may_say_no(fleet: Checkout) -> None:
-    code, drawn = fleet.at_terminal("destroy", "ci", typed="n\n")
+    code, drawn = fleet.at_terminal("destroy", "ci", "--exclude-protected", typed="n\n")
     assert code == 1
-    assert "Deleting everything of ci on the local cloud. Go on? [y/N]: " in drawn
+    assert "Deleting everything of ci that is not protected on the local cloud. Go on? [y/N]: " in drawn
     assert "error: answered no; nothing was changed" in drawn
     assert fleet.json("cloud", "status")["nodes"]["READY"] >= 7
 

@@ -112,8 +112,8 @@ class _Pass:
     def destroy(self, listener: Listener | None = None) -> Plan:
         return self.engine.destroy(self.options, listener)
 
-    def strays(self) -> tuple[str, ...]:
-        return ()
+    def preview_destroy(self, listener: Listener | None = None) -> Plan:
+        return self.engine.preview_destroy(self.options, listener)
 
     def outputs(self) -> Mapping[str, Any]:
         return self.engine.outputs()

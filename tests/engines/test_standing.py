@@ -219,7 +219,7 @@ def test_a_create_in_flight_of_this_stacks_own_is_taken_over_in_a_refresh(world:
 
 def test_destroy_with_an_empty_state_deletes_no_vm_and_says_which_stand(world: StandingWorld) -> None:
     world.keep({})
-    assert world.engine.strays() == (FIRST, SECOND)
+    assert f"{FIRST}, {SECOND}. None was deleted" in world.engine.preview_destroy().diagnostics[0].message
     run = world.engine.destroy()
     assert run.failed
     (said,) = [said.message for said in run.diagnostics if said.severity == "error"]

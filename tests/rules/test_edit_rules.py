@@ -100,7 +100,7 @@ def test_an_edit_cannot_take_away_the_freeze_that_it_is_made_in(freezes: dict[st
 def test_more_than_the_budget_stops() -> None:
     (found,) = judge(edit(config(budget=BUDGET)))
     assert (found.rule, found.level) == ("within-budget", Level.STOP)
-    assert "over the $100 allowed" in found.reason
+    assert "over the $100.00 allowed" in found.reason
 
 
 def test_an_edit_that_makes_an_overspent_stack_cheaper_is_only_warned_of() -> None:

@@ -117,7 +117,7 @@ def test_the_stack_comes_first_and_is_judged_as_a_whole(cli: Cli) -> None:
     found = cli.stack_alone()
     assert names_of(found) == ["exception-expired", "within-budget"]
     assert all(each.enforcementLevel == analyzer_pb2.MANDATORY for each in found)
-    assert "over the $100 allowed" in found[1].message
+    assert "over the $100.00 allowed" in found[1].message
     assert "write: " in found[1].message
 
 

@@ -20,16 +20,17 @@ from typing import Any, Final
 from pulumi import automation
 
 from infra.engines.official import filestate
-from infra.engines.official.adoption import creating, outputs_alone, unsettled, vm_ids
+from infra.engines.official.adoption import creating, unsettled, vm_ids
+from infra.engines.official.aside import passing_copy
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
-from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, scratch, workspace
+from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
-from infra.engines.strays import delete_strays, stray_names
-from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.engines.strays import delete_strays, plan_strays
+from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
 from infra.model.stack import load_stack
@@ -82,28 +83,20 @@ class OfficialEngine:
     def _previewed_aside(self, exported: Mapping[str, Any], listener: Listener | None) -> Recorder:
         """A preview on a passing copy of the state, in which all is adopted first that `up` would adopt."""
         recorder = Recorder(listener, planning=True)
-        with scratch(self._request, self._place, self._runner) as work:
-            self._lend_registries(work)
-            work.create_stack(self._request.stack)
-            if exported is not _NO_STATE:
-                work.load(self._request.stack, exported)
+        kept = None if exported is _NO_STATE else exported
+        with passing_copy(self._request, self._place, self._runner, kept, self._exported) as work:
             standing = self._standing(exported, recorder.say, waits=False)
             recorder.adopt(self._settled(work, recorder, work.exported(self._request.stack), standing))
             self._preview(work, recorder)
         return recorder
 
-    def _lend_registries(self, work: Workspace) -> None:
-        """Give a passing backend the outputs of the stack whose registries this one reads."""
-        owner = load_stack(self._request.root, self._request.stack).registry_stack
-        if owner is None:
-            return
+    def _exported(self, stack: str) -> Mapping[str, Any] | None:
+        """A stack's state; None where it has none."""
         try:
-            with self._workspace(lambda _: None) as own:
-                exported = own.exported(str(owner))
+            with self._workspace(lambda _: None) as work:
+                return work.exported(stack)
         except automation.StackNotFoundError:
-            return  # the program says so itself
-        work.create_stack(str(owner))
-        work.load(str(owner), outputs_alone(exported))
+            return None
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
@@ -180,13 +173,32 @@ class OfficialEngine:
                 self._delete_strays(_NO_STATE, recorder)
         return self._plan(recorder)
 
-    def strays(self) -> tuple[str, ...]:
-        try:
-            with self._workspace(lambda _: None) as work:
-                known = vm_ids(work.exported(self._request.stack)["deployment"])
-        except automation.StackNotFoundError:
-            known = frozenset()
-        return stray_names(self._request, known)
+    def preview_destroy(self, listener: Listener | None = None) -> Plan:
+        recorder = Recorder(listener, planning=True)
+        exported = self._exported(self._request.stack) or _NO_STATE
+        deployment = exported["deployment"]
+        known = vm_ids(deployment)
+        strays = plan_strays(self._request, known, stateless=not deployment.get("resources"))
+        recorder.done(strays.steps)
+        for said in strays.said:
+            recorder.say(said)
+        lacked = {step.urn for step in strays.steps}
+        targets = [each for each in self._request.targets if each not in lacked]
+        if protected := self._protected(exported):
+            recorder.refuse(protected, kept(protected))
+        elif deployment.get("resources") and (targets or not self._request.targets):
+            options = {**self._options, "target": targets or None, **self._sparing_protected}
+            with self._workspace(recorder.say) as work:
+                self._run(recorder, self._stack(work).preview_destroy, options)
+        return self._plan(recorder)
+
+    def _protected(self, exported: Mapping[str, Any]) -> tuple[Step, ...]:
+        """The protected resources for which a destroy is refused."""
+        return () if self._request.exclude_protected else protected_steps(exported, self._request.targets)
+
+    @property
+    def _sparing_protected(self) -> Mapping[str, Any]:
+        return {"exclude_protected": self._request.exclude_protected or None}
 
     def _delete_strays(self, exported: Mapping[str, Any], recorder: Recorder) -> None:
         deployment = exported["deployment"]
@@ -203,8 +215,7 @@ class OfficialEngine:
         """Where anything protected would go, refuse it and touch nothing: the CLI would delete all else first."""
         request = self._request
         exported = work.exported(request.stack)
-        protected = () if request.exclude_protected else protected_steps(exported, request.targets)
-        if protected:
+        if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
         else:
             if not request.targets:
@@ -212,7 +223,7 @@ class OfficialEngine:
             options = {
                 **self._options,
                 "continue_on_error": request.continue_on_error,
-                "exclude_protected": request.exclude_protected or None,
+                **self._sparing_protected,
             }
             self._run(recorder, self._stack(work).destroy, options, work)
 

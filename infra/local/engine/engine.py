@@ -35,6 +35,7 @@ from infra.model.plan import Op, Plan
 if TYPE_CHECKING:
     from infra.local.engine.backend import Backend, StackFiles
     from infra.local.engine.provider import Provider
+    from infra.local.engine.state import State
 
 ENGINE = "local"
 
@@ -140,14 +141,27 @@ class Engine:
         ):
             settle(parts.run, parts.registry)
             self._check_targets(parts.run)
-            found = parts.deletion.condemned()
-            if parts.run.options.exclude_protected:
-                found = parts.deletion.without_protected(found)
+            found = self._to_destroy(parts)
             if not parts.deletion.protected(found, protected.kept):
                 if parts.run.options.first is not None:
                     parts.run.options.first()
                 parts.deletion.execute(found)
         return self._plan(parts.run)
+
+    def preview_destroy(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
+        """What `destroy` would do; changes neither state nor cloud, and waits for no lock."""
+        parts = self._parts(self._load(), options or Options(), listener, None)
+        settle(parts.run, parts.registry)
+        self._check_targets(parts.run)
+        found = self._to_destroy(parts)
+        if not parts.deletion.protected(found, protected.kept):
+            parts.deletion.plan(found)
+        return self._plan(parts.run)
+
+    @staticmethod
+    def _to_destroy(parts: _Parts) -> list[State]:
+        found = parts.deletion.condemned()
+        return parts.deletion.without_protected(found) if parts.run.options.exclude_protected else found
 
     def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """The stack's outputs as last recorded; empty where there is no state."""

@@ -21,3 +21,8 @@ def broken(config: StackConfig, siblings: Sequence[StackConfig], subject: Subjec
     """Every problem of every rule. `siblings` are the other stacks of the repository."""
     others = [other for other in siblings if other.stack != config.stack]
     return list(chain.from_iterable(rule(config, others, subject) for rule in _RULES))
+
+
+def misplaced(config: StackConfig, subject: Subject) -> list[Problem]:
+    """What is wrong with the pools of one file by itself: what they draw is not what somebody meant."""
+    return list(chain.from_iterable(rule(config, (), subject) for rule in pools.RULES))

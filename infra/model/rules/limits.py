@@ -8,7 +8,7 @@ from infra.model import ledger
 from infra.model.capacity import Reserved
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
-from infra.model.partial import has
+from infra.model.partial import UnsureStack, has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, zone_without
 from infra.model.schema import Pool, Quota, Reservation, StackConfig
@@ -78,11 +78,46 @@ def _chips_within_limits(config: StackConfig, siblings: Sequence[StackConfig], s
     for index, held in enumerate(config.reservations):
         if has(held, "project", "zone", "generation", "chips", "held_elsewhere"):
             account = ledger.account(held, [config, *siblings])
-            yield from _overdrawn(account, "reservation", subject(("reservations", index, "chips")))
+            yield from _overdrawn(account, _called(held), subject(("reservations", index, "chips")))
     for index, quota in enumerate(config.quotas):
         if has(quota, "project", "zone", "generation", "chips", "kind"):
             account = ledger.account(quota, [config, *siblings])
-            yield from _overdrawn(account, f"{quota.kind} quota", subject(("quotas", index, "chips")))
+            yield from _overdrawn(account, _called(quota), subject(("quotas", index, "chips")))
+
+
+def _chips_within_limits_of_siblings(
+    config: StackConfig, siblings: Sequence[StackConfig], subject: Subject
+) -> Iterator[Problem]:
+    """Limits that another stack alone declares bind this one too."""
+    seen = set()
+    for key, identity in _IDENTITY.items():
+        seen |= {_said(each, identity) + key for each in getattr(config, key) if has(each, *identity)}
+        for other in siblings:
+            for limit in getattr(other, key):
+                if not has(limit, *type(limit).model_fields) or _said(limit, identity) + key in seen:
+                    continue
+                seen.add(_said(limit, identity) + key)
+                account = ledger.account(limit, [config, *siblings])
+                if any(draw.stack == config.stack for draw in account.draws):
+                    what = f"{_called(limit)} of stack {other.stack}"
+                    yield from _overdrawn(account, what, subject(("pools",)))
+
+
+def _siblings_known(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
+    """What a file with mistakes draws on limits is not known. That is not nothing, so nothing changes beside it."""
+    if not (config.pools or config.reservations or config.quotas):
+        return
+    near = [each for each in siblings if not (has(config, "project") and _is_of_another(each, config.project))]
+    limited = any(each.reservations or each.quotas for each in (config, *near))
+    for other in near:
+        if isinstance(other, UnsureStack) and (limited or other.hides_limits):
+            file = f"stacks/Pulumi.{other.stack}.yaml"
+            rule = f"what stack {other.stack} draws on the limits of this project is known; {other.doubt}"
+            yield Problem(subject(()), "", rule, f"what is right in {file}, and then change this stack")
+
+
+def _is_of_another(stack: StackConfig, project: str) -> bool:
+    return has(stack, "project") and stack.project != project
 
 
 def _reservation_misfits(
@@ -125,6 +160,10 @@ def _once(
                 yield Problem(subject((key, index)), this, f"{rule}; {key}[{first}] is that one", "one of them")
 
 
+def _called(limit: Reservation | Quota) -> str:
+    return f"{limit.kind} quota" if isinstance(limit, Quota) else "reservation"
+
+
 def _overdrawn(account: ledger.Account, what: str, where: str) -> Iterator[Problem]:
     if account.remaining < 0:
         rule = f"the {what} covers all chips that draw on it: {account.sum_shown()}"
@@ -140,4 +179,6 @@ RULES: tuple[Rule, ...] = (
     _one_quota_a_kind,
     _stacks_agree,
     _chips_within_limits,
+    _chips_within_limits_of_siblings,
+    _siblings_known,
 )

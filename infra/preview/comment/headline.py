@@ -120,5 +120,6 @@ def _money(meaning: Meaning) -> str:
 
 
 def _dollars(amount: Decimal) -> str:
-    whole = round(amount)
-    return f"{'-' if whole < 0 else '+'}${abs(whole):,}" if whole else "±$0"
+    """Whole dollars; cents where it is less than one, so that a change is never said to be none."""
+    said = f"{abs(amount):,.0f}" if abs(amount) >= 1 else f"{abs(amount):.2f}"
+    return f"{'-' if amount < 0 else '+'}${said}" if amount else "±$0"

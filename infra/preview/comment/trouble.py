@@ -63,8 +63,8 @@ def unexpected(plan: Plan, meaning: Meaning | None) -> Iterator[Block]:
     if meaning is None or (does := moved_by(plan)) == (means := meant_by(meaning)):
         return
     said = (
-        f"> [!WARNING]\n> The plan moves {does or 'no VM'}, this edit alone {means or 'none'}: "
-        "an earlier edit is not applied yet, or VMs were changed by hand."
+        f"> [!WARNING]\n> The plan moves {str(does) or 'no VM'}; this edit alone moves {str(means) or 'no VM'}. "
+        "An earlier edit is not applied yet, or VMs were changed by hand."
     )
     yield Block(rank=Rank.SUMMARY, lines=[said], what="warnings")
 

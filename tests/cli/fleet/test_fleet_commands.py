@@ -245,7 +245,7 @@ def test_up_waits_for_the_job_of_a_vm_that_goes(standing: Checkout) -> None:
     assert _job(standing)
     said = standing.ok("up", "ci").output
     waited = said.index(f"waiting for {V4}: job slow")
-    assert said.index(f"draining 1 VM ({V4}) before the apply") < waited < said.index(f"deleted {V4}")
+    assert said.index(f"draining 1 VM ({V4}) before they are deleted") < waited < said.index(f"deleted {V4}")
     (found,) = standing.json("status", "ci")["stacks"]
     assert found["drains"] == []
     assert "tpu-v4" not in {pool["pool"] for pool in found["pools"]}

@@ -59,4 +59,4 @@ def test_up_by_the_official_engine_waits_for_the_job_of_a_vm_that_goes(fleet: Ch
     fleet.edit("ci", "us-central2-b: 1", "us-central2-b: 0")
     said = fleet.ok("up", "ci", *PLACE).output
     waited = said.index(f"waiting for {LOST[2]}: job slow")
-    assert said.index(f"draining 1 VM ({LOST[2]}) before the apply") < waited < said.index(f"deleted {LOST[2]}")
+    assert said.index(f"draining 1 VM ({LOST[2]}) before they are deleted") < waited < said.index(f"deleted {LOST[2]}")

@@ -1,0 +1,115 @@
+"""A destroy shows what goes, looks at protection before it asks, and waits for the jobs of the VMs that go.
+
+The tests run in order on one fleet.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.engines.standing import vm_urn
+from infra.fleet.bundle import STUB
+from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.google import Api, clients, execute
+from infra.model import fleet as slots_of
+from infra.model.node import node_spec
+from infra.model.stack import load_stack
+from tests.cli.conftest import Checkout
+from tests.engines.standing_world import STACK
+
+VMS = ["tpu-ci-us-west4-a-0", "tpu-ci-us-west4-a-1"]
+LATE = "tpu-ci-us-west4-a-2"
+
+
+@pytest.fixture(scope="module")
+def fleet(clouded: Checkout) -> Checkout:
+    clouded.path("lone").write_text(STACK.format(count=2, accelerator="v5litepod-4"))
+    clouded.ok("up", "lone")
+    return clouded
+
+
+def standing(fleet: Checkout) -> int:
+    return sum(fleet.json("cloud", "status")["nodes"].values())
+
+
+def made_by_the_controller(fleet: Checkout) -> None:
+    """A third declared VM, which the state lacks."""
+    fleet.path("lone").write_text(STACK.format(count=3, accelerator="v5litepod-4"))
+    config = load_stack(fleet.root, "lone")
+    slot = slots_of.slots(config)[2]
+    body = node_spec(config, slot, startup_script=STUB.read_text(encoding="utf-8")).to_api()
+    with clients("my-lab", fleet.json("cloud", "status")["url"]) as google:
+        api = google.api(Api.TPU).projects().locations().nodes()
+        execute(api.create(parent="projects/my-lab/locations/us-west4-a", nodeId=slot.name, body=body), "making it")
+    fleet.ok("cloud", "clock", "--advance", "10m")
+
+
+def test_protection_is_looked_at_before_anybody_is_asked(fleet: Checkout) -> None:
+    refused = fleet.run("destroy", "lone")
+    assert refused.exit_code == 1
+    assert "is protected, so nothing is deleted" in refused.stdout
+    assert "Nothing was deleted: --exclude-protected deletes all that is not protected." in refused.stdout
+    assert "--yes" not in refused.output
+
+
+def test_what_goes_is_shown_before_it_is_asked_about(fleet: Checkout) -> None:
+    asked = fleet.run("destroy", "lone", "--exclude-protected")
+    assert asked.exit_code == 2
+    assert "add --yes" in asked.stderr
+    assert "2 VMs, 8 chips" in asked.stdout
+    assert all(vm in asked.stdout for vm in VMS)
+    assert standing(fleet) == 2
+
+
+def test_a_job_that_runs_on_keeps_everything(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = (VmStanding(vm=VMS[0], standing=Standing.BUSY, why="job slow"),)
+    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", lambda *_: busy)
+    failed = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
+    assert failed.exit_code == 1
+    assert f"still {VMS[0]}: job slow; run destroy again later" in " ".join(failed.output.split())
+    assert standing(fleet) == 2
+    (found,) = fleet.json("status", "lone")["stacks"]
+    assert found["drains"] == []
+
+
+def test_a_target_that_the_state_lacks_is_shown_drained_adopted_and_deleted(fleet: Checkout) -> None:
+    made_by_the_controller(fleet)
+    urn = vm_urn("lone", LATE)
+    shown = fleet.run("destroy", "lone", "--target", urn)
+    assert (shown.exit_code, LATE in shown.stdout) == (2, True), shown.output
+    document = fleet.json("destroy", "lone", "--target", urn, "--yes")
+    deleted = [step["name"] for step in document["steps"] if (step["op"], step["status"]) == ("delete", "done")]
+    assert deleted == [LATE]
+    assert standing(fleet) == 2
+
+
+def test_a_whole_destroy_names_the_vms_that_the_state_lacks(fleet: Checkout) -> None:
+    made_by_the_controller(fleet)
+    shown = fleet.run("destroy", "lone", "--exclude-protected")
+    assert all(vm in shown.stdout for vm in (*VMS, LATE))
+
+
+def test_a_wrong_stack_file_is_destroyed_only_without_draining(fleet: Checkout) -> None:
+    right = fleet.text("lone")
+    fleet.path("lone").write_text(right.replace("trust: member", "trust: nobody"))
+    refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
+    fleet.path("lone").write_text(right)
+    assert refused.exit_code == 1
+    assert "its VMs cannot be drained: mend it, or say --no-drain" in " ".join(refused.output.split())
+    assert standing(fleet) == 3
+
+
+def test_a_mistake_in_another_stack_file_keeps_no_fleet_from_being_destroyed(
+    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.path("nightly").write_text("config: [\n")
+    at_the_wait: list[int] = []
+
+    def waits(*_: object) -> tuple[VmStanding, ...]:
+        at_the_wait.append(standing(fleet))
+        return ()
+
+    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", waits)
+    fleet.ok("destroy", "lone", "--exclude-protected", "--yes")
+    assert at_the_wait == [3], "jobs are waited for while everything stands"
+    assert standing(fleet) == 0

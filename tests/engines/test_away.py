@@ -1,0 +1,188 @@
+"""VMs that stand at fallbacks: limits count them where they stand, and an apply deletes them there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.engines.away import Fallbacks, vms_away
+from infra.engines.embedded import EmbeddedEngine
+from infra.engines.phased import apply, phases_of
+from infra.fleet.bundle import STUB
+from infra.fleet.google import Api, clients, execute
+from infra.local.cloud.testing import TestCloud
+from infra.model import fleet
+from infra.model.node import node_spec
+from infra.model.phases import Phases, limits
+from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.model.planned_capacity import VM_TYPE
+from tests.engines.phase_world import refusals
+from tests.engines.standing_world import StandingWorld
+
+AWAY = "us-west1-c"
+TEXT = """\
+config:
+  gcp:project: my-lab
+  tidepool:owner: team
+  tidepool:bucket: {{name: lab-records, location: us}}
+  tidepool:quotas:
+    - {{project: my-lab, zone: us-west1-c, generation: v5e, chips: 8, kind: preemptible}}
+  tidepool:pools:
+    - name: a
+      accelerator: v5litepod-4
+      zones: {{us-west4-a: {a}}}
+      capacity: spot
+      trust: member
+      fallback: [{{zone: us-west1-c, capacity: spot}}]
+    - {{name: b, accelerator: v5litepod-4, zones: {{us-west1-c: {b}}}, capacity: spot, trust: member}}
+"""
+FIRST, SECOND = "a-us-west4-a-0", "a-us-west4-a-1"
+
+
+@pytest.fixture
+def world(tmp_path: Path, quick_cloud: TestCloud) -> Iterator[StandingWorld]:
+    """Two VMs of `a`; a zone with room for two VMs, in which both may come to stand."""
+    quick_cloud.control.reset()
+    found = StandingWorld.at(tmp_path, quick_cloud)
+    declare(found, a=2, b=0)
+    assert not found.engine.up().failed
+    quick_cloud.control.limit(project="my-lab", zone=AWAY, generation="v5e", chips=8, capacity="preemptible")
+    yield found
+    quick_cloud.control.reset()
+
+
+def declare(world: StandingWorld, *, a: int, b: int) -> None:
+    (world.request.root / "stacks" / "Pulumi.lone.yaml").write_text(TEXT.format(a=a, b=b))
+
+
+def move(world: StandingWorld, name: str, *, stays: bool = False) -> None:
+    """What a controller does in a stockout: the VM goes at home and comes at the fallback, under the same name."""
+    slot = next(each for each in fleet.slots(world.config) if each.name == name)
+    place = fleet.fallbacks(slot)[0]
+    body = node_spec(world.config, place, startup_script=STUB.read_text(encoding="utf-8")).to_api()
+    with clients("my-lab", world.cloud.url) as google:
+        api = google.api(Api.TPU).projects().locations().nodes()
+        if not stays:
+            execute(api.delete(name=f"projects/my-lab/locations/{slot.zone}/nodes/{name}"), "deleting")
+        world.cloud.control.advance(600)
+        execute(api.create(parent=f"projects/my-lab/locations/{AWAY}", nodeId=name, body=body), "making")
+    world.cloud.control.advance(600)
+
+
+def standing(world: StandingWorld) -> set[tuple[str, str]]:
+    """Name and zone of every VM."""
+    return {(node["name"].split("/")[-1], node["name"].split("/")[3]) for node in world.cloud.control.nodes()}
+
+
+def planned(world: StandingWorld) -> tuple[Plan, Fallbacks, Phases]:
+    plan = world.engine.preview()
+    assert not plan.failed, plan.diagnostics
+    away = vms_away(world.request, plan, lambda _: None)
+    return plan, away, phases_of(plan, limits(world.config), away)
+
+
+def up(world: StandingWorld) -> Plan:
+    """As `./tidepool up` does it."""
+
+    def make(*, targets: tuple[str, ...], continue_on_error: bool) -> EmbeddedEngine:
+        request = replace(world.request, targets=targets, continue_on_error=continue_on_error)
+        return EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
+
+    plan, away, _ = planned(world)
+    return apply(plan, limits(world.config), make, lambda _: None, away)
+
+
+def vms(run: Plan) -> dict[str, tuple[Op, Status]]:
+    return {step.name: (step.op, step.status) for step in run.steps if step.type == VM_TYPE and step.op is not Op.SAME}
+
+
+def test_vms_at_a_fallback_go_first_where_new_ones_need_their_chips(world: StandingWorld) -> None:
+    move(world, FIRST)
+    move(world, SECOND)
+    declare(world, a=0, b=2)
+    _, _, order = planned(world)
+    assert order.first == (f"{FIRST} in {AWAY}", f"{SECOND} in {AWAY}"), "its home is not where the chips are"
+    (why,) = order.reasons
+    assert (why.before, why.after, why.peak, why.chips) == (8, 8, 16, 8)
+
+    run = up(world)
+    assert not run.failed, run.diagnostics
+    assert standing(world) == {("b-us-west1-c-0", AWAY), ("b-us-west1-c-1", AWAY)}
+    assert refusals(world.cloud) == [], "no limit is met while it is applied"
+
+
+def test_what_is_said_to_be_deleted_is_deleted_where_it_stands(world: StandingWorld) -> None:
+    move(world, SECOND)
+    declare(world, a=1, b=0)
+    run = up(world)
+    assert vms(run) == {SECOND: (Op.DELETE, Status.DONE)}
+    assert standing(world) == {(FIRST, "us-west4-a")}
+
+
+def test_a_delete_at_a_fallback_that_fails_is_a_failure_of_its_vm(world: StandingWorld) -> None:
+    move(world, SECOND)
+    declare(world, a=1, b=0)
+    world.cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=SECOND, zone=AWAY)
+    run = up(world)
+    assert run.failed
+    assert vms(run) == {SECOND: (Op.DELETE, Status.FAILED)}
+    assert f"{SECOND} in {AWAY} could not be deleted" in run.diagnostics[-1].message
+    assert (SECOND, AWAY) in standing(world)
+
+
+def test_a_vm_at_a_fallback_that_cannot_go_holds_back_what_needs_its_chips(world: StandingWorld) -> None:
+    move(world, FIRST)
+    move(world, SECOND)
+    declare(world, a=0, b=2)
+    world.cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=SECOND, zone=AWAY)
+    run = up(world)
+    assert run.failed
+    assert standing(world) == {(SECOND, AWAY), ("b-us-west1-c-0", AWAY)}
+    assert refusals(world.cloud) == []
+
+
+def test_a_vm_at_a_fallback_that_stays_declared_stays_there(world: StandingWorld) -> None:
+    move(world, FIRST)
+    declare(world, a=1, b=1)
+    _, away, order = planned(world)
+    assert away.leaving == ()
+    assert [str(vm) for vm in away.vms] == [f"{FIRST} in {AWAY}"]
+    assert (order.needed, order.held) == (False, ())
+    assert not up(world).failed
+    assert standing(world) == {(FIRST, AWAY), ("b-us-west1-c-0", AWAY)}
+
+
+def test_a_vm_that_the_state_lacks_is_made_at_home_and_then_goes_at_its_fallback(world: StandingWorld) -> None:
+    move(world, SECOND)
+    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
+    run = up(world)
+    assert not run.failed, run.diagnostics
+    assert vms(run) == {SECOND: (Op.CREATE, Status.DONE)}
+    assert standing(world) == {(FIRST, "us-west4-a"), (SECOND, "us-west4-a")}
+
+
+def test_a_create_at_home_that_fails_leaves_the_vm_at_its_fallback(world: StandingWorld) -> None:
+    move(world, SECOND)
+    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
+    world.cloud.control.fail("stockout", zone="us-west4-a")
+    assert up(world).failed
+    assert standing(world) == {(FIRST, "us-west4-a"), (SECOND, AWAY)}
+
+
+def test_a_second_vm_of_a_name_counts_in_both_places(world: StandingWorld) -> None:
+    move(world, SECOND, stays=True)
+    declare(world, a=1, b=0)
+    assert not up(world).failed
+    assert standing(world) == {(FIRST, "us-west4-a")}
+
+
+def test_what_cannot_be_listed_is_said(world: StandingWorld) -> None:
+    declare(world, a=1, b=0)
+    plan = world.engine.preview()
+    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
+    said: list[Diagnostic] = []
+    assert vms_away(world.request, plan, said.append).vms == ()
+    assert "not known whether VMs stand at fallbacks" in said[0].message

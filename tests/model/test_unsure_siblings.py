@@ -1,0 +1,94 @@
+"""A sibling stack whose file has mistakes draws no known number of chips: not known is a stop, and never 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.model.errors import ConfigError, Problem
+from infra.model.stack import load_stack, read_sibling
+from tests.model.given import POOL, pool, refusals, stack_text, the_refusal
+
+QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 16}\n"
+LIMITED = stack_text(quotas=QUOTA)
+"""Eight of its 16 chips are drawn by tpu-ci."""
+
+
+def beside(sibling: str, text: str = LIMITED) -> tuple[Problem, ...]:
+    """What is wrong with a stack beside a file of another one."""
+    other = read_sibling(sibling.replace("my-lab-ci", "my-lab-nightly").encode(), stack="nightly")
+    return refusals(text, siblings=(other,) if other else ())
+
+
+NIGHTLY = stack_text(pools=pool(name="nightly", zones="{us-west4-a: 3}"))
+"""It passes the quota: 8 + 12 of 16 chips."""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "doubt"),
+    [
+        ("v5litepod-4", "v9-9", "an accelerator type of the catalogue"),
+        ("us-west4-a: 3", "us-west4-a: three", "pools[0].zones.us-west4-a"),
+        ("capacity: spot", "capacity: sopt", "pools[0].capacity"),
+        ("capacity: spot", "capacity: spot\n      fallback: us-east1-c", "pools[0].fallback"),
+        ("tidepool:pools", "tidepool:pols", "no such key: pols"),
+        ("gcp:project: my-lab", "gcp:project: 7", "gcp:project"),
+        ("config:", "config", "one valid YAML document"),
+        ("  tidepool:owner", "  tidepool:pools: []\n  tidepool:owner", "tidepool:pools"),
+    ],
+)
+def test_an_edit_beside_a_stack_file_with_a_mistake_is_stopped(right: str, wrong: str, doubt: str) -> None:
+    (whole,) = beside(NIGHTLY)
+    assert "together 20 of 16 chips" in whole.rule
+    broken = NIGHTLY.replace(right, wrong)
+    assert broken != NIGHTLY
+    found = [problem.rule for problem in beside(broken) if "stack nightly draws" in problem.rule]
+    assert len(found) == 1
+    assert doubt in found[0]
+
+
+def test_a_mistake_that_hides_no_chips_stops_no_other_stack() -> None:
+    spare = NIGHTLY.replace("us-west4-a: 3", "us-west4-a: 1").replace("owner: lab", "owner: [lab]")
+    other = read_sibling(spare.replace("my-lab-ci", "my-lab-nightly").encode(), stack="nightly")
+    assert other is not None
+    assert "owner" not in other.__dict__
+    assert "together 12 of 4 chips" in the_refusal(LIMITED.replace("chips: 16", "chips: 4"), siblings=(other,)).rule
+
+
+def test_a_mistake_in_a_stack_of_another_project_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(LIMITED)
+    far = (
+        NIGHTLY.replace("v5litepod-4", "v9")
+        .replace("project: my-lab", "project: other-lab")
+        .replace("my-lab-ci", "other-ci")
+    )
+    (tmp_path / "stacks" / "Pulumi.nightly.yaml").write_text(far)
+    assert load_stack(tmp_path, "ci")
+
+
+def test_a_file_that_nobody_can_read_is_not_known_either(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(LIMITED)
+    (tmp_path / "stacks" / "Pulumi.nightly.yaml").symlink_to(tmp_path / "gone")
+    with pytest.raises(ConfigError, match="stack nightly draws on the limits of this project is known"):
+        load_stack(tmp_path, "ci")
+    assert load_stack(tmp_path, "ci", alone=True), "what changes no chips goes on"
+
+
+def test_a_broken_file_may_hide_the_very_limit(tmp_path: Path) -> None:
+    other = read_sibling(stack_text(quotas=QUOTA.replace("16", "many")).encode(), stack="nightly")
+    assert other is not None
+    assert "stack nightly draws" in " ".join(each.rule for each in refusals(stack_text(), siblings=(other,)))
+
+
+def test_a_limit_that_another_stack_declares_binds_this_one() -> None:
+    text = stack_text(pools=pool(name="nightly"), quotas=QUOTA).replace("my-lab-ci", "my-lab-nightly")
+    other = read_sibling(text.encode(), stack="nightly")
+    assert other is not None
+    grown = stack_text(pools=POOL.replace("us-west4-a: 2", "us-west4-a: 4"))
+    problem = the_refusal(grown, siblings=(other,))
+    assert problem.subject.endswith("tidepool:pools")
+    assert "the preemptible quota of stack nightly covers all chips" in problem.rule
+    assert "together 20 of 16 chips" in problem.rule

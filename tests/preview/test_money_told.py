@@ -1,0 +1,86 @@
+"""Money in headlines and sums: never left out, and never a cent off what its own lines say."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from infra.model.plan import Op, Plan, Step
+from infra.model.planned_capacity import VM_TYPE
+from infra.preview import text
+from infra.preview.comment.headline import block
+from infra.preview.comment.trouble import unexpected
+from infra.preview.sentences import headline
+from tests.model.given import pool, stack_text
+from tests.preview.two_versions import meaning
+
+MIXED = pool(name="mixed", accelerator="v6e-8", zones="{us-east5-a: 1, southamerica-west1-a: 1}")
+"""v6e spot has a price in the one zone and none in the other."""
+RESERVED = pool(name="lab", accelerator="v4-8", zones="{us-central2-b: 1}", capacity="{reserved: lab}")
+RESERVATION = "- {name: lab, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"
+
+
+def test_a_new_pool_that_has_a_price_in_one_of_its_zones_has_money_in_the_headline() -> None:
+    assert "$0.00 -> $7,095.60 a month and 1 pool without a price" in headline(
+        meaning(stack_text(pools="[]\n"), stack_text(pools=MIXED))
+    )
+
+
+def test_pools_without_any_price_are_in_the_headline() -> None:
+    unpriced = pool(accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
+    assert "1 pool without a price" in headline(meaning(stack_text(pools="[]\n"), stack_text(pools=unpriced)))
+
+
+def test_a_reserved_pool_is_said_to_move_no_money() -> None:
+    before, after = (stack_text(pools=each, reservations=RESERVATION) for each in ("[]\n", RESERVED))
+    assert headline(meaning(before, after)).endswith("no money moves (reserved)")
+
+
+def test_a_change_of_less_than_a_dollar_is_not_said_to_be_none() -> None:
+    edit = meaning(stack_text(pools="[]\n"), stack_text(pools=pool()), window_hours={"other": 0.2})
+    assert "+$0.38 a month" in block("ci", None, edit, planless=False).lines[0]
+
+
+@pytest.mark.parametrize("hours", [1 / 3, 7.77, 243.3333])
+def test_sums_are_those_of_the_lines_that_people_see(hours: float) -> None:
+    pools = "".join(
+        pool(name=f"p{index}", accelerator="v4-8", zones="{us-central2-b: 1}", capacity="spot") for index in range(3)
+    )
+    windows = {f"p{index}": hours for index in range(3)}
+    money = meaning(stack_text(pools="[]\n"), stack_text(pools=pools), window_hours=windows).money
+    lines = [line.after.amount for line in money.lines if line.after.amount is not None]
+    assert len(lines) == 3
+    assert money.total.after.month == sum(round(each.month, 2) for each in lines)
+
+
+def test_prices_of_tenths_of_a_cent_are_shown_with_them() -> None:
+    spot = pool(accelerator="v4-8", zones="{us-central2-b: 1}", capacity="spot")
+    assert "$3.686 an hour" in text.render(meaning(stack_text(pools="[]\n"), stack_text(pools=spot)))
+
+
+def test_a_budget_of_just_what_is_shown_is_kept() -> None:
+    spot = pool(accelerator="v4-8", zones="{us-central2-b: 1}", capacity="spot")  # $3.686 an hour: $14.744 of four
+    four_hours = {"other": 4.0}
+    kept = meaning(None, stack_text(pools=spot, budget="usd_per_month: 14.74\n"), window_hours=four_hours)
+    assert kept.money.total.after.month == Decimal("14.74")
+    assert not kept.stops
+    over = meaning(None, stack_text(pools=spot, budget="usd_per_month: 14.73\n"), window_hours=four_hours)
+    assert "$14.74 a month, over the $14.73 allowed" in over.findings[0].reason
+
+
+def test_an_edit_that_moves_no_vm_is_told_so_beside_a_plan_that_does() -> None:
+    inputs = {
+        "acceleratorType": "v5litepod-4",
+        "zone": "us-west4-a",
+        "labels": {"tidepool-pool": "tpu-ci"},
+        "schedulingConfig": {"preemptible": True},
+    }
+    vm = Step(op=Op.CREATE, urn="urn:x", type=VM_TYPE, name="tpu-ci-us-west4-a-2", new_inputs=inputs)
+    plan = Plan(stack="ci", engine="local", cloud="local", steps=(vm,))
+    (warning,) = unexpected(plan, meaning(stack_text(), stack_text()))
+    assert "The plan moves +1 VM, +4 chips; this edit alone moves no VM. An earlier edit" in warning.lines[0]
+    (other,) = unexpected(
+        Plan(stack="ci", engine="local", cloud="local", steps=()), meaning(stack_text(pools="[]\n"), stack_text())
+    )
+    assert "The plan moves no VM; this edit alone moves +2 VMs, +8 chips." in other.lines[0]
