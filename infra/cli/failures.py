@@ -71,7 +71,7 @@ def told(ctx: click.Context) -> Generator[None]:
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise
     except Exception as error:  # noqa: BLE001 - the last place that can keep a traceback from a person
-        said = _tell_crash(error)
+        said = _tell_machine(error) if isinstance(error, OSError) and error.errno else _tell_crash(error)
         _tell_json(ctx, FAILED, said)
         ctx.exit(FAILED)
 
@@ -90,12 +90,21 @@ def _tell_json(ctx: click.Context, code: int, said: str, **more: Any) -> None:
         click.echo(json.dumps({"exit": code, "error": said, **more}, indent=2))
 
 
+def _tell_machine(error: OSError) -> str:
+    """A file or a connection of this machine that cannot be had: a folder that is not there, a full disk, no right."""
+    where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    why = error.strerror or type(error).__name__
+    said = f"{where} cannot be read or written: {why}" if where else f"this machine refused: {why}"
+    click.echo(f"error: {said}", err=True)
+    return said
+
+
 def _tell_crash(error: Exception) -> str:
     first = str(error).strip().partition("\n")[0]
     what = f"{type(error).__name__}: {first}" if first else type(error).__name__
     try:
         where = f"details: {_log(error)}"
-    except OSError as unwritable:
+    except (OSError, ConfigError) as unwritable:
         where = f"the details could not be written: {unwritable}"
     said = f"this is a fault of Tidepool itself: {what} ({where})"
     click.echo(f"error: {said}", err=True)

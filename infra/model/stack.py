@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from infra.model import rules, yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.names import PULUMI_PROJECT, is_resource_name
+from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_name
 from infra.model.partial import partial_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
@@ -275,6 +275,9 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
 
 
 def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
+    if not is_resource_name(given.stack):
+        rule = f"a stack's name has {RESOURCE_NAME_RULE}; networks and accounts are named after it"
+        raise ConfigError([Problem(given.source, shown(given.stack), rule, "another name for the file, such as ci")])
     raw, found = _decode(given)
     refused: frozenset[YamlPath] = frozenset()
 
