@@ -15,9 +15,10 @@ from typing import Any
 
 import click
 
+from infra.cli.where import with_cloud
 from infra.cli.workspace import workspace
 from infra.engines.protocol import EngineError
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, OutsideError
 
 FAILED = 1
 REFUSED = 2
@@ -58,7 +59,7 @@ def told(ctx: click.Context) -> Generator[None]:
     except ConfigError as error:
         _tell_config(ctx, error)
         ctx.exit(REFUSED)
-    except (Failure, EngineError) as error:
+    except (Failure, EngineError, OutsideError) as error:
         failure = error if isinstance(error, Failure) else Failure(str(error))
         failure.show()
         _tell_json(ctx, failure.exit_code, failure.message)
@@ -87,7 +88,7 @@ def _tell_config(ctx: click.Context, error: ConfigError) -> None:
 
 def _tell_json(ctx: click.Context, code: int, said: str, **more: Any) -> None:
     if ctx.meta.get(WANTS_JSON):
-        click.echo(json.dumps({"exit": code, "error": said, **more}, indent=2))
+        click.echo(json.dumps(with_cloud({"exit": code, "error": said, **more}), indent=2))
 
 
 def _tell_machine(error: OSError) -> str:

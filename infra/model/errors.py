@@ -33,6 +33,13 @@ class Problem:
         return f"{self.subject}{said}\n  rule: {self.rule}\n  write: {self.fix}"
 
 
+class OutsideError(Exception):
+    """What is not of this program's making refused or did not answer: a cloud, GitHub, a registry, another process.
+
+    Its text is what a person reads, wherever it ends.
+    """
+
+
 class ConfigError(Exception):
     """Every problem of one input, sorted; shown to people without a traceback (exit code 2).
 

@@ -25,11 +25,12 @@ from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Record, Records
 from infra.model import names
+from infra.model.errors import OutsideError
 
 VERSION: Final = 1
 
 
-class SweepError(Exception):
+class SweepError(OutsideError):
     """A sweep that could not begin, or must not go on; its text says why."""
 
 
