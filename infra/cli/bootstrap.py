@@ -14,6 +14,7 @@ from infra.cli import options
 from infra.cli.failures import Failure
 from infra.cli.render.console import machines, people
 from infra.cli.session import ask, cloud_without_engine, local_cloud
+from infra.cli.where import works_on
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
@@ -66,7 +67,8 @@ def command(
         impersonators=impersonators,
     )
     console = people(as_json=as_json)
-    where = cloud_without_engine(cloud)
+    where = cloud_without_engine(cloud).cloud
+    works_on(where)
     console.print(Text(f"project {config.project} on {where.value} cloud", style="dim"), soft_wrap=True)
     endpoint = local_cloud(workspace(), console) if where is CloudName.LOCAL else None
     try:

@@ -23,7 +23,7 @@ from rich.text import Text
 from infra.cli.options import json_option
 from infra.cli.render.console import say, show
 from infra.cli.workspace import Workspace, workspace
-from infra.engines.choose import Choice, Machine, choose, observe
+from infra.engines.choose import ChoiceError, Machine, choose, observe
 from infra.tools import install
 
 VERSION_SECONDS = 20.0
@@ -48,13 +48,17 @@ def command(*, as_json: bool) -> None:
     """
     machine = observe()
     place = workspace()
-    choice = choose(machine)
+    try:
+        choice, refusal = choose(machine), ""
+    except ChoiceError as error:
+        choice, refusal = None, str(error)
     findings = examine(machine, place)
     if as_json:
-        shown = {"engine": choice.engine.value, "cloud": choice.cloud.value, "reason": choice.reason}
+        engine, cloud = (choice.engine.value, choice.cloud.value) if choice else (None, None)
+        shown = {"engine": engine, "cloud": cloud, "reason": choice.reason if choice else refusal}
         click.echo(json.dumps({"choice": shown, "findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        report(findings, choice)
+        report(findings, f"commands use {choice}" if choice else f"up, preview and the like refuse: {refusal}")
 
 
 def examine(machine: Machine, place: Workspace) -> list[Finding]:
@@ -125,7 +129,8 @@ def _local_cloud(place: Workspace) -> Finding:
     return Finding("local cloud", True, f"{told['url']} (pid {told['pid']})", f"serves {nodes} TPU VMs")
 
 
-def report(findings: Sequence[Finding], choice: Choice) -> None:
+def report(findings: Sequence[Finding], so: str) -> None:
+    """so: what follows of them for the commands."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
@@ -136,7 +141,7 @@ def report(findings: Sequence[Finding], choice: Choice) -> None:
         found = f"{shorten(finding.found)}: " if finding.found else ""
         table.add_row(mark, finding.name, Text(f"{found}{finding.meaning}"))
     show(console, table)
-    say(console, Text(f"\nWith this, commands use {choice}."))
+    say(console, Text(f"\nWith this, {so}."))
 
 
 def shorten(found: str) -> str:

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from infra.cli.failures import Refusal
+from infra.model.calendar import in_our_time
 from infra.preview.meaning import Facts
 
 _MAX_HOURS = 744
@@ -20,7 +21,7 @@ _MAX_HOURS = 744
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    today: AwareDatetime | None = None
+    today: Annotated[AwareDatetime, AfterValidator(in_our_time)] | None = None
     busy: dict[str, str] | None = None
     stale: tuple[str, ...] | None = None
     labelsUsed: dict[str, tuple[str, ...]] | None = None  # noqa: N815 - the spelling of the JSON object

@@ -15,9 +15,10 @@ from typing import Any
 
 import click
 
+from infra.cli.where import with_cloud
 from infra.cli.workspace import workspace
 from infra.engines.protocol import EngineError
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, OutsideError
 
 FAILED = 1
 REFUSED = 2
@@ -58,7 +59,7 @@ def told(ctx: click.Context) -> Generator[None]:
     except ConfigError as error:
         _tell_config(ctx, error)
         ctx.exit(REFUSED)
-    except (Failure, EngineError) as error:
+    except (Failure, EngineError, OutsideError) as error:
         failure = error if isinstance(error, Failure) else Failure(str(error))
         failure.show()
         _tell_json(ctx, failure.exit_code, failure.message)
@@ -71,7 +72,7 @@ def told(ctx: click.Context) -> Generator[None]:
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise
     except Exception as error:  # noqa: BLE001 - the last place that can keep a traceback from a person
-        said = _tell_crash(error)
+        said = _tell_machine(error) if isinstance(error, OSError) and error.errno else _tell_crash(error)
         _tell_json(ctx, FAILED, said)
         ctx.exit(FAILED)
 
@@ -87,7 +88,16 @@ def _tell_config(ctx: click.Context, error: ConfigError) -> None:
 
 def _tell_json(ctx: click.Context, code: int, said: str, **more: Any) -> None:
     if ctx.meta.get(WANTS_JSON):
-        click.echo(json.dumps({"exit": code, "error": said, **more}, indent=2))
+        click.echo(json.dumps(with_cloud({"exit": code, "error": said, **more}), indent=2))
+
+
+def _tell_machine(error: OSError) -> str:
+    """A file or a connection of this machine that cannot be had: a folder that is not there, a full disk, no right."""
+    where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    why = error.strerror or type(error).__name__
+    said = f"{where} cannot be read or written: {why}" if where else f"this machine refused: {why}"
+    click.echo(f"error: {said}", err=True)
+    return said
 
 
 def _tell_crash(error: Exception) -> str:
@@ -95,7 +105,7 @@ def _tell_crash(error: Exception) -> str:
     what = f"{type(error).__name__}: {first}" if first else type(error).__name__
     try:
         where = f"details: {_log(error)}"
-    except OSError as unwritable:
+    except (OSError, ConfigError) as unwritable:
         where = f"the details could not be written: {unwritable}"
     said = f"this is a fault of Tidepool itself: {what} ({where})"
     click.echo(f"error: {said}", err=True)

@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
+from rich.text import Text
 
 from infra.cli.failures import Refusal
 from infra.cli.fleet_place import Place, declared_place
 from infra.cli.local_guests import local_guests
-from infra.cli.session import Session, declared, open_session
+from infra.cli.session import CloudSession, open_cloud
+from infra.cli.stack_file import known_stacks, stack_file
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.status.look import Scene, look
+from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
-from infra.model.stack import siblings, stack_names
+from infra.model.stack import siblings
 
 _PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
 """A zone and an index, as they end a VM's name."""
@@ -34,11 +39,15 @@ class UnknownSubject(Refusal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """One stack's fleet, and the session of the command that is about it."""
+    """One stack's fleet, and the session of the command that is about it.
+
+    trouble: what is wrong with its stack file, by which `config` may not be all that is meant; else empty.
+    """
 
     config: StackConfig
-    session: Session
+    session: CloudSession
     place: Place
+    trouble: str = ""
 
     @property
     def stack(self) -> str:
@@ -63,22 +72,25 @@ class Fleet:
 
 
 def open_fleet(stack: str, cloud: CloudName | None, console: Console) -> Fleet:
-    config = declared(stack).config
-    session = open_session(stack, engine=None, cloud=cloud, console=console)
-    return Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
+    """The fleet of a stack, whatever is wrong with its file; ConfigError where that does not even say where it is."""
+    file = stack_file(stack)
+    session = open_cloud(cloud, console)
+    if file.trouble:
+        session.say(Text(file.trouble, style="yellow"))
+    place = declared_place(file.config, session.endpoint)
+    return Fleet(config=file.config, session=session, place=place, trouble=file.trouble)
 
 
 def fleets_declared(stack: str | None) -> list[str]:
     """The stack that is named; else every stack that declares VMs."""
     if stack is not None:
         return [stack]
-    return [name for name in stack_names(workspace().root) if slots(declared(name).config)]
+    return [name for name, config in _readable(known_stacks()) if slots(config)]
 
 
 def stack_of(subject: str, stack: str | None) -> str:
     """The stack whose pool, or a pool's VM, has this name. UnknownSubject where none has, Refusal where several do."""
-    names = [stack] if stack else stack_names(workspace().root)
-    configs = [declared(name).config for name in names]
+    configs = [stack_file(stack).config] if stack else [config for _, config in _readable(known_stacks())]
     found = [config.stack for config in configs if _is_in(subject, config)]
     if len(found) == 1:
         return found[0]
@@ -88,6 +100,13 @@ def stack_of(subject: str, stack: str | None) -> str:
     raise UnknownSubject(
         f"there is no pool or VM named {subject}; pools are {', '.join(pools)}, a VM is POOL-ZONE-INDEX"
     )
+
+
+def _readable(stacks: Iterable[str]) -> Iterator[tuple[str, StackConfig]]:
+    """The stacks of which something can be read: one that is broken altogether hides no other."""
+    for name in stacks:
+        with suppress(ConfigError):
+            yield name, stack_file(name).config
 
 
 def _is_in(subject: str, config: StackConfig) -> bool:

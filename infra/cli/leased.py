@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.cli.failures import Failure
-from infra.cli.session import Session
+from infra.cli.session import CloudSession
 from infra.cli.workspace import workspace
 from infra.fleet.controller.lease import UP_TIME, Kind, Lease, LeaseTakenError, this_process, wall_clock
 from infra.fleet.google import GoogleError, clients
@@ -31,7 +31,7 @@ _MISSING: Final = 404
 
 
 @contextmanager
-def leased(config: StackConfig, session: Session, kind: Kind, *, patience: float = PATIENCE) -> Generator[None]:
+def leased(config: StackConfig, session: CloudSession, kind: Kind, *, patience: float = PATIENCE) -> Generator[None]:
     """The lease, for as long as the block lasts.
 
     A stack that is not up has no bucket and so no controller: there is nothing to hold. Raises Failure where another
@@ -47,7 +47,7 @@ def leased(config: StackConfig, session: Session, kind: Kind, *, patience: float
             mark.unlink(missing_ok=True)
 
 
-def _held(config: StackConfig, session: Session, kind: Kind, holder: str, patience: float) -> Generator[None]:
+def _held(config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float) -> Generator[None]:
     if not _taken(config, session, kind, holder, patience):
         try:
             yield
@@ -64,7 +64,7 @@ def _held(config: StackConfig, session: Session, kind: Kind, holder: str, patien
         renewing.join()
 
 
-def _taken(config: StackConfig, session: Session, kind: Kind, holder: str, patience: float) -> bool:
+def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float) -> bool:
     """Take it; False where there is no bucket to hold it in."""
     until = time.monotonic() + patience
     told = False
@@ -89,7 +89,7 @@ def _taken(config: StackConfig, session: Session, kind: Kind, holder: str, patie
                 return True
 
 
-def _end(config: StackConfig, session: Session, kind: Kind, holder: str) -> None:
+def _end(config: StackConfig, session: CloudSession, kind: Kind, holder: str) -> None:
     """Say of a command that made the bucket that it has ended: the controller waits for nobody then."""
     with suppress(GoogleError, LeaseTakenError), clients(config.project, session.endpoint) as google:
         lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)
@@ -97,7 +97,7 @@ def _end(config: StackConfig, session: Session, kind: Kind, holder: str) -> None
         lease.give_back()
 
 
-def _renewed(config: StackConfig, session: Session, kind: Kind, holder: str, over: threading.Event) -> None:
+def _renewed(config: StackConfig, session: CloudSession, kind: Kind, holder: str, over: threading.Event) -> None:
     """Renew until it is over, then give it back. It has connections of its own: they are not shared between threads."""
     with suppress(GoogleError), clients(config.project, session.endpoint) as google:
         lease = _lease(config, Records(google=google, bucket=config.bucket.name), kind, holder)

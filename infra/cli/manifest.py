@@ -9,8 +9,9 @@ import click
 from infra.cli import options
 from infra.cli.failures import Failure
 from infra.cli.render.console import machines, people
-from infra.cli.session import declared, open_session
-from infra.engines.protocol import CloudName, EngineName
+from infra.cli.session import open_cloud
+from infra.cli.stack_file import stack_file
+from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
@@ -26,13 +27,13 @@ def command() -> None:
 
 @command.command(name="show")
 @options.stack_argument
-@options.place_options
+@options.cloud_option
 @options.yes_option
 @options.json_option
-def show_command(*, stack: str, engine: EngineName | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
+def show_command(*, stack: str, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Print the manifest as it is in the bucket, which is JSON with and without --json."""
-    config = declared(stack).config
-    session = open_session(stack, engine=engine, cloud=cloud, console=people(as_json=True))
+    config = stack_file(stack).config
+    session = open_cloud(cloud, people(as_json=True))
     session.ask_before_google(f"Reading the manifest of {stack}", yes=yes)
     try:
         with clients(config.project, session.endpoint) as google:

@@ -23,8 +23,10 @@ from infra.cli.fleet_place import Place, declared_place, told_place
 from infra.cli.local_guests import local_guests
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.sweeps import SweepTeller, left
-from infra.cli.session import declared, open_session
+from infra.cli.session import open_cloud
+from infra.cli.stack_file import stack_file
 from infra.cli.sweep_log import SweepLog
+from infra.cli.where import works_on
 from infra.engines.protocol import CloudName
 from infra.fleet.controller.act import CALL_SECONDS, Actor
 from infra.fleet.controller.desired import Desired
@@ -100,10 +102,12 @@ def command(
     console = people(as_json=as_json or log is not None)
     place = None if cloud is CloudName.LOCAL else told_place(stack, os.environ)
     if place is None:
-        config = declared(stack).config
-        session = open_session(stack, engine=None, cloud=cloud, console=console)
+        config = stack_file(stack).config
+        session = open_cloud(cloud, console)
         session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
         place = declared_place(config, session.endpoint)
+    else:
+        works_on(CloudName.GOOGLE)
     guests = local_guests(place.endpoint)
     pause = guests.advance if guests and until_settled else time.sleep
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google, _between_sweeps():

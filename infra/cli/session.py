@@ -17,8 +17,9 @@ from rich.text import Text
 
 from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.render.console import say
+from infra.cli.where import works_on
 from infra.cli.workspace import Workspace, workspace
-from infra.engines.choose import Choice, ChoiceError, choose, observe
+from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, observe
 from infra.engines.make import make_engine
 from infra.engines.protocol import CloudName, Engine, EngineName, Request
 from infra.local.cloud import daemon
@@ -35,17 +36,41 @@ _OTHER_CODE: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """One command's place, choice and request."""
+class CloudSession:
+    """One command's cloud. url: root of the local cloud, None on Google."""
 
-    place: Workspace
-    choice: Choice
-    request: Request
+    choice: CloudChoice
     console: Console
+    url: str | None = None
 
     @property
     def endpoint(self) -> str | None:
         """Root URL of the local cloud, None on Google."""
+        return self.url
+
+    def say(self, line: str | Text) -> None:
+        say(self.console, line)
+
+    def ask(self, what: str, *, yes: bool) -> None:
+        """Ask before `what`, as `ask` does."""
+        ask(what, yes=yes)
+
+    def ask_before_google(self, what: str, *, yes: bool) -> None:
+        """Ask before `what` where it reaches the real Google Cloud; the local cloud needs no question."""
+        if self.choice.cloud is CloudName.GOOGLE:
+            ask(f"{what} on Google Cloud", yes=yes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session(CloudSession):
+    """One command's place, choice of engine and cloud, and request."""
+
+    place: Workspace
+    choice: Choice
+    request: Request
+
+    @property
+    def endpoint(self) -> str | None:
         return self.request.cloud_url
 
     def engine(
@@ -59,18 +84,6 @@ class Session:
             exclude_protected=exclude_protected,
         )
         return make_engine(self.choice.engine, request)
-
-    def say(self, line: str | Text) -> None:
-        say(self.console, line)
-
-    def ask(self, what: str, *, yes: bool) -> None:
-        """Ask before `what`, as `ask` does."""
-        ask(what, yes=yes)
-
-    def ask_before_google(self, what: str, *, yes: bool) -> None:
-        """Ask before `what` where it reaches the real Google Cloud; the local cloud needs no question."""
-        if self.choice.cloud is CloudName.GOOGLE:
-            ask(f"{what} on Google Cloud", yes=yes)
 
 
 def ask(what: str, *, yes: bool) -> None:
@@ -152,7 +165,7 @@ def open_session(
         choice = choose(observe(), engine, cloud)
     except ChoiceError as error:
         raise Refusal(str(error)) from None
-    say(console, Text(str(choice), style="dim"))
+    _tell(choice, console)
     request = Request(
         root=place.root, home=place.home, stack=stack, cloud=choice.cloud, targets=targets, refresh=refresh
     )
@@ -163,15 +176,27 @@ def open_session(
     return Session(place=place, choice=choice, request=request, console=console)
 
 
-def cloud_without_engine(cloud: CloudName | None) -> CloudName:
+def open_cloud(cloud: CloudName | None, console: Console) -> CloudSession:
+    """Choose the cloud for what needs no engine, say which and why, and see that the local one runs where it is it."""
+    choice = cloud_without_engine(cloud)
+    _tell(choice, console)
+    url = local_cloud(workspace(), console) if choice.cloud is CloudName.LOCAL else None
+    return CloudSession(choice=choice, console=console, url=url)
+
+
+def cloud_without_engine(cloud: CloudName | None) -> CloudChoice:
     """The cloud for what needs neither engine nor state: Google where there are credentials for it."""
-    credentials = observe().credentials
-    if cloud is CloudName.GOOGLE and credentials is None:
-        raise Refusal(
-            "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
-            "or try this out with --cloud local"
-        )
-    return cloud or (CloudName.LOCAL if credentials is None else CloudName.GOOGLE)
+    try:
+        choice = choose_cloud(observe(), cloud)
+    except ChoiceError as error:
+        raise Refusal(str(error)) from None
+    return choice
+
+
+def _tell(choice: CloudChoice, console: Console) -> None:
+    """Say it once, however many stacks a command is about."""
+    if works_on(choice.cloud):
+        say(console, Text(str(choice), style="dim"))
 
 
 def local_cloud(place: Workspace, console: Console) -> str:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import click
+from rich.console import Console
 
 from infra.cli import options
-from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet
+from infra.cli.fleet_looks import Fleet, open_fleet
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
+from infra.cli.session import cloud_without_engine
+from infra.cli.stack_file import known_stacks, stack_file
+from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetStatus
+from infra.model.errors import ConfigError
+from infra.model.fleet import slots
 
 
 @click.command(name="status", short_help="Say how pools, VMs, runners and queues stand.")
@@ -28,9 +34,9 @@ from infra.fleet.status.shape import FleetStatus
 )
 @options.json_option
 def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: float, as_json: bool) -> None:
-    """Say how the fleet of STACK, or of every stack that declares VMs, stands now: pools with what is desired, READY,
-    online and busy, jobs that wait for their labels, what is unhealthy and since when, what has no owner on either
-    side, the controller's last sweep, and what it does next.
+    """Say how the fleet of STACK, or of every stack that declares or has VMs, stands now: pools with what is desired,
+    READY, online and busy, what of the stack file is not applied, jobs that wait for their labels, what is unhealthy
+    and since when, what has no owner on either side, the controller's last sweep, and what it does next.
 
     It looks for itself, at every zone and at GitHub, and changes nothing. What does not answer is said to be unknown.
     On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN.
@@ -38,30 +44,51 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     Exit code 0 whatever it finds; --json says `healthy`.
     """
     console = people(as_json=as_json)
-    fleets = [open_fleet(name, cloud, console) for name in fleets_declared(stack)]
+    fleets = list(_fleets(cloud, console)) if stack is None else [open_fleet(stack, cloud, console)]
+    if not fleets:
+        say(console, f"there is no stack: {workspace().root / 'stacks'} has no Pulumi.STACK.yaml")
     while True:
         found = [_status(fleet) for fleet in fleets]
+        if stack is None:
+            found = [each for each, fleet in zip(found, fleets, strict=True) if _is_told(each, fleet)]
         if as_json:
-            document = {"stacks": [each.to_json() for each in found], "exit": 0}
-            _one_line(document) if watch else machines(document)
+            machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=None if watch else 2)
         else:
             if watch and is_live(console):
                 console.clear()
             for each in found:
                 say(console, "")
-                show_status(console, each)
+                show_status(console, each, cloud_without_engine(cloud).cloud.said)
         if not watch:
             return
         time.sleep(every)
 
 
-def _status(fleet: Fleet) -> FleetStatus:
+def _fleets(cloud: CloudName | None, console: Console) -> Iterator[Fleet | FleetStatus]:
+    """Of every stack the fleet, or how it stands where its file does not say where it is; that hides no other."""
+    for name in known_stacks():
+        try:
+            stack_file(name)
+        except ConfigError as error:
+            problem = str(error.problems[0]).replace("\n ", ";")
+            yield FleetStatus(stack=name, at=datetime.now(UTC), problems=(problem,))
+        else:
+            yield open_fleet(name, cloud, console)
+
+
+def _status(fleet: Fleet | FleetStatus) -> FleetStatus:
     """A stack that cannot be looked at hides no other."""
+    if isinstance(fleet, FleetStatus):
+        return fleet
     try:
-        return status(fleet.look(with_jobs=True))
+        found = status(fleet.look(with_jobs=True), None if fleet.trouble else fleet.config)
     except GoogleError as error:
-        return FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error),))
+        found = FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error),))
+    return replace(found, problems=(*found.problems, fleet.trouble)) if fleet.trouble else found
 
 
-def _one_line(document: dict[str, Any]) -> None:
-    click.echo(json.dumps(document))
+def _is_told(found: FleetStatus, fleet: Fleet | FleetStatus) -> bool:
+    """Whether a stack is told of that nobody has named: it declares VMs, or has some, or cannot be read."""
+    if isinstance(fleet, FleetStatus) or fleet.trouble or slots(fleet.config):
+        return True
+    return bool(found.orphan_vms or any(pool.desired for pool in found.pools))

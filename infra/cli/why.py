@@ -14,6 +14,7 @@ from infra.cli.failures import Failure, Refusal
 from infra.cli.fleet_looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.times import ago, due
+from infra.cli.session import cloud_without_engine
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
@@ -48,7 +49,7 @@ def command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: boo
     if as_json:
         machines(told.to_json() | {"exit": 0})
     else:
-        _show(console, told)
+        _show(console, told, cloud_without_engine(cloud).cloud.said)
 
 
 def _of_a_pool(vm: str, fleet: Fleet) -> Story:
@@ -76,8 +77,8 @@ def _seen(vm: str, stack: str | None, cloud: CloudName | None, console: Console)
     return None
 
 
-def _show(console: Console, told: Story) -> None:
-    say(console, Text.assemble((told.vm, "bold"), f"  of {told.stack}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
+def _show(console: Console, told: Story, cloud: str) -> None:
+    say(console, Text.assemble((told.vm, "bold"), f"  of {told.stack} on {cloud}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
     for line in told.now:
         say(console, f"  now: {line}")
     for step in told.next:

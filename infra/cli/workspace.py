@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.model.errors import ConfigError, Problem
+
+_HOME = "TIDEPOOL_HOME"
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -25,11 +28,21 @@ class Workspace:
         return self.home / "logs"
 
     def make_home(self) -> None:
-        """Make the home if it is missing, for its owner alone: it holds state and the passphrase."""
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        """Make the home if it is missing, for its owner alone: it holds state and the passphrase.
+
+        ConfigError where there can be none.
+        """
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            why = "" if os.access(self.home, os.W_OK | os.X_OK) else "it may not be written to"
+        except OSError as error:
+            why = error.strerror or str(error)
+        if why:
+            fix = f"{_HOME}: a folder of yours, which is made where it is missing"
+            raise ConfigError([Problem(_HOME, f"{self.home}: {why}", "state and the local cloud have a folder", fix)])
 
 
 def workspace(environ: Mapping[str, str] = os.environ) -> Workspace:
     """The checkout that holds this package, or TIDEPOOL_ROOT; its `.tidepool`, or TIDEPOOL_HOME."""
     root = Path(environ.get("TIDEPOOL_ROOT") or CHECKOUT).absolute()
-    return Workspace(root=root, home=Path(environ.get("TIDEPOOL_HOME") or root / ".tidepool").absolute())
+    return Workspace(root=root, home=Path(environ.get(_HOME) or root / ".tidepool").absolute())

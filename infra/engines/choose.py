@@ -41,26 +41,36 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What was chosen, and why in a few words."""
+class CloudChoice:
+    """Which cloud was chosen, and why in a few words."""
 
-    engine: EngineName
     cloud: CloudName
     reason: str
+
+    def __str__(self) -> str:
+        return f"on {self.cloud_name}: {self.reason}"
+
+    @property
+    def cloud_name(self) -> str:
+        return self.cloud.said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(CloudChoice):
+    """Which engine works on it as well."""
+
+    engine: EngineName
 
     def __str__(self) -> str:
         engine = "the pulumi CLI" if self.engine is EngineName.PULUMI else "the embedded engine"
         return f"{engine} on {self.cloud_name}: {self.reason}"
 
-    @property
-    def cloud_name(self) -> str:
-        return "Google Cloud" if self.cloud is CloudName.GOOGLE else "the local cloud"
-
 
 def choose(machine: Machine, engine: EngineName | None = None, cloud: CloudName | None = None) -> Choice:
     """The engine and cloud for this machine; None leaves that half to the machine.
 
-    Raises ChoiceError for the embedded engine on Google Cloud, which it must never touch, and for what is lacking here.
+    Raises ChoiceError for the embedded engine on Google Cloud, which it must never touch, for what is lacking here, and
+    for the local cloud that nobody asked for where there are Google's credentials.
     """
     if engine is EngineName.LOCAL:
         if cloud is CloudName.GOOGLE:
@@ -83,6 +93,7 @@ def choose(machine: Machine, engine: EngineName | None = None, cloud: CloudName 
         return Choice(engine=EngineName.LOCAL, cloud=cloud, reason="asked for with --cloud local")
     lacking = _lacking(machine)
     if lacking:
+        _refuse_unasked(machine, lacking)
         return Choice(engine=EngineName.LOCAL, cloud=CloudName.LOCAL, reason=lacking)
     reason = f"the pulumi CLI is here, with {machine.credentials} and state in {machine.backend}"
     return Choice(engine=EngineName.PULUMI, cloud=CloudName.GOOGLE, reason=reason)
@@ -91,11 +102,38 @@ def choose(machine: Machine, engine: EngineName | None = None, cloud: CloudName 
 def _cloud_for_cli(machine: Machine) -> Choice:
     lacking = _lacking(machine)
     if lacking:
+        _refuse_unasked(machine, lacking)
         return Choice(
             engine=EngineName.PULUMI, cloud=CloudName.LOCAL, reason=f"asked for with --engine pulumi; {lacking}"
         )
     reason = f"asked for with --engine pulumi; Google is reached with {machine.credentials}"
     return Choice(engine=EngineName.PULUMI, cloud=CloudName.GOOGLE, reason=reason)
+
+
+def choose_cloud(machine: Machine, cloud: CloudName | None = None) -> CloudChoice:
+    """The cloud for what needs neither engine nor state: Google's where there are credentials for it.
+
+    Raises ChoiceError for Google Cloud without credentials.
+    """
+    if cloud is CloudName.GOOGLE and machine.credentials is None:
+        raise ChoiceError(
+            "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
+            "or try this out with --cloud local"
+        )
+    if cloud is not None:
+        return CloudChoice(cloud=cloud, reason=f"asked for with --cloud {cloud}")
+    if machine.credentials is None:
+        return CloudChoice(cloud=CloudName.LOCAL, reason="there are no Google credentials")
+    return CloudChoice(cloud=CloudName.GOOGLE, reason=f"there is {machine.credentials}")
+
+
+def _refuse_unasked(machine: Machine, lacking: str) -> None:
+    """Whoever has Google's credentials may mean the real fleet: they are not shown another one unasked."""
+    if machine.credentials is not None:
+        raise ChoiceError(
+            f"there are Google credentials ({machine.credentials}), but {lacking}: install it as `./tidepool doctor` "
+            "says, or add --cloud local for the local cloud of this machine"
+        )
 
 
 def _lacking(machine: Machine) -> str:

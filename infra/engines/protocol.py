@@ -34,6 +34,10 @@ class CloudName(StrEnum):
     LOCAL = "local"
     GOOGLE = "google"
 
+    @property
+    def said(self) -> str:
+        return "Google Cloud" if self is CloudName.GOOGLE else "the local cloud"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:

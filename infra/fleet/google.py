@@ -22,6 +22,8 @@ from googleapiclient import discovery, discovery_cache
 from googleapiclient.errors import HttpError
 from googleapiclient.http import DEFAULT_HTTP_TIMEOUT_SEC, HttpRequest
 
+from infra.model.errors import OutsideError
+
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 RETRIES: Final = 4
 """Retries of one call that answered 429 or 5xx, with googleapiclient's own growing, jittered waits."""
@@ -46,7 +48,7 @@ class Api(Enum):
     TPU = ("tpu", "v2")
 
 
-class GoogleError(Exception):
+class GoogleError(OutsideError):
     """A call to Google that failed for good; its text is what a person reads.
 
     status: the HTTP status, None where no answer came.

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 import github
 from github.Repository import Repository
 
+from infra.model.errors import OutsideError
+
 PUBLIC_API = "https://api.github.com"
 WORKFLOW_LOGIN = "github-actions[bot]"
 """Who a workflow run's own token writes as; such a token may not ask GitHub for its name."""
@@ -25,7 +27,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"})
 _PAGE = 100
 
 
-class PostError(Exception):
+class PostError(OutsideError):
     """GitHub refused or could not be reached; the message says what was asked, the answer and what to do."""
 
 

@@ -12,15 +12,19 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 if TYPE_CHECKING:
     from infra.model.schema import Freeze
 
+D = TypeVar("D", date, datetime)
+
 # Readers of YAML that know dates hand an unquoted day over as its midnight; the pulumi CLI does, in Go's own spelling.
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(T00:00:00Z| 00:00:00 \+0000 UTC)?")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+YEARS = range(2000, 3000)
+"""Years of which a day can be in any time zone, and have a next day: the calendar of machines ends with 9999."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +36,23 @@ class Standing:
 
 
 def parse_day(text: str) -> date:
-    """The day of `2026-12-20`; ValueError for anything else."""
+    """The day of `2026-12-20`; ValueError for anything else, and beyond YEARS."""
     match = _DAY.fullmatch(text)
     if not match:
         raise ValueError(f"{text!r} is no day")
-    return date.fromisoformat(match[1])
+    return in_our_time(date.fromisoformat(match[1]))
 
 
 def parse_moment(text: str) -> date | datetime:
-    """A day, or a wall-clock moment such as `2026-12-20T18:00`; ValueError for anything else."""
-    return datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else parse_day(text)
+    """A day, or a wall-clock moment such as `2026-12-20T18:00`; ValueError for anything else, and beyond YEARS."""
+    return in_our_time(datetime.fromisoformat(text)) if _MOMENT.fullmatch(text) else parse_day(text)
+
+
+def in_our_time(day: D) -> D:
+    """The same day; ValueError beyond YEARS."""
+    if day.year not in YEARS:
+        raise ValueError(f"{day} is in no year from {YEARS[0]} to {YEARS[-1]}")
+    return day
 
 
 def is_time_zone(name: str) -> bool:

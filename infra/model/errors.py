@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+
+from infra.model.secret_forms import without_secrets
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,12 +33,26 @@ class Problem:
         return f"{self.subject}{said}\n  rule: {self.rule}\n  write: {self.fix}"
 
 
+class OutsideError(Exception):
+    """What is not of this program's making refused or did not answer: a cloud, GitHub, a registry, another process.
+
+    Its text is what a person reads, wherever it ends.
+    """
+
+
 class ConfigError(Exception):
-    """Every problem of one input, sorted; shown to people without a traceback (exit code 2)."""
+    """Every problem of one input, sorted; shown to people without a traceback (exit code 2).
+
+    What a problem repeats of the input may be a secret that stands in the wrong place; it is masked here.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(set(problems), key=_reading_order))
+        self.problems = tuple(sorted({_masked(each) for each in problems}, key=_reading_order))
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def _masked(problem: Problem) -> Problem:
+    return Problem(*map(without_secrets, astuple(problem)))
 
 
 def _reading_order(problem: Problem) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ MAX_BUILD_SECONDS = 24 * 3600
 _MAX_BUILD_DISK_GB = 4000
 _HOUR = 60
 _DAY = 24 * _HOUR
+_YEARS = f"from {calendar.YEARS[0]} to {calendar.YEARS[-1]}"
 
 BUILD_MACHINES = ("E2_MEDIUM", "E2_STANDARD_2", "E2_HIGHCPU_8", "E2_HIGHCPU_32", "N1_HIGHCPU_8", "N1_HIGHCPU_32")
 """Machines, default pool: cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, 2026-11."""
@@ -176,14 +177,14 @@ def _day(value: object) -> date:
     try:
         return calendar.parse_day(str(value))
     except ValueError:
-        refuse("a day of the calendar as year, month and day", "such as 2026-12-20")
+        refuse(f"a day as year, month and day, {_YEARS}", "such as 2026-12-20")
 
 
 def _moment(value: object) -> date | datetime:
     try:
         return calendar.parse_moment(str(value))
     except ValueError:
-        refuse("a day, or a day and a wall-clock time", "such as 2026-12-20 or 2026-12-20T18:00")
+        refuse(f"a day, or a day and a wall-clock time, {_YEARS}", "such as 2026-12-20 or 2026-12-20T18:00")
 
 
 def _dollars(value: object) -> Decimal:

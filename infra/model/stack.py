@@ -16,10 +16,11 @@ from pydantic import ValidationError
 
 from infra.model import rules, yamlfile
 from infra.model.errors import ConfigError, Problem
-from infra.model.names import PULUMI_PROJECT, is_resource_name
+from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_name
 from infra.model.partial import hides_chips, hides_limits, partial_stack, unsure_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
+from infra.model.secret_forms import secrets_in
 from infra.model.yamlfile import YamlPath
 
 # What the pulumi CLI itself writes at the top of a stack file.
@@ -151,7 +152,9 @@ def stack_from_pulumi(
     if project != PULUMI_PROJECT:
         rule = f"the Pulumi project is named {PULUMI_PROJECT}, the namespace of every key"
         raise ConfigError([Problem("Pulumi.yaml name", project, rule, PULUMI_PROJECT)])
-    return _build(_Input(stack=stack, source=_source(stack), values=values), siblings)
+    given = _Input(stack=stack, source=_source(stack), values=values)
+    held = (yamlfile.secret_problem(given.subject((key,)), what) for key in values for what in secrets_in(values[key]))
+    return _build(replace(given, problems=tuple(held)), siblings)
 
 
 def pulumi_values(text: str, *, source: str = "stack file") -> dict[str, str]:
@@ -254,19 +257,40 @@ def _decode(given: _Input) -> tuple[dict[str, Any], list[Problem]]:
             elif key in _TEXT_KEYS:
                 raw[key] = text
             else:
-                raw[key] = _structure(text)
+                raw[key], twice = _structure(text)
+                found += (_read_twice(given.subject(path), each) for each in twice)
         elif namespace not in _FOREIGN_NAMESPACES:
             rule = f"keys are {PULUMI_PROJECT}:*, gcp:* or pulumi:*"
             found.append(Problem(given.subject(path), "", rule, "remove the line"))
     return raw, found
 
 
-def _structure(text: str) -> Any:
-    """A structured value; text that is none stays as it is, and the schema says what is wanted in its place."""
+def _structure(text: str) -> tuple[Any, list[str]]:
+    """A structured value and the keys that stand twice in it; text that is none stays as it is, and the schema says
+    what is wanted in its place."""
+    twice: list[str] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice.extend(sorted({name for name in names if names.count(name) > 1}))
+        return dict(pairs)
+
     try:
-        return json.loads(text)
+        value = json.loads(text, object_pairs_hook=once, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        return text
+        return text, []
+    return value, twice
+
+
+def _no_number(name: str) -> Any:
+    """NaN and the infinities, which Python's reader of JSON alone takes for numbers."""
+    raise ValueError(name)
+
+
+def _read_twice(subject: str, key: str) -> Problem:
+    rule = "a key stands once; readers of JSON differ on which of two counts"
+    return Problem(subject, f"{shown(key)} stands twice", rule, "one of the two, or the value as YAML below its key")
 
 
 def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
@@ -277,6 +301,9 @@ def _build(given: _Input, siblings: Sequence[StackConfig]) -> StackConfig:
 
 
 def _reading(given: _Input, siblings: Sequence[StackConfig]) -> Reading:
+    if not is_resource_name(given.stack):
+        rule = f"a stack's name has {RESOURCE_NAME_RULE}; networks and accounts are named after it"
+        raise ConfigError([Problem(given.source, shown(given.stack), rule, "another name for the file, such as ci")])
     raw, found = _decode(given)
     refused: frozenset[YamlPath] = frozenset()
 

@@ -1,9 +1,10 @@
 """YAML text to plain data, with the line of every value, and nothing that a reader of the file could misunderstand.
 
-Owns syntax: tabs, duplicate keys, aliases, tags, empty and multi-document files are refused. Does not own meaning.
+Owns syntax: tabs, characters that nobody sees, duplicate keys, aliases, merges, tags, empty and multi-document files
+are refused, and secrets in clear, in comments too. Does not own meaning.
 
-Scalars resolve as in YAML 1.2, as the pulumi CLI reads them: `no` and `on` are text. Numbers that readers of YAML take
-differently, such as `017` and `1_000`, are refused.
+Scalars resolve as in YAML 1.2, as the pulumi CLI reads them. What YAML 1.1 takes differently, such as `no`, `017`,
+`1_000` and `1:30`, is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from yaml.reader import ReaderError
 from yaml.resolver import Resolver
 
 from infra.model.errors import ConfigError, Problem
+from infra.model.hidden import hidden
+from infra.model.secret_forms import secrets_in
 
 YamlPath = tuple[str | int, ...]
 
@@ -26,8 +29,12 @@ _DEEPEST = 100
 """Levels of a file, far above what any has: the C composer calls itself for each, until the stack is used up."""
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
-# Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf.
-_AMBIGUOUS = re.compile(r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN))")
+# Numbers to one reader of YAML and text or other numbers to the next: 0o17, 017, 0x1f, 1_000, .inf, 1:30.
+_AMBIGUOUS = re.compile(
+    r"[-+]?(0[0-9_]+|0[xXoObB][0-9a-fA-F_]+|[0-9]+_[0-9_.]*|\.(inf|Inf|INF|nan|NaN|NAN)|[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?)"
+)
+# Truth, or an order to merge, to readers of YAML 1.1, and text to those of 1.2.
+_WORDS_OF_1_1 = re.compile(r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|<<|=")
 # A key whose colon no space follows: text to YAML, and never what was meant. No URL and no time of day looks so.
 _GLUED = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?P<value>[\w.+-]+)")
 _MISLED = frozenset(("could not find expected ':'", "mapping values are not allowed in this context"))
@@ -67,9 +74,10 @@ class Document:
 
 def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     """Parse one file; ConfigError where nothing of it can be read, `source` being how people call the file."""
-    problems = list(_tabs(text, source))
-    if any(line.lstrip(" ").startswith("\t") for line in text.splitlines()):
-        raise ConfigError(problems)  # the layout is unknown, and with it what belongs to what
+    problems = [*_tabs(text, source), *_secrets(text, source)]
+    unseen = list(hidden(text, source))
+    if unseen or any(line.lstrip(" ").startswith("\t") for line in text.split("\n")):
+        raise ConfigError([*problems, *unseen])  # the layout is unknown, and with it what belongs to what
     plain = text.replace("\t", " ")
     try:
         if _is_deeper(plain, _DEEPEST):
@@ -83,7 +91,8 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
         raise ConfigError([Problem(source, "empty", rule, fix)])
     reader = _Reader(source)
     data = reader.value(root, ())
-    problems += reader.problems
+    said = {(problem.subject, problem.value) for problem in problems}
+    problems += (each for each in reader.problems if (each.subject.partition(" ")[0], each.value) not in said)
     if not isinstance(data, dict):
         rule = "the file is one mapping of keys to values"
         raise ConfigError([*problems, Problem(f"{source}:1", type(data).__name__, rule, form.first)])
@@ -111,9 +120,24 @@ def _is_deeper(text: str, levels: int) -> bool:
 
 
 def _tabs(text: str, source: str) -> Iterator[Problem]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if "\t" in line:
             yield Problem(f"{source}:{number}", "a tab", "YAML is laid out with spaces", "two spaces a level")
+
+
+def _secrets(text: str, source: str) -> Iterator[Problem]:
+    """Of each line, whatever part of it is a comment."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        for what in secrets_in(line):
+            yield secret_problem(f"{source}:{number}", what)
+
+
+def secret_problem(subject: str, what: str) -> Problem:
+    """A secret in clear; what: its kind. Its value is never repeated."""
+    rule = "no secret stands in a file of the repository: whoever can read it has the secret"
+    return Problem(
+        subject, f"this is like {what}", rule, "remove it, revoke it, and put the new one into Secret Manager"
+    )
 
 
 def _syntax_problem(error: yaml.YAMLError, text: str, source: str) -> Problem:
@@ -164,14 +188,24 @@ class _Reader:
         if node.tag != _untagged(node):
             tag = node.tag.replace(_CORE_TAGS, "!!")
             self._refuse(line, path, tag, "values carry no tags of their own", "the plain value")
+        elif isinstance(node, yaml.ScalarNode):
+            self._refuse_ambiguous(node, line, path)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
-        if isinstance(node, yaml.ScalarNode) and not node.style and _AMBIGUOUS.fullmatch(node.value):
+        return _scalar(node)
+
+    def _refuse_ambiguous(self, node: yaml.ScalarNode, line: int, path: YamlPath) -> None:
+        """Plain text that YAML readers take differently, and secrets that only their escapes hid."""
+        if not node.style and _AMBIGUOUS.fullmatch(node.value):
             rule = "YAML readers differ on this; a number is plain decimal, text like it is quoted"
             self._refuse(line, path, node.value, rule, f'{_plain(node.value)}, or "{node.value}" where text is meant')
-        return _scalar(node)
+        if not node.style and _WORDS_OF_1_1.fullmatch(node.value):
+            rule = "YAML readers differ on this word; truth is true or false, text like it is quoted"
+            self._refuse(line, path, node.value, rule, f'"{node.value}", or true or false where that is meant')
+        for what in secrets_in(node.value):
+            self.problems.append(secret_problem(self._subject(line, path), what))
 
     def _glued(self, node: yaml.ScalarNode, first: int, path: YamlPath) -> dict[str, Any] | None:
         """What lines of `key:value` below a key were meant to be, each refused; None where it is other text."""
@@ -193,6 +227,18 @@ class _Reader:
             if not isinstance(key_node, yaml.ScalarNode):
                 self._refuse(line, path, "a key that is no text", "keys are text", "a plain key")
                 continue
+            if id(key_node) in self._seen:
+                # The mark is the anchor's; the value's own line is the nearest.
+                line = value_node.start_mark.line + 1
+                self._refuse(line, path, "an alias (*name) as a key", "every key is written where it counts", "the key")
+                continue
+            self._seen.add(id(key_node))
+            if not key_node.style and _resolved(key_node) != _RESOLVER.DEFAULT_SCALAR_TAG:
+                rule = "YAML readers differ on keys that are no text; such a key is quoted"
+                self._refuse(line, (*path, key_node.value), "a key that is no text", rule, f'"{key_node.value}"')
+            elif key_node.tag != _untagged(key_node):
+                tag = key_node.tag.replace(_CORE_TAGS, "!!")
+                self._refuse(line, (*path, key_node.value), tag, "keys carry no tags of their own", "the plain key")
             key = key_node.value
             here = (*path, key)
             if key in mapping:
@@ -209,8 +255,10 @@ class _Reader:
         return mapping
 
     def _refuse(self, line: int, path: YamlPath, value: str, rule: str, fix: str) -> None:
-        subject = f"{self._source}:{line} {render(below_config(path))}".rstrip()
-        self.problems.append(Problem(subject, value, rule, fix))
+        self.problems.append(Problem(self._subject(line, path), value, rule, fix))
+
+    def _subject(self, line: int, path: YamlPath) -> str:
+        return f"{self._source}:{line} {render(below_config(path))}".rstrip()
 
 
 def _untagged(node: yaml.Node) -> str:
@@ -220,10 +268,17 @@ def _untagged(node: yaml.Node) -> str:
     return _RESOLVER.resolve(type(node), node.value, (True, False))
 
 
+def _resolved(node: yaml.ScalarNode) -> str:
+    """The tag that YAML 1.1 gives to a plain scalar."""
+    return _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False))
+
+
 def _plain(text: str) -> str:
     """The plain decimal number that an ambiguous one was probably meant to be."""
     sign, digits = text[:1].strip("0123456789."), text.lstrip("+-").replace("_", "").lower()
     if digits.startswith((".i", ".n")):
+        return "a plain number"
+    if ":" in digits:
         return "a plain number"
     if digits[1:2] in {"x", "o", "b"}:
         return f"{sign}{int(digits, 0)}"

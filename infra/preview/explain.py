@@ -9,6 +9,7 @@ from infra.model.schema import StackConfig
 from infra.model.stack import Reading
 from infra.preview import sums
 from infra.preview.findings import findings
+from infra.preview.keys import key_changes
 from infra.preview.meaning import Facts, Meaning
 from infra.preview.risks import Edit, risks
 from infra.preview.vms import changes
@@ -54,7 +55,8 @@ def explain(base: Reading | None, head: Reading | None, facts: Facts) -> Meaning
         risks=risks(edit) if sections else (),
         order=order,
         stale=facts.stale,
-        findings=findings(head, edit) if head else (),
+        findings=findings(head, edit),
+        keys=key_changes(before, after) if base and head else (),
         waits=_waits((before, *siblings[0]), (after, *siblings[1]), facts),
     )
 

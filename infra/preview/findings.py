@@ -16,11 +16,13 @@ STACK_FILE = "stack-file"
 """The rule that every mistake in a stack file breaks; no exception covers it."""
 
 
-def findings(head: Reading, edit: Edit) -> tuple[Finding, ...]:
-    """Every finding over the version that is to be; `edit` has it whole."""
+def findings(head: Reading | None, edit: Edit) -> tuple[Finding, ...]:
+    """Every finding over the version that is to be; `edit` has it whole. head: None where the stack is removed."""
     judged = rule.Edit(
-        before=edit.base if edit.exists_before else None,
-        after=edit.head,
+        before=edit.base,
+        after=edit.head if head else edit.head.model_copy(update={"exceptions": edit.base.exceptions}),
+        removed=head is None,
+        siblings_before=edit.base_siblings,
         today=edit.facts.today,
         siblings=edit.head_siblings,
         order=edit.order,
@@ -28,7 +30,7 @@ def findings(head: Reading, edit: Edit) -> tuple[Finding, ...]:
         window_hours=edit.facts.window_hours,
         demands=edit.facts.demands,
     )
-    return (*(_of_file(problem) for problem in head.problems), *judge(judged))
+    return (*(_of_file(problem) for problem in (head.problems if head else ())), *judge(judged))
 
 
 def _of_file(problem: Problem) -> Finding:

@@ -1,6 +1,6 @@
 """What a comment must not repeat: secrets in clear and e-mail addresses.
 
-Owns the masks. By what a secret is told belongs to the rules (`infra.rules.secrecy`); values that Pulumi itself keeps
+Owns the masks. By what form a secret is told is `infra.model.secret_forms`; values that Pulumi itself keeps
 as secrets arrive masked already.
 """
 
@@ -10,14 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from infra.rules.secrecy import FORMS, TELLING_NAME
+from infra.model.secret_forms import SECRET, without_secrets
+from infra.rules.secrecy import TELLING_NAME
 
-SECRET: Final = "[secret]"  # noqa: S105 - the mask, not a secret
 EMAIL: Final = "[e-mail]"
 
-_KEY_BLOCK: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
-)
 _ADDRESS: Final = re.compile(r"(?<![\w.%+'-])([\w.%+'-]{1,64})@([\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")
 _SERVICE_ACCOUNTS: Final = ".gserviceaccount.com"
 _PROJECT_NUMBER: Final = re.compile(r"\d{6,}")
@@ -27,10 +24,7 @@ _LAST_NAME: Final = re.compile(r"""([^.\[\]"]+)["\]\d\[]*$""")
 def masked(text: str) -> str:
     """The text without secrets in clear and without addresses: a person's is `[e-mail]`, a service account's
     `runner@…`, with neither its project nor a project's number."""
-    text = _KEY_BLOCK.sub(SECRET, text)
-    for form in FORMS.values():
-        text = form.sub(SECRET, text)
-    return _ADDRESS.sub(_short, text)
+    return _ADDRESS.sub(_short, without_secrets(text))
 
 
 def masked_value(value: Any, name: str = "") -> Any:

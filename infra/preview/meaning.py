@@ -84,6 +84,20 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyChange:
+    """One key of the stack file that differs: `pools[tpu-ci].trust`. Its value is None where it does not stand."""
+
+    key: str
+    value: Words
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.value.before or 'not declared'} -> {self.value.after or 'not declared'}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"key": self.key, **self.value.to_json()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolChange:
     """One pool in one zone. `spelled` says what one slice is: `v6e-8 is 8 chips on 1 host`."""
 
@@ -319,7 +333,8 @@ class Risk:
 class Meaning:
     """All that an edit means.
 
-    base, head: whether the stack exists before and after. sections: the keys of the stack file that differ.
+    base, head: whether the stack exists before and after. sections: the keys of the stack file that differ. keys: the
+    same down to single values; none where the stack is new or removed, nor of Pulumi's own settings.
     stale: None where nobody could say. waits: how long jobs wait for a runner where the edit changes that, and who
     leaves room for whom; None where nobody said what workflows ask.
     """
@@ -337,6 +352,7 @@ class Meaning:
     stale: tuple[str, ...] | None
     findings: tuple[Finding, ...] = field(default=())
     waits: tuple[str, ...] | None = None
+    keys: tuple[KeyChange, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -353,6 +369,7 @@ class Meaning:
             "stack": self.stack,
             "changed": self.changed,
             "sections": list(self.sections),
+            "keys": [each.to_json() for each in self.keys],
             "pools": [pool.to_json() for pool in self.pools],
             "ledger": [line.to_json() for line in self.ledger],
             "money": self.money.to_json(),

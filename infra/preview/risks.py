@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from infra.model import names
 from infra.model.calendar import ends, standing
 from infra.model.fields import is_github_own_label
 from infra.model.phases import Phases
 from infra.model.schema import GitHub, Pool, StackConfig, Trust
 from infra.preview.meaning import Facts, Risk, RiskKind
 from infra.preview.vms import PlaceChange
+from infra.rules.losing import protected_losses
 
 # From what is let in least to what is let in most.
 _WIDTH = {Trust.PROTECTED: 0, Trust.MEMBER: 1, Trust.FORK: 2}
@@ -184,14 +184,10 @@ def _run_makers(github: GitHub) -> frozenset[str]:
 
 
 def _protection(edit: Edit) -> Iterator[Risk]:
-    """What the engine holds protected and this edit drops: nothing of the stack can be applied until that is settled.
-
-    The resources are those that infra/components declare with protect: secrets, repositories, the fleet bucket and the
-    pool by which workflows are let in.
-    """
+    """What the engine holds protected and this edit drops: nothing of it can be applied until that is settled."""
     if not edit.exists_before:
         return
-    for subject in _dropped(edit.base, edit.head):
+    for subject in protected_losses(edit.base, edit.head):
         says = f"{subject} leaves the file: what it holds would be lost"
         yield Risk(kind=RiskKind.PROTECTION, subject=subject, says=says)
         says = f"`up` refuses to delete {subject}, which is protected: put it back, or unprotect it first"
@@ -202,26 +198,6 @@ def _protection(edit: Edit) -> Iterator[Risk]:
             says = f"rule {exception.rule} is excepted for {exception.subject} until {exception.expires}"
             says += f": {exception.reason}"
             yield Risk(kind=RiskKind.PROTECTION, subject=f"rule {exception.rule}", says=says)
-
-
-def _dropped(base: StackConfig, head: StackConfig) -> Iterator[str]:
-    if base.bucket != head.bucket:
-        yield f"bucket {base.bucket.name}"
-    for name in sorted({each.name for each in base.secrets} - {each.name for each in head.secrets}):
-        yield f"secret {name}"
-    regions, repositories = _registries(base)
-    kept_regions, kept_repositories = _registries(head)
-    for region in sorted(regions - kept_regions):
-        yield f"registry region {region}"
-    for repository in sorted(repositories - kept_repositories):
-        yield f"repository {repository}"
-    if base.github is not None and head.github is None:
-        yield f"workload identity pool {names.federation_pool_id(base.stack)}"
-
-
-def _registries(config: StackConfig) -> tuple[set[str], set[str]]:
-    own = config.registries
-    return (set(own.regions), {each.name for each in own.repositories}) if own else (set(), set())
 
 
 def _moved(edit: Edit) -> Iterator[Risk]:

@@ -5,6 +5,7 @@ Numbers here are the meaning's own; nothing is summed that is not said in its JS
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
@@ -27,6 +28,7 @@ from infra.preview.meaning import (
 from infra.preview.words import ranges, vms
 
 _NAMES_SHOWN = 12
+_COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+")
 
 
 def headline(meaning: Meaning) -> str:
@@ -56,6 +58,11 @@ def _money_said(money: Money) -> str:
     if money.sunk and not parts:
         parts.append("no money moves (reserved)")
     return " and ".join(parts)
+
+
+def key_lines(meaning: Meaning) -> Iterator[str]:
+    """Every key that differs but for counts, which stand pool by pool in the table of capacity."""
+    return (str(each) for each in meaning.keys if not _COUNT.fullmatch(each.key))
 
 
 def total(meaning: Meaning, part: Callable[[PoolChange], Counts]) -> Counts:

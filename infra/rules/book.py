@@ -15,6 +15,7 @@ from infra.rules import (
     forks,
     grants,
     keeping,
+    losing,
     machines,
     secrecy,
     serving,
@@ -25,7 +26,13 @@ from infra.rules.finding import Finding
 from infra.rules.rule import Edit, EditRule, ResourceRule, Surroundings
 from infra.rules.view import ResourceView
 
-EDIT_RULES: Final[tuple[EditRule, ...]] = (*edits.RULES, *serving.RULES, *sustaining.RULES, *workflows.RULES)
+EDIT_RULES: Final[tuple[EditRule, ...]] = (
+    *edits.RULES,
+    *losing.RULES,
+    *serving.RULES,
+    *sustaining.RULES,
+    *workflows.RULES,
+)
 RESOURCE_RULES: Final[tuple[ResourceRule, ...]] = (
     *machines.RULES,
     *forks.RULES,
@@ -34,6 +41,7 @@ RESOURCE_RULES: Final[tuple[ResourceRule, ...]] = (
     *keeping.RULES,
     *builds.RULES,
 )
+_ONCE_IDS: Final = frozenset(rule.id for rule in EDIT_RULES if rule.once)
 _EDIT_IDS: Final = frozenset(rule.id for rule in EDIT_RULES)
 _RESOURCE_IDS: Final = frozenset(rule.id for rule in RESOURCE_RULES)
 
@@ -55,7 +63,8 @@ def judge(edit: Edit, resources: Iterable[ResourceView] | None = None) -> tuple[
 def of_edit(edit: Edit) -> Iterator[Finding]:
     """What rules over an edit find, whatever is accepted."""
     for rule in EDIT_RULES:
-        yield from rule.judge(edit)
+        if rule.once or not edit.removed:
+            yield from rule.judge(edit)
 
 
 def of_resource(view: ResourceView, around: Surroundings) -> Iterator[Finding]:
@@ -66,13 +75,17 @@ def of_resource(view: ResourceView, around: Surroundings) -> Iterator[Finding]:
 
 def of_exceptions(edit: Edit) -> Iterator[Finding]:
     """What is wrong with the exceptions themselves, whatever they meet."""
-    yield from exceptions.expired(edit.after, edit.today)
+    yield from exceptions.expired(edit.after, edit.today, once=_ONCE_IDS)
     yield from exceptions.unknown(edit.after, _EDIT_IDS | _RESOURCE_IDS)
 
 
 def of_unused(edit: Edit, found: Collection[Finding], *, resources_known: bool) -> Iterator[Finding]:
     """Exceptions that meet nothing. found: all that the rules have found, accepted or not."""
     ran = _EDIT_IDS | _RESOURCE_IDS if resources_known else _EDIT_IDS
+    if edit.removed:
+        ran = frozenset()
+    elif edit.before is None:
+        ran -= _ONCE_IDS
     yield from exceptions.unused(edit.after, edit.today, found, ran)
 
 

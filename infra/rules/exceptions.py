@@ -7,6 +7,7 @@ finding itself, and no exception covers that.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
@@ -52,12 +53,13 @@ def _untyped(subject: str) -> str:
     return name if opens and subject.endswith(")") else subject
 
 
-def expired(config: StackConfig, today: datetime) -> Iterator[Finding]:
-    """Exceptions whose last day is over."""
+def expired(config: StackConfig, today: datetime, *, once: Collection[str] = ()) -> Iterator[Finding]:
+    """Exceptions whose last day is over. once: rules over an edit alone; what one covered of these is merged."""
     for index, each in _whole(config):
         if calendar.expired(each.expires, today):
             said = f"the exception to {each.rule} for {each.subject} ended with {each.expires}: {each.reason}"
-            yield _finding(EXPIRED, index, said, "mend what it covers and remove it, or agree on a later day")
+            found = _finding(EXPIRED, index, said, "mend what it covers and remove it, or agree on a later day")
+            yield replace(found, level=Level.WARN, fix="remove it") if each.rule in once else found
 
 
 def unknown(config: StackConfig, rules: Collection[str]) -> Iterator[Finding]:

@@ -24,7 +24,8 @@ class Edit:
 
     before: None where the stack is new, or where nobody handed in what it was.
     today: the instant by which freezes and expiries are judged; with a time zone.
-    siblings: the other stacks of the repository.
+    siblings: the other stacks of the repository. siblings_before: the same where nobody has edited them yet.
+    removed: the stack file goes; `after` is then the stack with nothing in it but its exceptions.
     changes: whether anything at all would change; None is not known, and then counts as a change.
     order: the phases in which what stands becomes what is wanted; None where nobody knows what stands.
     runs_phases: whoever applies this runs the phases by himself, so that none need be warned of.
@@ -36,6 +37,8 @@ class Edit:
     today: datetime
     before: StackConfig | None = None
     siblings: tuple[StackConfig, ...] = ()
+    siblings_before: tuple[StackConfig, ...] = ()
+    removed: bool = False
     changes: bool | None = None
     order: Phases | None = None
     runs_phases: bool = False
@@ -105,9 +108,10 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRule(_Rule):
-    """A rule over a stack file and what it was before."""
+    """A rule over a stack file and what it was before. once: it is about the edit alone, and over with its merge."""
 
     check: EditCheck
+    once: bool = False
 
     def judge(self, edit: Edit) -> Iterator[Finding]:
         yield from map(self.finding, self.check(edit))

@@ -1,32 +1,20 @@
 """The rule that keeps secret values out of what is declared: metadata, labels, environments, and any other input.
 
-Owns by what a secret is told. Findings name where it stands and never repeat it.
+Owns which inputs and names tell a secret; by what form its value is told is `infra.model.secret_forms`. Findings name
+where it stands and never repeat it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
+from infra.model.secret_forms import secrets_in
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceRule, Surroundings
 from infra.rules.view import HIDDEN, ResourceView, is_known, texts
 
-FORMS: Final = {
-    "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-    "a GitHub token": re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}"),
-    "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
-    "a Google access token": re.compile(r"\bya29\.[0-9A-Za-z_-]{20,}"),
-    "an OAuth client secret": re.compile(r"\bGOCSPX-[0-9A-Za-z_-]{20,}"),
-    "a Hugging Face token": re.compile(r"\bhf_[A-Za-z0-9]{30,}"),
-    "a Slack token": re.compile(r"\bxox[abeprs]-[0-9A-Za-z-]{10,}"),
-    "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    "an API key of a model's vendor": re.compile(r"\bsk-[A-Za-z0-9_-]{20,}"),
-    "a signed token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
-    "a password in an address": re.compile(r"://[^\s/:@$]+:[^\s/:@${}]+@"),
-}
 TELLING_NAME: Final = re.compile(
     r"(?:.*[-_.])?(?:password|passwd|secret|token|api[-_]?key|private[-_]?key|credentials?)", re.IGNORECASE
 )
@@ -48,7 +36,7 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
         yield Broken(view.subject, "it puts the value of a secret into the program and its state")
         return
     for path, text in texts(view.inputs):
-        for what in _held(text):
+        for what in secrets_in(text):
             yield Broken(view.subject, f"{path} holds {what}")
     for key in _OPEN:
         for path, text in texts(view.get(key), key):
@@ -57,12 +45,6 @@ def _no_secret(view: ResourceView, _: Surroundings) -> Iterator[Broken]:
     for name, path, value in _settings(view):
         if TELLING_NAME.fullmatch(name) and _is_value(value):
             yield Broken(view.subject, f"{path} is named like a secret and holds a value")
-
-
-@lru_cache(maxsize=4096)
-def _held(text: str) -> tuple[str, ...]:
-    """What kinds of secret a text holds. Remembered, because all VMs of a fleet have one start-up script."""
-    return tuple(what for what, form in FORMS.items() if form.search(text))
 
 
 def _settings(view: ResourceView) -> Iterator[tuple[str, str, Any]]:

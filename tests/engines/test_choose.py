@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.engines.choose import ChoiceError, Machine, choose, observe
+from infra.engines.choose import ChoiceError, Machine, choose, choose_cloud, observe
 from infra.engines.protocol import CloudName, EngineName
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FULL = Machine(pulumi="/usr/bin/pulumi", plugin="resource-gcp", credentials="a file", backend="gs://state")
+NO_CLI = Machine(plugin="resource-gcp", credentials="a file", backend="gs://state")
 BARE = Machine(plugin="fetched by the pulumi CLI")
 NO_PLUGIN = Machine(pulumi="/usr/bin/pulumi", credentials="a file", backend="gs://state")
 NO_CREDENTIALS = Machine(pulumi="/usr/bin/pulumi", plugin="resource-gcp", backend="gs://state")
@@ -22,21 +24,24 @@ NO_BACKEND = Machine(pulumi="/usr/bin/pulumi", plugin="resource-gcp", credential
 CHOSEN = [
     (BARE, None, None, "local", "local", "the pulumi CLI is not on PATH"),
     (FULL, None, None, "pulumi", "google", "a file"),
-    (NO_PLUGIN, None, None, "local", "local", "no gcp plugin"),
     (NO_CREDENTIALS, None, None, "local", "local", "no Google credentials"),
-    (NO_BACKEND, None, None, "local", "local", "not logged in"),
     (FULL, "local", None, "local", "local", "--engine local"),
     (FULL, "local", "local", "local", "local", "--engine local"),
     (FULL, None, "local", "local", "local", "--cloud local"),
     (FULL, "pulumi", None, "pulumi", "google", "a file"),
     (NO_CREDENTIALS, "pulumi", None, "pulumi", "local", "no Google credentials"),
-    (NO_BACKEND, "pulumi", None, "pulumi", "local", "not logged in"),
+    (NO_CLI, "local", None, "local", "local", "--engine local"),
+    (NO_CLI, None, "local", "local", "local", "--cloud local"),
     (NO_CREDENTIALS, "pulumi", "local", "pulumi", "local", "--engine pulumi --cloud local"),
     (FULL, "pulumi", "google", "pulumi", "google", "--engine pulumi --cloud google"),
     (FULL, None, "google", "pulumi", "google", "--cloud google"),
 ]
 
 REFUSED = [
+    (NO_CLI, None, None, "Google credentials (a file), but the pulumi CLI is not on PATH"),
+    (NO_PLUGIN, None, None, "no gcp plugin"),
+    (NO_BACKEND, None, None, "add --cloud local"),
+    (NO_BACKEND, "pulumi", None, "not logged in"),
     (FULL, "local", "google", "the embedded engine works on the local cloud alone"),
     (BARE, "pulumi", None, "https://www.pulumi.com/docs/install/"),
     (BARE, "pulumi", "local", "https://www.pulumi.com/docs/install/"),
@@ -64,7 +69,7 @@ def test_the_choice_follows_the_request_and_then_the_machine(
 def test_what_cannot_be_had_is_refused_with_the_way_to_get_it(
     machine: Machine, engine: str | None, cloud: str | None, said: str
 ) -> None:
-    with pytest.raises(ChoiceError, match=said.replace("?", r"\?")):
+    with pytest.raises(ChoiceError, match=re.escape(said)):
         choose(machine, *_asked(engine, cloud))
 
 
@@ -82,6 +87,18 @@ def test_the_embedded_engine_never_meets_google(
     assert engine in {None, choice.engine}
     assert cloud in {None, choice.cloud}
     assert "\n" not in str(choice)
+
+
+@pytest.mark.parametrize("machine", [FULL, NO_CLI, NO_PLUGIN, NO_BACKEND])
+def test_what_needs_no_engine_reaches_google_with_credentials_alone(machine: Machine) -> None:
+    assert choose_cloud(machine).cloud is CloudName.GOOGLE
+    assert choose_cloud(machine, CloudName.LOCAL).cloud is CloudName.LOCAL
+
+
+def test_what_needs_no_engine_asks_for_credentials_where_google_is_meant() -> None:
+    assert choose_cloud(BARE).cloud is CloudName.LOCAL
+    with pytest.raises(ChoiceError, match="gcloud auth application-default login"):
+        choose_cloud(BARE, CloudName.GOOGLE)
 
 
 def test_an_empty_machine_has_nothing(tmp_path: Path) -> None:

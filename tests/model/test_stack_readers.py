@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.model import catalogue
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, Problem
 from infra.model.stack import (
     load_stack,
     parse_stack,
@@ -20,7 +20,7 @@ from infra.model.stack import (
     stack_from_pulumi,
     stack_names,
 )
-from tests.model.given import ROOT, SOURCE, pool, stack_text
+from tests.model.given import ROOT, SOURCE, pool, refusals, stack_text
 
 EACH_STACK = pytest.mark.parametrize("stack", stack_names(ROOT))
 
@@ -128,6 +128,35 @@ def test_no_depth_of_nesting_is_more_than_a_problem() -> None:
         nested = {"tidepool:registries": "[" * depth + "]" * depth}
         with pytest.raises(ConfigError):
             stack_from_pulumi(values | nested, project="tidepool", stack="ci")
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"name": "a", "name": "b"}]', '[{"name": "a", "\\u006eame": "b"}]', '{"a": {"b": 1, "b": 2}}']
+)
+def test_a_key_that_stands_twice_in_a_structure_written_as_text_is_refused(text: str) -> None:
+    for found in (refusals(f"{stack_text()}  tidepool:secrets: '{text}'\n"), handed({"tidepool:secrets": text})):
+        assert any("stands twice" in problem.value for problem in found)
+
+
+def test_half_a_character_is_refused_as_no_structure() -> None:
+    (problem,) = handed({"tidepool:secrets": '["\\ud800"]'})
+    assert problem.subject == "stacks/Pulumi.ci.yaml tidepool:secrets"
+
+
+def test_a_token_as_a_runner_label_reaches_no_manifest_and_no_message() -> None:
+    token = "ghp_" + "a1B2" * 9
+    content = stack_text(pools=pool(labels=f"[{token}]"))
+    values = {"tidepool:pools": json.dumps([{"name": "a", "labels": [token]}])}
+    for found in (refusals(content), handed(values)):
+        assert any("a GitHub token" in problem.value for problem in found)
+        assert token not in str(found)
+
+
+def handed(values: dict[str, str]) -> tuple[Problem, ...]:
+    """What is refused of a right stack with these values in it, as Pulumi hands it over."""
+    with pytest.raises(ConfigError) as caught:
+        stack_from_pulumi(pulumi_values(stack_text()) | values, project="tidepool", stack="ci")
+    return caught.value.problems
 
 
 def test_the_value_of_an_unknown_key_is_never_repeated_since_it_may_be_a_secret() -> None:

@@ -18,6 +18,7 @@ from rich.text import Text
 from infra.cli.failures import Failure
 from infra.cli.render.console import say
 from infra.cli.session import ask, cloud_without_engine, local_cloud
+from infra.cli.where import works_on
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.google import Clients, GoogleError, clients
@@ -125,9 +126,9 @@ def at_work(
 
     asks: what is asked about first on Google Cloud, empty for what asks nothing.
     """
-    place, chosen = workspace(), cloud_without_engine(cloud)
-    title = "Google Cloud" if chosen is CloudName.GOOGLE else "the local cloud"
-    say(console, Text(f"the record of {lab.home.stack} on {title}", style="dim"))
+    place, chosen = workspace(), cloud_without_engine(cloud).cloud
+    works_on(chosen)
+    say(console, Text(f"the record of {lab.home.stack} on {chosen.said}", style="dim"))
     if asks and chosen is CloudName.GOOGLE:
         ask(f"{asks} on Google Cloud", yes=yes)
     endpoint = local_cloud(place, console) if chosen is CloudName.LOCAL else None

@@ -15,6 +15,8 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from infra.cli.where import with_cloud
+
 
 def people(*, as_json: bool) -> Console:
     """The console for text."""
@@ -45,9 +47,9 @@ def show(console: Console, drawn: RenderableType) -> None:
         say(console, line.rstrip())
 
 
-def machines(body: Mapping[str, Any]) -> None:
-    """Print the one object of --json."""
-    click.echo(json.dumps(body, indent=2))
+def machines(body: Mapping[str, Any], *, indent: int | None = 2) -> None:
+    """Print the one object of --json. indent: None for an object on one line."""
+    click.echo(json.dumps(with_cloud(body), indent=indent))
 
 
 def is_live(console: Console) -> bool:

@@ -17,6 +17,7 @@ from infra.cli.render.console import indented, say, show
 from infra.cli.render.times import ago, clock, due, since, span
 from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
+from infra.preview.words import vms
 
 LATE: Final = timedelta(minutes=10)
 """A controller sweeps every two minutes: one that has not for this long is told loudly."""
@@ -24,8 +25,9 @@ _SHOWN: Final = 10
 """Of one kind, so that a fleet that is down as a whole still fits a screen."""
 
 
-def show_status(console: Console, status: FleetStatus) -> None:
-    say(console, headline(status))
+def show_status(console: Console, status: FleetStatus, cloud: str) -> None:
+    """cloud: where it was looked at, in words."""
+    say(console, headline(status, cloud))
     if status.pools:
         show(console, _pools(status))
     for title, lines in _sections(status):
@@ -34,8 +36,8 @@ def show_status(console: Console, status: FleetStatus) -> None:
             indented(console, line)
 
 
-def headline(status: FleetStatus) -> Text:
-    """The stack, whether all is well, and when it was looked at."""
+def headline(status: FleetStatus, cloud: str) -> Text:
+    """The stack, whether all is well, and where and when it was looked at."""
     said, style = {
         True: ("all well", "green"),
         False: (_amiss(status), "red"),
@@ -44,7 +46,11 @@ def headline(status: FleetStatus) -> Text:
     jobs = sum(each.waiting for each in status.unserved)
     vain = (f", {jobs} {'job' if jobs == 1 else 'jobs'} for no pool", "bold yellow") if jobs else ("", "")
     return Text.assemble(
-        (status.stack, "bold"), "  ", (said, f"bold {style}"), vain, f"  at {status.at:%Y-%m-%d %H:%M:%S} UTC"
+        (status.stack, "bold"),
+        "  ",
+        (said, f"bold {style}"),
+        vain,
+        f"  on {cloud} at {status.at:%Y-%m-%d %H:%M:%S} UTC",
     )
 
 
@@ -54,6 +60,7 @@ def _amiss(status: FleetStatus) -> str:
     said = [f"{vms} of {sum(pool.desired for pool in status.pools)} VMs do not serve"] if vms else []
     said += [f"{left} without owner"] if left else []
     said += [f"{len(status.findings)} to look at"] if status.findings else []
+    said += ["not as the stack file says"] if status.unapplied else []
     return ", ".join(said) or "not as declared yet"
 
 
@@ -94,6 +101,7 @@ def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     """What there is to say below the table; a section without lines is left out."""
     now = status.at
     unhealthy = [each for pool in status.pools for each in pool.unhealthy]
+    yield from _section("Stack file", _unapplied(status))
     yield from _section("Unhealthy", _troubles(unhealthy, now, "red"))
     yield from _section("Without owner", _troubles([*status.orphan_vms, *status.orphan_runners], now, "red"))
     yield from _section("To look at", _troubles(status.findings, now, "yellow"))
@@ -116,6 +124,24 @@ def _troubles(troubles: Iterable[Trouble], now: datetime, style: str) -> Iterato
     for each in troubles:
         when = f" ({since(each.since, now)})" if each.since else ""
         yield Text.assemble((each.subject, style), f"  {each.reason}{when}")
+
+
+def _unapplied(status: FleetStatus) -> Iterator[Text]:
+    """How what is published differs from the stack file, and what to do about it."""
+    found = status.unapplied
+    if not found:
+        return
+    told = (
+        (found.missing, "declared and not published"),
+        (found.extra, "published and declared no more"),
+        (found.changed, "published otherwise than declared"),
+    )
+    for names, what in told:
+        if names:
+            yield Text(f"{vms(names)} {what}", style="red")
+    if found.settings:
+        yield Text(f"{', '.join(found.settings)} published otherwise than declared", style="red")
+    yield Text(f"`./tidepool preview {status.stack}` says what an `up` would change")
 
 
 def _unserved(jobs: Unserved, now: datetime) -> Text:

@@ -17,6 +17,7 @@ import urllib3
 
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, whole
+from infra.model.errors import OutsideError
 
 NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
@@ -32,7 +33,7 @@ _NEXT_STEPS: Final[Mapping[int, str]] = {
 read 2026-11."""
 
 
-class GitHubError(Exception):
+class GitHubError(OutsideError):
     """A call that GitHub did not answer, or refused; its text says which."""
 
 

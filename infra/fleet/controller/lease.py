@@ -21,6 +21,7 @@ from typing import Any, Final
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Records
 from infra.model import names
+from infra.model.errors import OutsideError
 
 VERSION: Final = 1
 SWEEP_TIME: Final = timedelta(minutes=5)
@@ -38,7 +39,7 @@ class Kind(StrEnum):
     DESTROY = "destroy"
 
 
-class LeaseTakenError(Exception):
+class LeaseTakenError(OutsideError):
     """Somebody else acts on the fleet; its text says who and until when."""
 
     def __init__(self, stack: str, kind: str, holder: str, until: datetime) -> None:

@@ -26,13 +26,14 @@ from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Record, Records
 from infra.model import names
+from infra.model.errors import OutsideError
 
 VERSION: Final = 1
 _RENEWED: Final = SWEEP_TIME / 15
 """A lease this old is renewed before the next call: one action may take minutes where a service is slow."""
 
 
-class SweepError(Exception):
+class SweepError(OutsideError):
     """A sweep that could not begin, or must not go on; its text says why."""
 
 

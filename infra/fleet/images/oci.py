@@ -16,6 +16,8 @@ from urllib.parse import urlencode, urlsplit
 
 import urllib3
 
+from infra.model.errors import OutsideError
+
 _ACCEPT: Final = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
@@ -30,7 +32,7 @@ GHCR: Final = "ghcr.io"
 OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 401, 403, 404
 
 
-class RegistryError(Exception):
+class RegistryError(OutsideError):
     """A registry refused or did not answer; the text is what a person reads."""
 
 

@@ -21,16 +21,22 @@ from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
 from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
+from infra.model.schema import StackConfig
+from infra.model.unapplied import unapplied
 
 _NOT_JUDGED: Final = frozenset({"slot-unheard", "slot-unseen", "slot-engine"})
 """Rules that say that a VM cannot be judged now: no fault of the VM."""
 
 
-def status(scene: Scene) -> FleetStatus:
-    """How a fleet stands; of one that nothing is published of, that."""
+def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
+    """How a fleet stands; of one that nothing is published of, that.
+
+    declared: what the stack file says; None where that is not known.
+    """
     desired, observed = scene.desired, scene.observed
+    differing = None if declared is None else unapplied(declared, scene.manifest)
     if desired is None or observed is None:
-        return FleetStatus(stack=scene.stack, at=scene.at, problems=scene.problems)
+        return FleetStatus(stack=scene.stack, at=scene.at, unapplied=differing, problems=scene.problems)
     decision = decide(desired, observed, scene.memory, scene.at)
     fleet = sort(desired, observed)
     sources = observed.sources
@@ -40,6 +46,7 @@ def status(scene: Scene) -> FleetStatus:
     return FleetStatus(
         stack=scene.stack,
         at=scene.at,
+        unapplied=differing,
         pools=tuple(_pool(pool, scene, desired, observed, fleet, decision) for pool in desired.pools),
         orphan_vms=tuple(_orphans(fleet, scene.memory)),
         orphan_runners=tuple(_ghosts(desired, observed, fleet, scene.memory)),

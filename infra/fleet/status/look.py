@@ -30,12 +30,14 @@ _MISSING: Final = 404
 class Scene:
     """What was seen of one stack. desired, observed: None where nothing says what there shall be.
 
-    labels: of each pool's runners. neighbours: pools of other stacks. sweep: the controller's record of its last
-    sweep, None before the first. problems: what could not be read, as sentences.
+    manifest: as it is published, None where none is. labels: of each pool's runners. neighbours: pools of other stacks.
+    sweep: the controller's record of its last sweep, None before the first. problems: what could not be read, in
+    sentences.
     """
 
     stack: str
     at: datetime
+    manifest: Mapping[str, Any] | None = field(default=None, hash=False, repr=False)
     desired: Desired | None = None
     observed: Observed | None = None
     memory: Memory = EMPTY
@@ -67,7 +69,7 @@ def look(
         try:
             desired = manifests.read_for(stack, observer.project, manifest)
         except manifests.ManifestError as error:
-            return Scene(stack=stack, at=clock(), problems=(str(error),))
+            return Scene(stack=stack, at=clock(), manifest=manifest, problems=(str(error),))
         memory = _memory(records, stack, problems)
         sweep = _record(records, names.sweep_object(stack), problems)
         lease = _record(records, names.lease_object(stack), problems)
@@ -77,6 +79,7 @@ def look(
     return Scene(
         stack=stack,
         at=clock(),
+        manifest=manifest,
         desired=desired,
         observed=observed,
         memory=memory,

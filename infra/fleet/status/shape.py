@@ -11,6 +11,7 @@ from typing import Any
 
 from infra.fleet.controller.observed import DrainWish, Source
 from infra.fleet.status.queue import Queue, Unserved
+from infra.model.unapplied import Unapplied
 
 
 def moment(at: datetime | None) -> str | None:
@@ -159,11 +160,12 @@ class FleetStatus:
     """One stack. orphan_vms: of ours and not declared; orphan_runners: without a VM. findings: what people should know.
 
     strangers: what is found of VMs that are not ours; unserved: jobs that no pool takes. Both are told, and nothing is
-    wrong with the fleet.
+    wrong with the fleet. unapplied: how the stack file differs from what is published, None where that is not known.
     """
 
     stack: str
     at: datetime
+    unapplied: Unapplied | None = None
     pools: tuple[PoolStatus, ...] = ()
     orphan_vms: tuple[Trouble, ...] = ()
     orphan_runners: tuple[Trouble, ...] = ()
@@ -180,8 +182,9 @@ class FleetStatus:
 
     @property
     def healthy(self) -> bool | None:
-        """Whether the fleet is as declared, serves, and nothing of ours is left over; None where that is not known."""
-        faults = self.orphan_vms or self.orphan_runners or self.findings
+        """Whether the fleet is as the stack file says, serves, and nothing of ours is left over; None where that is not
+        known."""
+        faults = self.orphan_vms or self.orphan_runners or self.findings or self.unapplied
         if faults or any(pool.known and not pool.well for pool in self.pools):
             return False
         known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
@@ -193,6 +196,7 @@ class FleetStatus:
             "at": self.at.isoformat(),
             "healthy": self.healthy,
             "problems": list(self.problems),
+            "unapplied": None if self.unapplied is None else self.unapplied.to_json(),
             "pools": [pool.to_json() for pool in self.pools],
             "orphans": {
                 "vms": [each.to_json() for each in self.orphan_vms],

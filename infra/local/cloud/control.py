@@ -11,13 +11,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
+from infra.model.errors import OutsideError
+
 if TYPE_CHECKING:
     from infra.local.cloud.faults import Kind
 
 JsonObject = dict[str, Any]
 
 
-class ControlError(Exception):
+class ControlError(OutsideError):
     """The cloud refused, or nobody answers at the address."""
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from infra.local.cloud.code import code
 from infra.local.cloud.control import Control, ControlError
 from infra.local.turns import one_at_a_time
+from infra.model.errors import OutsideError
 
 _ROOT = Path(__file__).resolve().parents[3]
 _START_SECONDS = 30.0
@@ -26,7 +27,7 @@ _STOP_SECONDS = 10.0
 _PAUSE = 0.01
 
 
-class DaemonError(Exception):
+class DaemonError(OutsideError):
     """The local cloud could not be started or stopped; the text says where to look."""
 
 

@@ -17,6 +17,7 @@ class _Holder:
     """The first pool that has a routing label; siblings come before this stack."""
 
     stack: str
+    project: str | None
     index: int
     pool: Pool
 
@@ -30,7 +31,7 @@ def _holders(config: StackConfig, siblings: Sequence[StackConfig]) -> dict[str, 
     for each in (*siblings, config):
         for index, pool in enumerate(each.pools):
             if has(pool, "label"):
-                holders.setdefault(pool.label.lower(), _Holder(each.stack, index, pool))
+                holders.setdefault(pool.label.lower(), _Holder(each.stack, _project(each), index, pool))
     return holders
 
 
@@ -40,14 +41,23 @@ def _routing_labels(config: StackConfig, siblings: Sequence[StackConfig], subjec
         if not has(pool, "label"):
             continue
         holder = holders[pool.label.lower()]
-        if holder.pool is not pool and not _same_name(holder.pool, pool):
+        if holder.pool is not pool and not _is_refused_for_its_name(holder, pool, config):
             rule = f"a routing label belongs to one pool; {holder.said(config)} has it already"
             yield Problem(subject(("pools", index, "label")), shown(pool.label), rule, "a label of its own")
 
 
-def _same_name(one: Pool, other: Pool) -> bool:
-    """Two pools of one name are refused for that, and their labels then say nothing new."""
-    return has(one, "name") and has(other, "name") and one.name == other.name
+def _is_refused_for_its_name(holder: _Holder, pool: Pool, config: StackConfig) -> bool:
+    """Two pools of one name in one project are refused for that, and their labels then say nothing new.
+
+    Those of two projects may have one name: GitHub knows no projects, and their jobs would meet.
+    """
+    if not (has(holder.pool, "name") and has(pool, "name") and holder.pool.name == pool.name):
+        return False
+    return holder.stack == config.stack or (holder.project is not None and holder.project == _project(config))
+
+
+def _project(config: StackConfig) -> str | None:
+    return config.project if has(config, "project") else None
 
 
 def _further_labels(config: StackConfig, siblings: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:

@@ -42,7 +42,7 @@ def test_a_stack_that_was_never_up_is_said_not_to_be_published(clouded: Checkout
 
 def test_the_status_of_a_fleet_is_a_line_a_table_and_what_comes_next(standing: Checkout) -> None:
     said = standing.ok("status").output.splitlines()
-    head = next(index for index, line in enumerate(said) if line.startswith("ci  all well  at "))
+    head = next(index for index, line in enumerate(said) if line.startswith("ci  all well  on the local cloud at "))
     assert said[head + 1].split() == ["pool", "desired", "READY", "online", "busy", "queue", "oldest", "state"]
     assert said[head + 2].split()[:4] == ["tpu-ci", "6", "6", "6"]
     assert max(map(len, said)) <= 120
@@ -54,7 +54,7 @@ def test_on_a_terminal_of_80_columns_long_reasons_are_folded(capsys: pytest.Capt
     memory = sweeps(desired, lost, 2)[-1].memory
     for width in (80, 120):
         console = Console(force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
-        show_status(console, status(scene(desired, lost, memory=memory)))
+        show_status(console, status(scene(desired, lost, memory=memory)), "the local cloud")
         drawn = capsys.readouterr().out
         assert "PREEMPTED" in drawn
         assert max(len(line) for line in re.sub("\x1b[^m]*m", "", drawn).splitlines()) <= width
@@ -126,7 +126,7 @@ def test_a_vms_story_is_told_from_its_making_to_its_job(standing: Checkout) -> N
     assert places == sorted(places)
     assert "asked for a runner" in said
     assert "controller" not in {line["source"] for line in told["story"]}, "it has not swept"
-    assert f"{V4}  of ci, at " in standing.ok("why", V4).output
+    assert f"{V4}  of ci on the local cloud, at " in standing.ok("why", V4).output
     assert "a VM is POOL-ZONE-INDEX" in standing.run("why", "tpu-v4").output
 
 

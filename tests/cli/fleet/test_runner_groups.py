@@ -58,7 +58,7 @@ def test_a_job_that_no_pool_takes_is_told_beside_a_fleet_that_is_well(lab: Check
     lab.ok("cloud", "job", "queue", "deep-lab/models", "lab", "gpu")
     lab.ok("cloud", "clock", "--advance", "2h")
     said = lab.ok("status", "lab").output
-    assert "lab  all well, 1 job for no pool  at " in said
+    assert "lab  all well, 1 job for no pool  on the local cloud at " in said
     assert "Jobs that no pool takes\n  deep-lab/models  Tests for lab, gpu: no pool has gpu (since " in said
     (status,) = lab.json("status", "lab")["stacks"]
     assert (status["healthy"], status["unserved"][0]["labels"]) == (True, ["lab", "gpu"])

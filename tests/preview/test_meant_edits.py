@@ -1,0 +1,160 @@
+"""What an edit may do without a word: every key is named, and what nobody can have meant by accident is held."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.preview import markdown, text
+from infra.preview.explain import explain
+from infra.preview.meaning import Facts, Meaning
+from tests.model.given import POOL, pool, sibling, stack_text
+from tests.preview.two_versions import TODAY, meaning, reading
+
+SERVING = POOL + "  serves: [my-lab/code]\n"
+REGISTRIES = "regions: [us-central1, us-east1]\nrepositories:\n  - name: images\n"
+GITHUB = "repository: my-lab/tidepool\nenvironments: [apply]\n"
+SECRETS = "- {name: key, readers: []}\n"
+
+
+def stopped(found: Meaning) -> list[tuple[str, str]]:
+    return [(each.rule, each.subject) for each in found.findings if each.stops]
+
+
+def grown(count: int, **sections: str) -> str:
+    return stack_text(pools=POOL.replace("us-west4-a: 2", f"us-west4-a: {count}"), **sections)
+
+
+def accepted(rule: str, subject: str, day: str = "2026-12-01") -> str:
+    return f"- {{rule: {rule}, subject: '{subject}', reason: Agreed with the owner., expires: {day}}}\n"
+
+
+# Growth
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"), [(2, 18, False), (2, 19, True), (20, 80, False), (20, 81, True), (100, 165, True)]
+)
+def test_an_edit_that_grows_the_fleet_much_is_held_at_its_limits(before: int, after: int, held: bool) -> None:
+    """Of VMs with four chips: 64 chips more always pass, then four times as many, and never more than 256 more."""
+    assert stopped(meaning(grown(before), grown(after))) == ([("growth", "chips")] if held else [])
+
+
+def test_growth_says_its_chips_and_dollars() -> None:
+    (finding,) = [each for each in meaning(grown(2), grown(2000)).findings if each.rule == "growth"]
+    assert finding.reason.startswith("8 -> 8,000 chips, and by list prices $2,8")
+
+
+def test_a_new_pool_or_stack_that_is_small_needs_no_word_and_a_large_one_does() -> None:
+    assert not stopped(meaning(None, grown(64)))
+    assert stopped(meaning(None, grown(65))) == [("growth", "chips")]
+    assert stopped(meaning(grown(0), grown(65))) == [("growth", "chips")]
+
+
+def test_chips_that_move_between_pools_are_no_growth() -> None:
+    before = stack_text(pools=pool(name="a", zones="{us-west4-a: 100}") + pool(name="b", zones="{us-west4-a: 0}"))
+    after = stack_text(pools=pool(name="a", zones="{us-west4-a: 0}") + pool(name="b", zones="{us-west4-a: 100}"))
+    assert not stopped(meaning(before, after))
+
+
+def test_a_word_in_the_pull_request_lets_growth_pass_and_is_told() -> None:
+    found = meaning(grown(2), grown(2000, exceptions=accepted("growth", "chips")))
+    assert not stopped(found)
+    assert "Agreed with the owner." in text.render(found)
+
+
+def test_a_word_that_is_over_is_only_a_warning_and_covers_no_second_growth() -> None:
+    old = accepted("growth", "chips", "2026-11-20")
+    later = meaning(grown(200, exceptions=old), grown(201, exceptions=old))
+    assert [(each.rule, each.level.value) for each in later.findings] == [("exception-expired", "warn")]
+    assert stopped(meaning(grown(2, exceptions=old), grown(2000, exceptions=old))) == [("growth", "chips")]
+
+
+# Whose code
+
+
+def test_a_repository_of_a_stranger_is_held() -> None:
+    found = meaning(stack_text(pools=SERVING), stack_text(pools=SERVING.replace("]", ", evil/repo]")))
+    assert stopped(found) == [("foreign-repository", "pools[tpu-ci].serves evil/repo")]
+
+
+@pytest.mark.parametrize("more", ["my-lab/other", "My-Lab/CODE2"])
+def test_another_repository_of_a_known_owner_is_no_strangers(more: str) -> None:
+    assert not stopped(meaning(stack_text(pools=SERVING), stack_text(pools=SERVING.replace("]", f", {more}]"))))
+
+
+def test_two_files_of_one_edit_do_not_make_a_stranger_known_to_each_other() -> None:
+    known, evil = SERVING, SERVING.replace("my-lab/code", "evil/repo")
+    other = sibling(pools=evil.replace("tpu-ci", "night"))
+    earlier = sibling(pools=known.replace("tpu-ci", "night"))
+    base = reading(stack_text(pools=known), siblings=(earlier,))
+    head = reading(stack_text(pools=evil), siblings=(other,))
+    assert ("foreign-repository", "pools[tpu-ci].serves evil/repo") in stopped(explain(base, head, Facts(today=TODAY)))
+
+
+def test_a_labs_first_stack_serves_whom_it_says() -> None:
+    assert not stopped(meaning(None, stack_text(pools=SERVING)))
+    held = meaning(None, stack_text(pools=SERVING.replace("my-lab/", "evil/"), github=GITHUB))
+    assert [rule for rule, _ in stopped(held)] == ["foreign-repository"]
+
+
+# What an apply refuses
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "subject"),
+    [
+        ({"registries": REGISTRIES}, {"registries": REGISTRIES.replace(", us-east1", "")}, "registry region us-east1"),
+        ({"secrets": SECRETS}, {}, "secret key"),
+        ({"github": GITHUB}, {}, "workload identity pool tidepool-ci"),
+    ],
+)
+def test_what_an_apply_would_refuse_is_held_unless_somebody_says_that_it_is_settled(
+    before: dict[str, str], after: dict[str, str], subject: str
+) -> None:
+    assert stopped(meaning(stack_text(**before), stack_text(**after))) == [("apply-refuses", subject)]
+    assert not stopped(
+        meaning(stack_text(**before), stack_text(**after, exceptions=accepted("apply-refuses", subject)))
+    )
+
+
+def test_a_move_to_another_project_is_held() -> None:
+    before = stack_text()
+    assert stopped(meaning(before, before.replace("project: my-lab", "project: other-lab"))) == [
+        ("apply-refuses", "project my-lab")
+    ]
+
+
+def test_the_removal_of_a_stack_is_held_unless_the_file_itself_said_that_it_goes() -> None:
+    assert stopped(meaning(stack_text(), None)) == [("apply-refuses", "stack ci")]
+    told = stack_text(exceptions=accepted("apply-refuses", "stack ci") + accepted("freeze", "x"))
+    assert meaning(told, None).findings == ()
+
+
+# Keys
+
+
+def test_every_key_that_differs_is_named_with_both_values() -> None:
+    before = stack_text(pools=SERVING, runners="job_minutes: 60\n", controller="share: 0.5\n")
+    after = stack_text(
+        pools=SERVING.replace("member", "protected").replace("us-west4-a: 2", "us-west4-a: 3"),
+        runners="job_minutes: 30\n",
+        controller="share: 0.5\n",
+        budget="usd_per_month: 99999\n",
+        vm_labels="team: x\n",
+    )
+    found = meaning(before, after)
+    assert {each.key: (each.value.before, each.value.after) for each in found.keys} == {
+        "vm_labels.team": (None, "x"),
+        "pools[tpu-ci].zones.us-west4-a": ("2", "3"),
+        "pools[tpu-ci].trust": ("member", "protected"),
+        "runners.job_minutes": ("60", "30"),
+        "budget": (None, "declared"),
+    }
+    for rendered in (text.render(found), markdown.render(found)):
+        assert "job" in rendered
+        assert "60 -> 30" in rendered.replace("\\", "").replace("&gt;", ">")
+
+
+def test_a_pool_that_moves_in_the_file_changes_no_key() -> None:
+    one, other = pool(name="a"), pool(name="b")
+    assert [each.key for each in meaning(stack_text(pools=one + other), stack_text(pools=other + one)).keys] == []
