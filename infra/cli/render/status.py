@@ -143,7 +143,8 @@ def _drain(status: FleetStatus, index: int) -> str:
 
 
 def _is_told(rollout: RolloutStatus) -> bool:
-    return rollout.under_way or rollout.paused or rollout.stage in ("failed", "undone") or bool(rollout.wanted)
+    back = rollout.stage in ("failed", "undone") or bool(rollout.returning)
+    return rollout.under_way or rollout.paused or back or bool(rollout.wanted)
 
 
 def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
@@ -155,6 +156,10 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
     if rollout.under_way:
         waits = f", waiting for {', '.join(rollout.waiting)}" if rollout.waiting else ""
         said += f"; {rollout.proved} of {rollout.vms} proved{waits}"
+    if rollout.returning:
+        said += f"; {', '.join(rollout.returning)} on the way back"
+    if rollout.held:
+        said += f"; held by {', '.join(rollout.held)}"
     if rollout.failed:
         said += f"; failed on {', '.join(rollout.failed)}"
     paused = ("  paused", "yellow") if rollout.paused else ("", "")
@@ -165,11 +170,16 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
 
 def _to_come(rollout: RolloutStatus) -> str:
     """What no sweep has begun yet, and what none will begin by itself."""
-    if not rollout.taken_back:
-        return f"; not begun yet: {rollout.wanted}, from the next sweep on" if rollout.wanted else ""
-    if not rollout.wanted:
-        return "; taken back, from the next sweep on"
-    return f"; {rollout.wanted} is not tried again before `./tidepool rollout redo {rollout.pool}`"
+    said = f"; not begun yet: {', '.join(rollout.coming)}, from the next sweep on" if rollout.coming else ""
+    if rollout.not_tried:
+        return f"{said}; {not_tried(rollout)}"
+    return said + ("; taken back, from the next sweep on" if rollout.taken_back else "")
+
+
+def not_tried(rollout: RolloutStatus) -> str:
+    """What of a pool's target was taken back, and what people can do."""
+    again = f"`./tidepool rollout redo {rollout.pool}`"
+    return f"{', '.join(rollout.not_tried)} is not tried again before {again}"
 
 
 def _sweep(status: FleetStatus) -> Iterator[Text]:

@@ -188,7 +188,7 @@ def _to_be_asked(
 
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists.
     """
-    waiting = {vm for rollout in memory.rollouts.values() for vm in rollout.waiting}
+    waiting = {vm for rollout in memory.rollouts.values() for vm in (*rollout.waiting, *rollout.returning)}
     declared = {slot.name: _Vm(slot.pool, slot.name) for slot in desired.slots}
     ours = (node for node in nodes if is_ours(node, desired.stack))
     orphans = {node.name: _Vm(pool_of(node), node.name) for node in ours if pool_of(node)}

@@ -114,8 +114,9 @@ class Next:
 class RolloutStatus:
     """One pool's rollout. stable, target: what is proved, and what is rolled out, in short.
 
-    wanted: what the pool shall run where that is another one; empty where it is not. taken_back: whether that one went
-    back, by itself or by people, and so is not begun by the next sweep.
+    waiting, returning: VMs in work, forward and back. held: what keeps it from going on. wanted: what the pool shall
+    run where that is another one; empty where it is not. coming: what of it the next sweep begins. taken_back: whether
+    something of it went back, by itself or by people; not_tried: what of that is on its way nowhere.
     """
 
     pool: str
@@ -127,9 +128,13 @@ class RolloutStatus:
     vms: int
     proved: int
     waiting: tuple[str, ...] = ()
+    returning: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     why: str = ""
+    held: tuple[str, ...] = ()
     wanted: str = ""
+    coming: tuple[str, ...] = ()
+    not_tried: tuple[str, ...] = ()
     taken_back: bool = False
 
     @property
@@ -147,9 +152,12 @@ class RolloutStatus:
             "vms": self.vms,
             "proved": self.proved,
             "waiting": list(self.waiting),
+            "returning": list(self.returning),
             "failed": list(self.failed),
             "why": self.why,
+            "held": list(self.held),
             "wanted": self.wanted or None,
+            "not_tried": list(self.not_tried),
             "taken_back": self.taken_back,
         }
 
