@@ -179,7 +179,18 @@ def _to_come(rollout: RolloutStatus) -> str:
 def not_tried(rollout: RolloutStatus) -> str:
     """What of a pool's target was taken back, and what people can do."""
     again = f"`./tidepool rollout redo {rollout.pool}`"
-    return f"{', '.join(rollout.not_tried)} is not tried again before {again}"
+    return f"{' and '.join(rollout.not_tried)} {_is(rollout.not_tried)} not tried again before {again}"
+
+
+def coming_line(rollout: RolloutStatus) -> Text:
+    """What the next sweeps try in a pool, and what they do not."""
+    tried = f"{' and '.join(rollout.coming)} {_is(rollout.coming)} tried on one VM first" if rollout.coming else ""
+    back = not_tried(rollout) if rollout.not_tried else ""
+    return Text.assemble(f"{rollout.pool}: ", "; ".join(each for each in (tried, back) if each))
+
+
+def _is(some: Sequence[str]) -> str:
+    return "are" if len(some) > 1 else "is"
 
 
 def _sweep(status: FleetStatus) -> Iterator[Text]:

@@ -86,7 +86,7 @@ def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
     for pool in desired.pools:
         rollout = scene.memory.rollouts.get(pool)
         if rollout is not None:
-            yield _rollout(pool, rollout, len(desired.of_pool(pool)), observed)
+            yield rollout_status(pool, rollout, len(desired.of_pool(pool)), observed)
 
 
 def in_short(target: Target) -> str:
@@ -218,7 +218,7 @@ def _then(waiting: Waiting) -> str:
     return waiting.reason if verdict is Verdict.WAIT else f"{verdict.value}: {waiting.reason}"
 
 
-def _rollout(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
+def rollout_status(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
     target = rollout.target.target()
     wanted = (observed.targets or {}).get(pool, target)
     back, has = not_tried(rollout, wanted, observed.wishes, pool), parts.parts(target)
