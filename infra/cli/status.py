@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +12,12 @@ import click
 
 from infra.cli import options
 from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet
+from infra.cli.grants import policies_of
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
+from infra.fleet.policies import GrantsSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetStatus
 
@@ -30,7 +33,8 @@ from infra.fleet.status.shape import FleetStatus
 def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: float, as_json: bool) -> None:
     """Say how the fleet of STACK, or of every stack that declares VMs, stands now: pools with what is desired, READY,
     online and busy, jobs that wait for their labels, what is unhealthy and since when, what has no owner on either
-    side, the controller's last sweep, and what it does next.
+    side, the controller's last sweep, and what it does next; and grants in the policies of its registries, buckets,
+    accounts and secrets that no stack declares, which --watch reads once.
 
     It looks for itself, at every zone and at GitHub, and changes nothing. What does not answer is said to be unknown.
     On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN.
@@ -39,8 +43,9 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     """
     console = people(as_json=as_json)
     fleets = [open_fleet(name, cloud, console) for name in fleets_declared(stack)]
+    grants = {fleet.stack: policies_of(fleet.config, fleet.place.endpoint) for fleet in fleets}
     while True:
-        found = [_status(fleet) for fleet in fleets]
+        found = [_status(fleet, grants[fleet.stack]) for fleet in fleets]
         if as_json:
             document = {"stacks": [each.to_json() for each in found], "exit": 0}
             _one_line(document) if watch else machines(document)
@@ -55,10 +60,11 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
         time.sleep(every)
 
 
-def _status(fleet: Fleet) -> FleetStatus:
+def _status(fleet: Fleet, grants: GrantsSeen) -> FleetStatus:
     """A stack that cannot be looked at hides no other."""
     try:
-        return status(fleet.look(with_jobs=True))
+        found = status(fleet.look(with_jobs=True))
+        return replace(found, grants=grants.strange, unread=grants.unread)
     except GoogleError as error:
         return FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error),))
 

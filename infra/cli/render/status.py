@@ -97,9 +97,11 @@ def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     yield from _section("Unhealthy", _troubles(unhealthy, now, "red"))
     yield from _section("Without owner", _troubles([*status.orphan_vms, *status.orphan_runners], now, "red"))
     yield from _section("To look at", _troubles(status.findings, now, "yellow"))
+    yield from _section("Granted by hand", [Text(f"{each.resource}  {each.says}", "red") for each in status.grants])
     yield from _section("Jobs that no pool takes", [_unserved(each, now) for each in status.unserved])
     yield from _section("Not ours, left alone", _troubles(status.strangers, now, "dim"))
-    yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status)])
+    unread = [Text(each, "dim") for each in status.unread]
+    yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status), *unread])
     yield from _section("Drained", [Text(_drain(status, index)) for index in range(len(status.drains))])
     yield from _section("Rollouts", [rollout_line(each, now) for each in status.rollouts if _is_told(each)])
     if status.pools:

@@ -39,7 +39,7 @@ class Moved:
 
     before: the digest that the pool had as its target, None where it had none. changed: whether the record was changed.
     finished: what an earlier command had left undone was brought in line, and nothing else was done.
-    pointer: whether VMs are told something new. kept, released: tags that were set and taken away, `place:tag`.
+    pointer: whether it names something new. kept, released: tags that were set and taken away, `place:tag`.
     problem: what kept spare tags from being taken away, once all else was done; None where nothing did.
     """
 

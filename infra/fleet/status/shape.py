@@ -11,6 +11,7 @@ from typing import Any
 
 from infra.fleet.controller.observed import DrainWish, Source
 from infra.fleet.status.queue import Queue, Unserved
+from infra.model.grants import StrangeGrant
 
 
 def moment(at: datetime | None) -> str | None:
@@ -167,7 +168,8 @@ class FleetStatus:
     """One stack. orphan_vms: of ours and not declared; orphan_runners: without a VM. findings: what people should know.
 
     strangers: what is found of VMs that are not ours; unserved: jobs that no pool takes. Both are told, and nothing is
-    wrong with the fleet.
+    wrong with the fleet. grants: in policies of what the stack declares, that no stack does; unread: of what no policy
+    could be read, which is nobody's fault: who looks may not be let to.
     """
 
     stack: str
@@ -179,6 +181,8 @@ class FleetStatus:
     strangers: tuple[Trouble, ...] = ()
     unserved: tuple[Unserved, ...] = ()
     unknown: tuple[Trouble, ...] = ()
+    grants: tuple[StrangeGrant, ...] = ()
+    unread: tuple[str, ...] = ()
     drains: tuple[DrainWish, ...] = ()
     rollouts: tuple[RolloutStatus, ...] = ()
     sweep: LastSweep | None = None
@@ -189,7 +193,7 @@ class FleetStatus:
     @property
     def healthy(self) -> bool | None:
         """Whether the fleet is as declared, serves, and nothing of ours is left over; None where that is not known."""
-        faults = self.orphan_vms or self.orphan_runners or self.findings
+        faults = self.orphan_vms or self.orphan_runners or self.findings or self.grants
         if faults or any(pool.known and not pool.well for pool in self.pools):
             return False
         known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
@@ -209,6 +213,7 @@ class FleetStatus:
             "findings": [each.to_json() for each in self.findings],
             "strangers": [each.to_json() for each in self.strangers],
             "unserved": [each.to_json() for each in self.unserved],
+            "grants": {"strange": [each.to_json() for each in self.grants], "unread": list(self.unread)},
             "sources": {
                 name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
             },
