@@ -13,10 +13,13 @@ from rich.text import Text
 
 from infra.cli.render.console import show
 from infra.cli.render.pools import ended_line, pools_table, registries_line
+from infra.cli.render.status import coming_line
 from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
+from infra.fleet.status.coming import coming
+from infra.fleet.status.shape import RolloutStatus
 from infra.model import names
 from infra.model.fleet import capacity
 from infra.model.plan import Op, Plan, Status, Step
@@ -46,11 +49,15 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath:
-    """published: None where there is no manifest, or where it could not be read."""
+    """published: None where there is no manifest, or where it could not be read.
+
+    rollouts: of pools that are about to try a version, or that leave one back.
+    """
 
     config: StackConfig
     pools: tuple[PoolState, ...]
     published: Published | None
+    rollouts: tuple[RolloutStatus, ...]
     problems: tuple[str, ...]
 
     @property
@@ -66,6 +73,8 @@ class Aftermath:
             session.say(Text(f"problem: {problem}", style="bold red"))
         if self.published is not None:
             session.say(Text(manifest_line(self.published), style="dim"))
+        for rollout in self.rollouts:
+            session.say(coming_line(rollout))
         session.say("")
         show_pools(session, self.pools)
         if self.registries:
@@ -77,6 +86,7 @@ class Aftermath:
             "pools": [pool.to_json() for pool in self.pools],
             "registries": {region: list(names) for region, names in self.registries.items()},
             "manifest": self.published and self.published.to_json(),
+            "rollouts": [each.to_json() for each in self.rollouts],
             "problems": list(self.problems),
         }
 
@@ -86,14 +96,22 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
     config = stack.config
     problems: list[str] = []
     published: Published | None = None
+    rollouts: tuple[RolloutStatus, ...] = ()
     try:
         published = _published(config, run, endpoint)
+        rollouts = _coming(config, endpoint) if published else ()
     except GoogleError as error:
-        problems.append(f"the manifest could not be read: {error}")
+        problems.append(f"the fleet's records could not be read: {error}")
+    except ValueError as error:
+        problems.append(f"what pools try next is not known: {error}")
     listing = list_nodes(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
     return Aftermath(
-        config=config, pools=pool_states(capacity(config), listing), published=published, problems=tuple(problems)
+        config=config,
+        pools=pool_states(capacity(config), listing),
+        published=published,
+        rollouts=rollouts,
+        problems=tuple(problems),
     )
 
 
@@ -116,6 +134,11 @@ def _published(config: StackConfig, run: Plan, endpoint: str | None) -> Publishe
         bundle=record.body.get("bundle"),
         changed=any(_wrote(step, name) for step in run.steps),
     )
+
+
+def _coming(config: StackConfig, endpoint: str | None) -> tuple[RolloutStatus, ...]:
+    with clients(config.project, endpoint) as google:
+        return coming(Records(google=google, bucket=config.bucket.name), config.stack)
 
 
 def _wrote(step: Step, name: str) -> bool:

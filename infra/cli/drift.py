@@ -33,8 +33,8 @@ def command() -> None:
 def report(*, stack: str, path: Path, repository: str, api: str, as_json: bool) -> None:
     """Keep one issue for the drift of STACK: opened, edited when the drift is another, closed when it is gone.
 
-    The issue names resources and properties, never values. A plan that failed proves nothing and changes nothing. The
-    token is GITHUB_TOKEN.
+    The issue names resources and properties, never values, and grants that no stack declares. A plan that failed proves
+    nothing and changes nothing. The token is GITHUB_TOKEN.
     """
     try:
         found = drift.drift_of(stack, json.loads(path.read_bytes()))
@@ -47,6 +47,7 @@ def report(*, stack: str, path: Path, repository: str, api: str, as_json: bool) 
     if as_json:
         count = len(found.differences)
         told_json = {"outcome": told.outcome, "issue": told.number, "differences": count}
+        told_json |= {"grants": len(found.grants)}
         machines({**told_json, "fingerprint": found.fingerprint or None, "exit": 0})
     else:
         where = f" (issue {told.number})" if told.number else ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli import options
+from infra.cli import grants, options
 from infra.cli.commented import print_comment, telling_failures
 from infra.cli.documents import plan_document
 from infra.cli.failures import FAILED
@@ -65,12 +66,14 @@ def command(
     yes: bool,
     form: Form,
 ) -> None:
-    """Say what up would change, resource by resource and in VMs and chips. Nothing is changed.
+    """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
+    which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
     Exit code 0 when the plan could be made, 1 when it could not or a rule would stop it (docs/rules.md), 2 when the
     stack file is invalid.
     """
     console = people(as_json=form is not Form.TEXT)
+    granted: dict[str, Any] = {}
     with telling_failures(stack, form, base, facts) as meaning:
         wanted = declared(stack)
         if source:
@@ -88,10 +91,17 @@ def command(
             if refresh:
                 session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
             plan, order = planned(session, wanted)
+            if refresh:
+                seen = grants.policies_of(wanted.config, session.endpoint)
+                granted = grants.document(seen)
+                for line in grants.lines(seen):
+                    say(console, line)
     found = judged(plan, wanted, console)
     code = FAILED if plan.failed or stops(found) else 0
     if form is Form.JSON:
-        machines(plan_document(plan, capacity(wanted.config), order) | findings_document(found) | {"exit": code})
+        machines(
+            plan_document(plan, capacity(wanted.config), order) | findings_document(found) | granted | {"exit": code}
+        )
     elif form is Form.MARKDOWN:
         print_comment(Preview(stack=stack, plan=plan, meaning=meaning, findings=found))
     ctx.exit(code)

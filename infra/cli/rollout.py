@@ -7,7 +7,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import click
@@ -23,9 +23,11 @@ from infra.fleet import wishes
 from infra.fleet.controller.lease import Kind
 from infra.fleet.controller.memory import Rollout
 from infra.fleet.controller.observed import Target
+from infra.fleet.controller.parts import Part, parts, shown
+from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Records
-from infra.fleet.status.derive import in_short, is_taken_back, rollouts
+from infra.fleet.status.derive import in_short, rollouts
 from infra.fleet.status.look import Scene
 from infra.model import names
 
@@ -93,22 +95,21 @@ def resume_command(*, pool: str | None, stack: str | None, cloud: CloudName | No
 def undo_command(*, pool: str, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Bring POOL back to what was proved before, also where what is new is everywhere already.
 
-    That target is not rolled out again until `rollout redo`; of one that went back by itself nobody is alerted any
-    more. To take a promotion itself back there is `images undo`.
+    That image or bundle is not rolled out again until `rollout redo`; of one that went back by itself nobody is alerted
+    any more. To take a promotion itself back there is `images undo`.
     """
     fleet, pools = _asked("Undoing the rollout", pool, stack, cloud, yes=yes, as_json=as_json)
     course = _course(fleet, pool)
-    if course.wished_back:
-        _as_it_is(fleet, pools, f"{course.wanted} of {pool} was taken back already", as_json=as_json)
+    if course.taken_back and not course.undoable:
+        _as_it_is(fleet, pools, f"{_said(course.taken_back)} of {pool} was taken back already", as_json=as_json)
         return
-    rollout, key = course.rollout, course.target.key
-    begun = key == rollout.target.target().key
-    if begun and rollout.target == rollout.stable and rollout.previous is None:
+    if not course.undoable:
         raise Refusal(f"{pool} runs what it ran from the start; there is nothing to go back to")
-    _wish(fleet, lambda body: wishes.undone(body, pool, key))
-    back = (rollout.previous if rollout.target == rollout.stable else rollout.stable) if begun else None
-    if back is not None and rollout.target.images and not back.images:
+    now = fleet.place.clock()
+    _wish(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
+    if course.leaves_no_image:
         fleet.session.say(f"{pool} ran no image before; on Google Cloud a VM without one takes no job")
+    fleet.session.say(f"taken back: {_said(course.undoable)}")
     _answer(fleet, pools, "undone", as_json=as_json)
 
 
@@ -120,25 +121,37 @@ def redo_command(*, pool: str, stack: str | None, cloud: CloudName | None, yes: 
     fleet, pools = _asked("Redoing the rollout", pool, stack, cloud, yes=yes, as_json=as_json)
     course = _course(fleet, pool)
     if not course.taken_back:
-        _as_it_is(fleet, pools, f"{course.wanted} of {pool} was not taken back", as_json=as_json)
+        wanted = in_short(course.target)
+        _as_it_is(fleet, pools, f"{wanted} of {pool} was not taken back", as_json=as_json)
         return
-    key, since = course.target.key, course.rollout.since
-    _wish(fleet, lambda body: wishes.redone(body, pool, key, since))
+    again, since = course.taken_back, course.rollout.since
+    _wish(fleet, lambda body: wishes.redone(body, pool, again, since))
+    fleet.session.say(f"tried again: {_said(again)}")
     _answer(fleet, pools, "redone", as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Course:
-    """A pool's rollout, and what the pool shall run. wished_back: by people; taken_back: by them or by itself."""
+    """A pool's rollout, and what the pool shall run.
+
+    undoable: what `undo` takes back. taken_back: what of the target went back, by people or by itself.
+    """
 
     rollout: Rollout
     target: Target
-    wished_back: bool
-    taken_back: bool
+    undoable: frozenset[Part]
+    taken_back: frozenset[Part]
 
     @property
-    def wanted(self) -> str:
-        return in_short(self.target)
+    def leaves_no_image(self) -> bool:
+        """Whether an image is taken back and none is proved before it."""
+        rolled_out = self.undoable & parts(self.rollout.stable.target())
+        before = (self.rollout.previous if rolled_out else None) or self.rollout.stable
+        return not before.images and any(part in parts(replace(self.target, bundle=None)) for part in self.undoable)
+
+
+def _said(some: frozenset[Part]) -> str:
+    return ", ".join(shown(some))
 
 
 def _course(fleet: Fleet, pool: str) -> _Course:
@@ -153,8 +166,8 @@ def _course(fleet: Fleet, pool: str) -> _Course:
     return _Course(
         rollout=rollout,
         target=target,
-        wished_back=target.key in observed.wishes.undone.get(pool, ()),
-        taken_back=is_taken_back(pool, target, rollout, observed.wishes),
+        undoable=undoable(rollout, target, observed.wishes, pool),
+        taken_back=not_tried(rollout, target, observed.wishes, pool),
     )
 
 

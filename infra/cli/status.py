@@ -12,6 +12,7 @@ from rich.console import Console
 
 from infra.cli import options
 from infra.cli.fleet_looks import Fleet, open_fleet
+from infra.cli.grants import policies_of
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
 from infra.cli.session import cloud_without_engine
@@ -19,6 +20,7 @@ from infra.cli.stack_file import known_stacks, stack_file
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
+from infra.fleet.policies import GrantsSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetStatus
 from infra.model.errors import ConfigError
@@ -36,7 +38,8 @@ from infra.model.fleet import slots
 def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: float, as_json: bool) -> None:
     """Say how the fleet of STACK, or of every stack that declares or has VMs, stands now: pools with what is desired,
     READY, online and busy, what of the stack file is not applied, jobs that wait for their labels, what is unhealthy
-    and since when, what has no owner on either side, the controller's last sweep, and what it does next.
+    and since when, what has no owner on either side, the controller's last sweep, and what it does next; and grants in
+    the policies of its registries, buckets, accounts and secrets that no stack declares, which --watch reads once.
 
     It looks for itself, at every zone and at GitHub, and changes nothing. What does not answer is said to be unknown.
     On Google Cloud, GitHub is asked with the token in GITHUB_TOKEN.
@@ -47,8 +50,9 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     fleets = list(_fleets(cloud, console)) if stack is None else [open_fleet(stack, cloud, console)]
     if not fleets:
         say(console, f"there is no stack: {workspace().root / 'stacks'} has no Pulumi.STACK.yaml")
+    grants = [_grants(fleet) for fleet in fleets]
     while True:
-        found = [_status(fleet) for fleet in fleets]
+        found = [_status(fleet, seen) for fleet, seen in zip(fleets, grants, strict=True)]
         if stack is None:
             found = [each for each, fleet in zip(found, fleets, strict=True) if _is_told(each, fleet)]
         if as_json:
@@ -76,12 +80,20 @@ def _fleets(cloud: CloudName | None, console: Console) -> Iterator[Fleet | Fleet
             yield open_fleet(name, cloud, console)
 
 
-def _status(fleet: Fleet | FleetStatus) -> FleetStatus:
+def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
+    """What no stack declares; nothing is said of it where the stack file does not say all that is declared."""
+    if isinstance(fleet, FleetStatus) or fleet.trouble:
+        return GrantsSeen()
+    return policies_of(fleet.config, fleet.place.endpoint)
+
+
+def _status(fleet: Fleet | FleetStatus, grants: GrantsSeen) -> FleetStatus:
     """A stack that cannot be looked at hides no other."""
     if isinstance(fleet, FleetStatus):
         return fleet
     try:
         found = status(fleet.look(with_jobs=True), None if fleet.trouble else fleet.config)
+        found = replace(found, grants=grants.strange, unread=grants.unread)
     except GoogleError as error:
         found = FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error),))
     return replace(found, problems=(*found.problems, fleet.trouble)) if fleet.trouble else found

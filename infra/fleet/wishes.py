@@ -6,16 +6,17 @@ document to the next.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller.observed import DrainWish, Wishes
+from infra.fleet.controller.observed import DrainWish, Undone, Wishes
+from infra.fleet.controller.parts import Part, names_one_of
 from infra.fleet.records import Body
 
 VERSION: Final = 1
 _UNDONE_KEPT: Final = 20
-"""Targets of a pool that are remembered as taken back; an older one will not be promoted again unseen."""
+"""Images and bundles of a pool that are remembered as taken back; an older one will not be promoted again unseen."""
 
 
 def read_wishes(body: Body) -> Wishes:
@@ -34,7 +35,7 @@ def read_wishes(body: Body) -> Wishes:
                 for wish in body.get("drains", ())
             ),
             paused=frozenset(rollout.get("paused", ())),
-            undone={pool: frozenset(keys) for pool, keys in (rollout.get("undone") or {}).items()},
+            undone={pool: tuple(map(_undone, found)) for pool, found in (rollout.get("undone") or {}).items()},
             redone={pool: _moment(at) for pool, at in (rollout.get("redone") or {}).items()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -79,24 +80,39 @@ def resumed(body: Body | None, pools: Collection[str]) -> dict[str, Any]:
     return _with_rollout(whole, paused=sorted(_paused(whole) - set(pools)))
 
 
-def undone(body: Body | None, pool: str, target: str) -> dict[str, Any]:
-    """With a pool's target, by its key, taken back."""
+def undone(body: Body | None, pool: str, parts: Collection[Part], at: datetime) -> dict[str, Any]:
+    """With parts of a pool's target taken back. at: now; each going back has a time of its own."""
     whole = _whole(body)
     known = dict(whole["rollout"].get("undone") or {})
-    keys = [key for key in known.get(pool, ()) if key != target]
-    return _with_rollout(whole, undone=known | {pool: [*keys, target][-_UNDONE_KEPT:]})
+    kept = [each for each in known.get(pool, ()) if _undone(each).key not in parts]
+    new = [{"part": part, "at": at.isoformat()} for part in sorted(parts)]
+    return _with_rollout(whole, undone=known | {pool: [*kept, *new][-_UNDONE_KEPT:]})
 
 
-def redone(body: Body | None, pool: str, target: str, went_back: datetime) -> dict[str, Any]:
-    """With a pool's target, by its key, taken back no more. went_back: since when the pool's rollout is as it is.
+def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: datetime) -> dict[str, Any]:
+    """With parts of a pool's target wished again. went_back: since when the pool's rollout is as it is.
 
-    That time names what is to be tried again: where it goes back once more, this wish is about it no longer.
+    That time names what is to be tried again: where it goes back once more, this wish is about it no longer. What was
+    taken back is marked and not left out: it may be that no sweep has obeyed that yet.
     """
     whole = _whole(body)
-    taken_back = dict(whole["rollout"].get("undone") or {})
-    left = [key for key in taken_back.pop(pool, ()) if key != target]
+    known = dict(whole["rollout"].get("undone") or {})
+    left = [_over(each) if names_one_of(_undone(each).key, parts) else each for each in known.pop(pool, ())]
+    left = [each for each in left if each is not None]
     again = dict(whole["rollout"].get("redone") or {}) | {pool: went_back.isoformat()}
-    return _with_rollout(whole, undone=taken_back | ({pool: left} if left else {}), redone=again)
+    return _with_rollout(whole, undone=known | ({pool: left} if left else {}), redone=again)
+
+
+def _undone(found: Any) -> Undone:
+    """One entry; those of before parts were told apart are texts, which name whole targets."""
+    if isinstance(found, str):
+        return Undone(found)
+    return Undone(str(found["part"]), _moment(found["at"]), over=found.get("over") is True)
+
+
+def _over(found: Any) -> Mapping[str, Any] | None:
+    """None of one that has no time by which the controller could say that it obeyed it."""
+    return None if isinstance(found, str) else {**found, "over": True}
 
 
 def _drain(wish: DrainWish) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """One issue a stack that tells how the cloud differs from the state, updated in place and closed when nothing differs.
 
 Owns what counts as drift in a refreshed plan, its fingerprint and the life of the issue. The issue names resources and
-the properties that differ, never their values: an issue is read by more people than a plan.
+the properties that differ, never their values: an issue is read by more people than a plan. Of grants that no stack
+declares it names role and member, without which nobody could judge them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from infra.preview.markup import code, table
 
 LABEL = "tidepool-drift"
 _LOOK = labels.Look("5319e7", "The cloud differs from what a stack recorded")
-_TOLD, _PATHS = 100, 5
-"""Resources and, of each, properties that are named: with the longest of names the issue stays below GitHub's limit."""
+_TOLD, _PATHS, _GRANTED = 100, 5, 20
+"""Resources, properties of each, and grants that are named: with the longest names the issue stays below GitHub's
+limit."""
 _QUIET = frozenset({"same", "read"})
 
 
@@ -37,10 +39,22 @@ class _Step(BaseModel):
     diff: dict[str, Any]
 
 
+class _Grant(BaseModel):
+    resource: str
+    role: str
+    member: str
+
+
+class _Grants(BaseModel):
+    strange: tuple[_Grant, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
 class _Plan(BaseModel):
     stack: str
     steps: tuple[_Step, ...]
     exit: int
+    grants: _Grants = _Grants()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,11 +69,21 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """fingerprint: the same for the same differences, values included; empty for none."""
+    """fingerprint: the same for the same differences, values included; empty for none.
+
+    grants: roles that somebody holds and no stack declares, each as resource, role and member. unread: how many
+    policies could not be read: of those nothing is known.
+    """
 
     stack: str
     differences: tuple[Difference, ...]
     fingerprint: str
+    grants: tuple[tuple[str, str, str], ...] = ()
+    unread: int = 0
+
+    @property
+    def is_none(self) -> bool:
+        return not (self.differences or self.grants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +107,10 @@ def drift_of(stack: str, plan: Any) -> Drift:
     steps = [step for step in document.steps if step.op not in _QUIET]
     found = sorted(Difference(step.op, step.type, step.name, tuple(sorted(step.diff))) for step in steps)
     seen = sorted((step.op, step.urn, json.dumps(step.diff, sort_keys=True)) for step in steps)
-    digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16] if seen else ""
-    return Drift(stack, tuple(found), digest)
+    grants = sorted((each.resource, each.role, each.member) for each in document.grants.strange)
+    told: list[Any] = [*seen, *grants]
+    digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16] if told else ""
+    return Drift(stack, tuple(found), digest, tuple(grants), len(document.grants.unread))
 
 
 def tell(place: Place, drift: Drift) -> Told:
@@ -94,8 +120,9 @@ def tell(place: Place, drift: Drift) -> Told:
         for extra in known[1:]:
             if extra.state == "open":
                 extra.edit(state="closed", state_reason="not_planned")
-        if not drift.differences:
-            return _close(known)
+        if drift.is_none:
+            # What could not be read may be as it was told last.
+            return Told("unchanged", known[0].number) if drift.unread and _is_open(known) else _close(known)
         if not known:
             labels.make(place, LABEL, _LOOK)
             made = place.repository.create_issue(_title(drift), body=_body(drift), labels=[LABEL])
@@ -103,8 +130,12 @@ def tell(place: Place, drift: Drift) -> Told:
         return _update(known[0], drift)
 
 
+def _is_open(known: list[Issue]) -> bool:
+    return bool(known) and known[0].state == "open"
+
+
 def _close(known: list[Issue]) -> Told:
-    if not known or known[0].state == "closed":
+    if not _is_open(known):
         return Told("clean", known[0].number if known else None)
     known[0].edit(state="closed", state_reason="completed")
     return Told("closed", known[0].number)
@@ -134,8 +165,10 @@ def _marker(stack: str) -> str:
 
 
 def _title(drift: Drift) -> str:
-    count = len(drift.differences)
-    return f"Drift in {drift.stack}: {count} {'resource differs' if count == 1 else 'resources differ'}"
+    count, granted = len(drift.differences), len(drift.grants)
+    said = [f"{count} {'resource differs' if count == 1 else 'resources differ'}"] if count or not granted else []
+    said += [f"{granted} {'grant' if granted == 1 else 'grants'} by hand"] if granted else []
+    return f"Drift in {drift.stack}: {', '.join(said)}"
 
 
 def _body(drift: Drift) -> str:
@@ -143,16 +176,26 @@ def _body(drift: Drift) -> str:
         f"{_marker(drift.stack)}{drift.fingerprint} -->",
         f"The cloud is not as the stack {code(drift.stack)} recorded it (fingerprint {code(drift.fingerprint)}).",
         "",
-        *table(("To get back", "Resource", "Type", "Differs in"), map(_row, drift.differences[:_TOLD])),
     ]
-    more = len(drift.differences) - _TOLD
-    lines += ["", f"... and {more:,} more"] if more > 0 else []
+    if drift.differences:
+        lines += table(("To get back", "Resource", "Type", "Differs in"), map(_row, drift.differences[:_TOLD]))
+    lines += _more(len(drift.differences), _TOLD)
+    if drift.grants:
+        lines += ["", "Grants that no stack declares; whoever knows of none takes them away at Google:", ""]
+        lines += table(("Resource", "Role", "Member"), (tuple(map(code, each)) for each in drift.grants[:_GRANTED]))
+    lines += _more(len(drift.grants), _GRANTED)
+    if drift.unread:
+        lines += ["", f"{drift.unread} policies could not be read: nothing is known of grants in them."]
     advice = (
         f"`./tidepool preview {drift.stack} --refresh` shows the values; `./tidepool up {drift.stack}` makes the cloud"
         f" as declared, `./tidepool refresh {drift.stack}` takes its values over. This issue follows the drift and"
         " closes by itself."
     )
     return "\n".join([*lines, "", advice])
+
+
+def _more(count: int, told: int) -> list[str]:
+    return ["", f"... and {count - told:,} more"] if count > told else []
 
 
 def _row(each: Difference) -> tuple[str, ...]:

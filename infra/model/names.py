@@ -137,6 +137,10 @@ def binding_object(stack: str, vm: str) -> str:
     return f"{BROKER_PREFIX}{stack}/{vm}.json"
 
 
+NO_IMAGE = "none"
+"""In a VM's orders, in the place of an image: run none, whatever the pointer says."""
+
+
 def orders_object(vm: str) -> str:
     """The object that says what a VM is to do. VMs of every pool may read it."""
     return f"{ORDERS_PREFIX}{vm}.json"

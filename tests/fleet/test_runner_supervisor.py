@@ -428,7 +428,8 @@ def test_an_ordered_image_goes_before_the_pools(vm: Sandbox) -> None:
 
 
 NO_IMAGE: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
-    "none": (lambda vm: vm.publish(), "no image is promoted to tpu-ci in us-west4"),
+    "none": (lambda vm: vm.publish(images={}), "no image is promoted to tpu-ci in us-west4"),
+    "ordered none": (lambda vm: vm.order(image="none"), "the orders name no image: none is proved for tpu-ci"),
     "tag": (
         lambda vm: vm.order(image="a-docker.pkg.dev/b:latest"),
         "refused image a-docker.pkg.dev/b:latest: not a digest",
@@ -447,6 +448,13 @@ def test_without_its_image_a_vm_registers_nothing(vm: Sandbox, fault: str) -> No
     assert vm.report["phase"] == "pulling"
     assert vm.report["reason"].startswith(reason)
     assert not vm.asked
+
+
+def test_orders_for_no_image_hold_whatever_the_pointer_names(vm: Sandbox) -> None:
+    vm.order(image="none")
+    vm.grants(1)
+    cycle = vm.supervise()
+    assert (vm.report["phase"], vm.report["image"], containers(cycle), vm.asked) == ("pulling", None, [], [])
 
 
 @HEAVY

@@ -9,6 +9,7 @@ import pytest
 from infra.github import drift
 from infra.github.client import WORKFLOW_LOGIN, connect
 from infra.github.drift import PlanError, Told, drift_of
+from infra.preview.markup import code
 from tests.github.lab_repository import REPO, SHA, Lab
 
 
@@ -115,6 +116,30 @@ def test_ten_thousand_differences_fit_in_one_issue(lab: Lab) -> None:
     found = issue(lab, tell(lab, *steps))
     assert len(found.body) <= 65_536
     assert "9,900 more" in found.body
+
+
+def granted(*members: str, unread: tuple[str, ...] = ()) -> dict[str, Any]:
+    strange = [{"kind": "registry", "resource": "r", "role": "roles/w", "member": member} for member in members]
+    return {**plan(), "grants": {"strange": strange, "unread": list(unread)}}
+
+
+def test_a_grant_that_no_stack_declares_is_told_by_its_role_and_member_until_it_is_gone(lab: Lab) -> None:
+    told = drift.tell(lab.place(), drift_of("ci", granted("user:eve@example.org")))
+    found = issue(lab, told)
+    assert (told.outcome, found.title) == ("created", "Drift in ci: 1 grant by hand")
+    assert " | ".join(map(code, ("r", "roles/w", "user:eve@example.org"))) in found.body
+    assert drift.tell(lab.place(), drift_of("ci", granted("user:eve@example.org"))).outcome == "unchanged"
+    assert drift.tell(lab.place(), drift_of("ci", granted("user:mallory@example.org"))).outcome == "updated"
+    assert drift.tell(lab.place(), drift_of("ci", granted(unread=("403",)))).outcome == "unchanged", "nobody knows"
+    assert drift.tell(lab.place(), drift_of("ci", granted())).outcome == "closed"
+
+
+def test_differences_and_grants_stand_in_one_issue(lab: Lab) -> None:
+    both = granted(*(f"user:{'e' * 250}-{n}@example.org" for n in range(50))) | {"steps": [step(labels=2)]}
+    found = issue(lab, drift.tell(lab.place(), drift_of("ci", both)))
+    assert found.title == "Drift in ci: 1 resource differs, 50 grants by hand"
+    assert "30 more" in found.body
+    assert len(found.body) <= 65_536
 
 
 def test_equal_plans_have_equal_fingerprints_whatever_their_order() -> None:

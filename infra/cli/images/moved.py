@@ -35,10 +35,10 @@ def _said(moved: Moved) -> str:
         return f"an earlier command had been cut off and is finished now; the target is {what}. Nothing was taken back"
     if not moved.changed:
         again = f"where it was taken back, `./tidepool rollout redo {moved.pool}` tries it again"
-        return f"{what} was its target already; {'VMs are told now' if moved.pointer else again}"
+        return f"{what} was its target already; {'the pointer names it now' if moved.pointer else again}"
     return what
 
 
 def _tags(moved: Moved) -> str:
-    told = "VMs are told" if moved.pointer else "VMs were told before"
+    told = "the controller rolls it out" if moved.pointer else "the pointer named it before"
     return f"{told}; {len(moved.kept)} tags set, {len(moved.released)} taken away"

@@ -25,7 +25,7 @@ from infra.engines.protocol import CloudName
 def command(*, image: str, pools: tuple[str, ...], cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Make a digest of IMAGE, its current one where none is named, what these pools run.
 
-    Every region is asked for it and keeps it from clean-up; then the record names it, then VMs are told. Cut off at any
+    Every region is asked for it and keeps it from clean-up; then the record and the pointer name it. Cut off at any
     moment, running it again ends the work. VMs that run take it over one after another, by the controller.
     """
     lab, console = declared(), people(as_json=as_json)

@@ -105,9 +105,11 @@ def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     yield from _section("Unhealthy", _troubles(unhealthy, now, "red"))
     yield from _section("Without owner", _troubles([*status.orphan_vms, *status.orphan_runners], now, "red"))
     yield from _section("To look at", _troubles(status.findings, now, "yellow"))
+    yield from _section("Granted by hand", [Text(f"{each.resource}  {each.says}", "red") for each in status.grants])
     yield from _section("Jobs that no pool takes", [_unserved(each, now) for each in status.unserved])
     yield from _section("Not ours, left alone", _troubles(status.strangers, now, "dim"))
-    yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status)])
+    unread = [Text(each, "dim") for each in status.unread]
+    yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status), *unread])
     yield from _section("Drained", [Text(_drain(status, index)) for index in range(len(status.drains))])
     yield from _section("Rollouts", [rollout_line(each, now) for each in status.rollouts if _is_told(each)])
     if status.pools:
@@ -169,7 +171,8 @@ def _drain(status: FleetStatus, index: int) -> str:
 
 
 def _is_told(rollout: RolloutStatus) -> bool:
-    return rollout.under_way or rollout.paused or rollout.stage in ("failed", "undone") or bool(rollout.wanted)
+    back = rollout.stage in ("failed", "undone") or bool(rollout.returning)
+    return rollout.under_way or rollout.paused or back or bool(rollout.wanted)
 
 
 def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
@@ -181,6 +184,10 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
     if rollout.under_way:
         waits = f", waiting for {', '.join(rollout.waiting)}" if rollout.waiting else ""
         said += f"; {rollout.proved} of {rollout.vms} proved{waits}"
+    if rollout.returning:
+        said += f"; {', '.join(rollout.returning)} on the way back"
+    if rollout.held:
+        said += f"; held by {', '.join(rollout.held)}"
     if rollout.failed:
         said += f"; failed on {', '.join(rollout.failed)}"
     paused = ("  paused", "yellow") if rollout.paused else ("", "")
@@ -191,11 +198,27 @@ def rollout_line(rollout: RolloutStatus, now: datetime) -> Text:
 
 def _to_come(rollout: RolloutStatus) -> str:
     """What no sweep has begun yet, and what none will begin by itself."""
-    if not rollout.taken_back:
-        return f"; not begun yet: {rollout.wanted}, from the next sweep on" if rollout.wanted else ""
-    if not rollout.wanted:
-        return "; taken back, from the next sweep on"
-    return f"; {rollout.wanted} is not tried again before `./tidepool rollout redo {rollout.pool}`"
+    said = f"; not begun yet: {', '.join(rollout.coming)}, from the next sweep on" if rollout.coming else ""
+    if rollout.not_tried:
+        return f"{said}; {not_tried(rollout)}"
+    return said + ("; taken back, from the next sweep on" if rollout.taken_back else "")
+
+
+def not_tried(rollout: RolloutStatus) -> str:
+    """What of a pool's target was taken back, and what people can do."""
+    again = f"`./tidepool rollout redo {rollout.pool}`"
+    return f"{' and '.join(rollout.not_tried)} {_is(rollout.not_tried)} not tried again before {again}"
+
+
+def coming_line(rollout: RolloutStatus) -> Text:
+    """What the next sweeps try in a pool, and what they do not."""
+    tried = f"{' and '.join(rollout.coming)} {_is(rollout.coming)} tried on one VM first" if rollout.coming else ""
+    back = not_tried(rollout) if rollout.not_tried else ""
+    return Text.assemble(f"{rollout.pool}: ", "; ".join(each for each in (tried, back) if each))
+
+
+def _is(some: Sequence[str]) -> str:
+    return "are" if len(some) > 1 else "is"
 
 
 def _sweep(status: FleetStatus) -> Iterator[Text]:

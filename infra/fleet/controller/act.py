@@ -34,7 +34,7 @@ from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
-from infra.model import run_labels
+from infra.model import names, run_labels
 
 DELETE_SECONDS: Final = 90.0
 """How long one sweep waits for deletes, all together, before it leaves the creates that follow to a later one."""
@@ -165,7 +165,7 @@ class Actor:
                 order(self.records, action.vm, drain=action.on)
             case Assign():
                 drain = {"drain": action.drained} if action.first else {}
-                order(self.records, action.vm, image=action.image, bundle=action.bundle, **drain)
+                order(self.records, action.vm, image=action.image or names.NO_IMAGE, bundle=action.bundle, **drain)
             case Report():
                 pass
         return Outcome(action=action, result=Result.DONE)

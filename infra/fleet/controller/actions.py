@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from infra.fleet.controller.desired import Place
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen
+from infra.model import names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class RemoveRunner(_Action):
 class Assign(_Action):
     """Say what a VM runs from its next job on.
 
-    region: where it is taken to stand. image: the reference that it pulls, None where its target names none. first: it
+    region: where it is taken to stand. image: the reference that it pulls, None where it is to run none. first: it
     had no orders that are known, and so runs that already. Then drained says whether it takes jobs too: old orders of a
     VM of that name may say otherwise.
     """
@@ -84,7 +85,7 @@ class Assign(_Action):
     @property
     def key(self) -> str:
         """Equal for orders that say the same."""
-        return f"{self.image or ''}|{self.bundle or ''}"
+        return f"{self.image or names.NO_IMAGE}|{self.bundle or ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

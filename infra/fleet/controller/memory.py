@@ -131,11 +131,20 @@ class TargetMemory(_Part):
 Stage = Literal["steady", "canary", "rolling", "failed", "undone"]
 
 
+class Returning(_Part):
+    """A VM that was told to go back. before: the key of its orders until then."""
+
+    since: datetime
+    before: str
+
+
 class Rollout(_Part):
     """One pool's way from what it runs to what it shall run.
 
-    stable: what is proved. target: what is rolled out, equal to stable once it is everywhere. canaries: VMs that are to
-    prove it, with the time from which they are waited for. proved: VMs that ran it. bad: keys that were rolled back.
+    stable: what is proved. target: what is rolled out, equal to stable once it is everywhere. waiting: VMs that are to
+    prove it, with the time from which they are waited for. proved: VMs that ran it. returning: VMs on their way back to
+    what is proved. bad: parts that went back by themselves. obeyed: times of the undos that were obeyed. held: what
+    keeps it from going on.
     """
 
     stable: TargetMemory
@@ -146,7 +155,10 @@ class Rollout(_Part):
     waiting: Mapping[str, datetime] = Field(default_factory=dict)
     proved: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    returning: Mapping[str, Returning] = Field(default_factory=dict)
     bad: tuple[str, ...] = ()
+    obeyed: tuple[datetime, ...] = ()
+    held: tuple[str, ...] = ()
     why: str = ""
 
 

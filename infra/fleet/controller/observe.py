@@ -38,7 +38,7 @@ from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.proofs import Proofs
-from infra.fleet.records import Records
+from infra.fleet.records import Body, Records
 from infra.fleet.reports import proved_report
 from infra.fleet.wishes import read_wishes
 from infra.model import names
@@ -198,14 +198,19 @@ class Observer:
     def _targets(self, desired: Desired) -> dict[str, Target]:
         with self._google() as google:
             record = Records(google=google, bucket=self.bucket).read(names.pointer_object())
-        images: Any = (record.body.get("images") if record else None) or {}
-        return {
-            pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
-            for pool in desired.pools
-        }
+        return pointed(record.body if record else None, desired)
 
     def _google(self) -> Clients:
         return clients(self.project, self.endpoint, hurried=True, seconds=CALL_SECONDS)
+
+
+def pointed(pointer: Body | None, desired: Desired) -> dict[str, Target]:
+    """What each pool shall run: the images that the pointer names, and the manifest's bundle."""
+    images: Any = (pointer or {}).get("images") or {}
+    return {
+        pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
+        for pool in desired.pools
+    }
 
 
 class _Vm(NamedTuple):
@@ -224,7 +229,7 @@ def _to_be_asked(
 
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists.
     """
-    waiting = {vm for rollout in memory.rollouts.values() for vm in rollout.waiting}
+    waiting = {vm for rollout in memory.rollouts.values() for vm in (*rollout.waiting, *rollout.returning)}
     pools: dict[str, str] = {}
     made: dict[str, dict[str, str]] = {}
     proving = set()

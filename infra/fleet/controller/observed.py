@@ -168,10 +168,14 @@ class Target:
     bundle: str | None = None
 
     @property
+    def digests(self) -> str:
+        """The image without the regions that have it; empty for none."""
+        return ",".join(sorted({reference.rpartition("@")[2] for reference in self.images.values()}))
+
+    @property
     def key(self) -> str:
         """Equal for targets that come to the same on a VM, whichever regions they name."""
-        digests = sorted({reference.rpartition("@")[2] for reference in self.images.values()})
-        return f"{','.join(digests)}|{self.bundle or ''}"
+        return f"{self.digests}|{self.bundle or ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,16 +192,28 @@ class DrainWish:
     until: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Somebody took a part of a target back (`infra.fleet.controller.parts`). at: when; None in older records.
+
+    over: whether it is wished again since. Then it goes back once, and is tried anew.
+    """
+
+    key: str
+    at: datetime | None = None
+    over: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What people asked of the controller. undone: keys of targets that a pool shall not run, by pool.
+    """What people asked of the controller. undone: what a pool shall not run, by pool.
 
     redone: when the rollout went back that shall be tried again, by pool.
     """
 
     drains: tuple[DrainWish, ...] = ()
     paused: frozenset[str] = frozenset()
-    undone: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+    undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
     redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
 
     def at(self, now: datetime) -> Wishes:

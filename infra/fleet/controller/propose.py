@@ -21,6 +21,7 @@ from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
+from infra.fleet.controller.trial import UNDER_WAY
 from infra.model import calendar
 
 _HEAL, _MAKE, _CHANGE, _TIDY = range(4)
@@ -270,25 +271,30 @@ class Proposals:
             if target is None or not any(slot.has_runner for slot in judge.desired.of_pool(pool)):
                 continue  # without a runner nothing is ever proved
             paused = pool in judge.observed.wishes.paused
-            rolled = rollout.rolled(pool, judge, target, may_go_on=not (paused or window))
+            halted = "paused" if paused else f"freeze window {window}" if window else ""
+            rolled = rollout.rolled(pool, judge, target, halted=halted)
+            if rolled is None:
+                continue
             self.rollouts[pool] = rolled.rollout
             self.proposals += [Proposal(action=each, pool=pool, urgency=_CHANGE) for each in rolled.assigns]
             if rolled.problem:
                 self.findings.append((pool, "rollout-failed", rolled.problem))
-            if rolled.rollout.stage in ("canary", "rolling"):
+            if rolled.rollout.stage in UNDER_WAY or rolled.rollout.returning:
                 self.waiting.append(self._rolling(pool, rolled.rollout, window, paused=paused))
 
     def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
         """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""
         now, vms = self.judge.now, len(self.judge.desired.of_pool(pool))
         thaw = calendar.thaws(self.judge.desired.freezes, now) if window and not paused else None
-        halted = "; paused" if paused else f"; freeze window {window}" if window else ""
+        said = [f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved"] if rollout.stage in UNDER_WAY else []
+        said += [f"{len(rollout.returning)} VMs go back to what was proved"] if rollout.returning else []
         return Waiting(
             subject=pool,
             rule="rollout",
-            reason=f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved{halted}",
+            reason="; ".join((*said, *rollout.held)),
             until=thaw,
-            stands=not rollout.waiting and (paused or (thaw is not None and limits.is_far(thaw, now))),
+            stands=not (rollout.waiting or rollout.returning)
+            and (paused or (thaw is not None and limits.is_far(thaw, now))),
         )
 
     def _troubles(self) -> None:

@@ -1,35 +1,32 @@
 """Rolling a new image or bundle through a pool: a canary, then a share at a time, or back.
 
-Owns the stages. What is assigned reaches a VM after the job that it runs; nothing is cut off. Does not own what the
-target is (promotion and publishing say it) nor writing orders (act).
+Owns the stages, and what of a target is tried at all. Does not own what the target is (promotion and publishing say
+it), who tries it (`trial`), what VMs are told (`rollout_orders`) nor writing orders (act).
 
-A pool is steady until its target changes. Then one VM, an idle one if there is one, gets it: the canary. Where nobody
-serves it is one that does not: what is new may be what mends them. Once that VM is online with it, the others follow, a
-share of the pool in work at a time. A canary that does not come online in twice the boot allowance, or calls itself
-unfit, brings everything back to what was proved before, and that target is not tried again until another stood in
-between. One that people took back is not tried until they wish it again, and is no fault. A VM that is lost meanwhile
-proves nothing either way: another takes its place.
+A pool is steady until its target changes. Then one VM gets it, the canary. Once that is online with it, the others
+follow, a share of the pool in work at a time. A canary that does not come online in twice the boot allowance, or calls
+itself unfit, brings everything back to what was proved before. What was new in it, image or bundle, is not tried again
+until another one stood in its place, whatever becomes of the other part. What people took back is not tried until they
+wish it again, and is no fault. Before a pool's first image nothing is proved: it runs none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from math import ceil
-from typing import Any, Final, Literal
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
 
+from infra.fleet.controller import trial
 from infra.fleet.controller.actions import Assign
-from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.memory import Rollout, TargetMemory
-from infra.fleet.controller.observed import Phase, ReportSeen, Target
-from infra.model.catalogue import region_of
+from infra.fleet.controller.observed import Target, Undone, Wishes
+from infra.fleet.controller.parts import Part, named, parts, shown, without
+from infra.fleet.controller.rollout_orders import ordered
 
-_RUNNING: Final = frozenset({Phase.IDLE, Phase.BUSY})
-_UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
-
-Proof = Literal["proved", "failed", "lost", "open"]
+_NOTHING_IN_WORK: Final[dict[str, Any]] = {"waiting": {}, "proved": (), "failed": (), "why": ""}
+_WENT_BACK: Final = ("failed", "undone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,26 +38,75 @@ class Rolled:
     problem: str = ""
 
 
-def rolled(pool: str, judge: Judge, target: Target, *, may_go_on: bool) -> Rolled:
-    """One sweep's step. may_go_on: whether VMs may get anything that is not proved; going back is always allowed."""
+def rolled(pool: str, judge: Judge, target: Target, *, halted: str = "") -> Rolled | None:
+    """One sweep's step; None where nobody can say what a pool that is new here runs.
+
+    halted: why no VM may get anything that is not proved, empty where they may; going back is always allowed.
+    """
+    slots, wishes = judge.desired.of_pool(pool), judge.observed.wishes
+    rollout = judge.memory.rollouts.get(pool) or _begun(pool, judge, target)
+    if rollout is None:
+        return None
+    rollout = _forgiven(_in_parts(rollout), wishes.redone.get(pool))
+    asked = wishes.undone.get(pool, ())
+    standing = taken_back(rollout, asked)
+    once = _wished_again_unobeyed(rollout, asked)
+    rollout = _undone(rollout, standing | once, judge.now)
+    rollout = rollout.model_copy(update={"obeyed": tuple(each.at for each in asked if each.at)})
+    rollout = _retargeted(rollout, target, standing | once, judge.now)
+    if rollout.stage in trial.UNDER_WAY:
+        rollout = trial.proved(rollout, slots, judge)
+        if not halted and rollout.stage in trial.UNDER_WAY:
+            rollout = trial.further(rollout, slots, judge)
+    rollout, assigns = ordered(rollout, slots, judge)
+    rollout = rollout.model_copy(update={"held": trial.held(rollout, slots, judge, halted)})
+    return Rolled(rollout=rollout, assigns=assigns, problem=_problem(pool, rollout, target, standing))
+
+
+def taken_back(rollout: Rollout, asked: Collection[Undone]) -> frozenset[Part]:
+    """What people took back and did not wish again."""
+    return _named((each.key for each in asked if not each.over), rollout)
+
+
+def not_tried(rollout: Rollout, target: Target, wishes: Wishes, pool: str) -> frozenset[Part]:
+    """The parts of a pool's target that the next sweep does not try: taken back by people, or gone back by itself."""
+    bad = _in_parts(_forgiven(rollout, wishes.redone.get(pool))).bad
+    return (taken_back(rollout, wishes.undone.get(pool, ())) | frozenset(bad)) & parts(target)
+
+
+def undoable(rollout: Rollout, target: Target, wishes: Wishes, pool: str) -> frozenset[Part]:
+    """What `undo` takes back: what failed, else what is under way or not begun, else what was rolled out last."""
+    back = taken_back(rollout, wishes.undone.get(pool, ()))
+    stable = rollout.stable.target()
+    if back & (parts(stable) | parts(rollout.target.target())):
+        return frozenset()  # a sweep has yet to obey it
+    if failed := not_tried(rollout, target, wishes, pool) - back:
+        return failed
+    if new := parts(_aim(rollout, target, back)) - parts(stable):
+        return new
+    before = rollout.previous if rollout.stage not in _WENT_BACK else None
+    return parts(stable) - parts(before.target()) if before else frozenset()
+
+
+def _begun(pool: str, judge: Judge, target: Target) -> Rollout | None:
+    """Of a pool of which nothing is remembered: what it serves with is proved; where it serves nobody, no image is."""
     slots = judge.desired.of_pool(pool)
-    before = judge.memory.rollouts.get(pool)
-    rollout = before or Rollout(stable=TargetMemory.of(target), target=TargetMemory.of(target), since=judge.now)
-    undone = judge.observed.wishes.undone.get(pool, frozenset())
-    rollout = _forgiven(rollout, judge.observed.wishes.redone.get(pool))
-    rollout = _undone(rollout, undone, judge.now)
-    rollout = _retargeted(rollout, target, undone, judge.now)
-    if rollout.stage in ("canary", "rolling"):
-        rollout = _proved(rollout, slots, judge)
-        if may_go_on and rollout.stage in ("canary", "rolling"):
-            rollout = _further(rollout, slots, judge)
-    problem = "" if target.key in undone else _problem(pool, rollout, target)
-    return Rolled(rollout=rollout, assigns=_assigns(rollout, slots, judge), problem=problem)
+    if not judge.observed.github.known:
+        return None
+    serves = any(judge.serving(slot.name) for slot in slots)
+    proved = target if serves else replace(target, images={})
+    obeyed = tuple(each.at for each in judge.observed.wishes.undone.get(pool, ()) if each.at and each.over)
+    kept = TargetMemory.of(proved)
+    return Rollout(stable=kept, target=kept, since=judge.now, obeyed=obeyed)
 
 
-def at_once(slots: int, share: float) -> int:
-    """How many VMs of a pool may be in work at a time."""
-    return max(1, min(slots - 1, ceil(slots * share)))
+def _in_parts(rollout: Rollout) -> Rollout:
+    return rollout.model_copy(update={"bad": tuple(sorted(_named(rollout.bad, rollout)))})
+
+
+def _named(keys: Any, rollout: Rollout) -> frozenset[Part]:
+    steps = (rollout.stable, rollout.previous or TargetMemory())
+    return named(keys, *(each.target() for each in steps))
 
 
 def _forgiven(rollout: Rollout, redone: datetime | None) -> Rollout:
@@ -68,191 +114,56 @@ def _forgiven(rollout: Rollout, redone: datetime | None) -> Rollout:
     return rollout.model_copy(update={"bad": ()}) if redone == rollout.since else rollout
 
 
-def _undone(rollout: Rollout, undone: frozenset[str], now: datetime) -> Rollout:
-    """Somebody took the target back: to what was proved, or where it was proved already, to what was before it."""
-    if rollout.target.target().key not in undone:
-        return rollout
-    if rollout.target != rollout.stable:
-        return _back(rollout, "undone", "it was undone", now)
-    if rollout.previous is None:
-        return rollout
-    return rollout.model_copy(
-        update={
-            "stable": rollout.previous,
-            "target": rollout.previous,
-            "previous": None,
-            "stage": "undone",
-            "bad": (*rollout.bad, rollout.target.target().key),
-            "since": now,
-            "why": "it was undone",
-        }
-    )
+def _wished_again_unobeyed(rollout: Rollout, asked: Collection[Undone]) -> frozenset[Part]:
+    """What was taken back and wished again before a sweep saw the first: it goes back now, and comes with the next."""
+    return _named((each.key for each in asked if each.over and each.at not in rollout.obeyed), rollout)
 
 
-def _retargeted(rollout: Rollout, target: Target, undone: frozenset[str], now: datetime) -> Rollout:
-    nothing_in_work: dict[str, Any] = {"since": now, "waiting": {}, "proved": (), "failed": (), "bad": (), "why": ""}
-    if target.key == rollout.target.target().key:
+def _undone(rollout: Rollout, back: frozenset[Part], now: datetime) -> Rollout:
+    """People took something back: to what was proved, or where it was proved already, to what was before it."""
+    stable, target = rollout.stable.target(), rollout.target.target()
+    if not back & (parts(stable) | parts(target)):
+        return rollout
+    before = rollout.previous.target() if rollout.previous else stable
+    proved = TargetMemory.of(without(stable, back, before))
+    if proved == rollout.stable == rollout.target:
+        return rollout  # there is nothing before it
+    gone = {"previous": None} if proved != rollout.stable else {}
+    changes = {"stable": proved, "target": proved, "stage": "undone", "since": now, **gone}
+    return rollout.model_copy(update=_NOTHING_IN_WORK | changes | {"why": "it was undone"})
+
+
+def _aim(rollout: Rollout, target: Target, back: Collection[Part]) -> Target:
+    """What may be tried of a target. A pointer that names no image is none that takes an image away."""
+    stable = rollout.stable.target()
+    return without(target if target.images else replace(target, images=stable.images), back, stable)
+
+
+def _retargeted(rollout: Rollout, target: Target, standing: frozenset[Part], now: datetime) -> Rollout:
+    # Whoever comes back to what failed, after another stood in its place, means it.
+    bad = tuple(each for each in rollout.bad if each in parts(target))
+    rollout = rollout.model_copy(update={"bad": bad})
+    back = standing | frozenset(bad)
+    aim = TargetMemory.of(_aim(rollout, target, back))
+    if aim.target().key == rollout.target.target().key:
         # The same digest in one more region is nothing to prove.
-        kept = TargetMemory.of(target)
         steady = rollout.target == rollout.stable
-        rollout = rollout.model_copy(update={"target": kept, "stable": kept if steady else rollout.stable})
+        rollout = rollout.model_copy(update={"target": aim, "stable": aim if steady else rollout.stable})
+        if rollout.stage not in _WENT_BACK or back & parts(target):
+            return rollout
         # What was taken back is promoted no more: nothing is left of it.
-        over = rollout.stage in ("failed", "undone")
-        return rollout.model_copy(update={"stage": "steady", **nothing_in_work}) if over else rollout
-    if target.key in rollout.bad or target.key in undone:
-        return rollout
-    # Another one was promoted meanwhile: whoever comes back to a target that failed means it.
-    if target.key == rollout.stable.target().key:
-        return rollout.model_copy(update={"target": rollout.stable, "stage": "steady", **nothing_in_work})
-    return rollout.model_copy(update={"target": TargetMemory.of(target), "stage": "canary", **nothing_in_work})
+        return rollout.model_copy(update=_NOTHING_IN_WORK | {"stage": "steady", "since": now})
+    if aim.target().key == rollout.stable.target().key:
+        changes: dict[str, Any] = {"target": rollout.stable, "stage": "steady"}
+    else:
+        changes = {"target": aim, "stage": "canary"}
+    return rollout.model_copy(update=_NOTHING_IN_WORK | changes | {"since": now})
 
 
-def _proved(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
-    """Take in what the VMs that are waited for came to."""
-    declared = {slot.name: slot for slot in slots}
-    waiting, proved, failed = {}, [*rollout.proved], [*rollout.failed]
-    for vm, since in rollout.waiting.items():
-        if vm not in declared:
-            continue
-        if judge.busy(vm) and not _runs(judge.observed.reports.get(vm), rollout):
-            waiting[vm] = judge.now  # its job comes first, and its time begins after it
-            continue
-        match _proof(vm, since, rollout, judge):
-            case "proved":
-                proved.append(vm)
-            case "failed":
-                failed.append(vm)
-            case "open":
-                waiting[vm] = since
-            case "lost":
-                if rollout.stage == "rolling":
-                    proved.append(vm)  # the canary has proved it; whoever takes this VM's place boots with it
-    most = at_once(len(slots), judge.desired.settings.share)
-    if failed and (rollout.stage == "canary" or len(failed) > most):
-        return _back(rollout, "failed", "; ".join(_failure(vm, judge) for vm in failed), judge.now)
-    stage = "rolling" if rollout.stage == "canary" and proved else rollout.stage
-    changes: dict[str, Any] = {"stage": stage, "waiting": waiting, "proved": tuple(proved), "failed": tuple(failed)}
-    if declared.keys() <= {*proved, *failed}:
-        changes |= {"stage": "steady", "previous": rollout.stable, "stable": rollout.target, "since": judge.now}
-    return rollout.model_copy(update=changes)
-
-
-def _proof(vm: str, since: datetime, rollout: Rollout, judge: Judge) -> Proof:
-    node = judge.fleet.slots[vm]
-    if node is None or node.state != "READY":
-        return "lost"
-    if not (judge.observed.github.known and judge.observed.reports_source.known):
-        return "open"
-    report = judge.observed.reports.get(vm)
-    if _runs(report, rollout) and any(each.online for each in judge.observed.runners_of(vm)):
-        return "proved"
-    # The times of a VM's clock are told to the second, and it may be behind: what it runs says more.
-    if report is not None and report.phase in _UNFIT and (report.at > since or _has(report, rollout.target)):
-        return "failed"
-    allowance = timedelta(minutes=2 * judge.desired.settings.boot)
-    return "failed" if judge.now - since >= allowance else "open"
-
-
-def _failure(vm: str, judge: Judge) -> str:
-    report = judge.observed.reports.get(vm)
-    if report is None or report.phase not in _UNFIT:
-        return f"{vm} did not come online with it"
-    return f"{vm} says that it is {report.phase} with it" + (f": {report.reason}" if report.reason else "")
-
-
-def _runs(report: ReportSeen | None, rollout: Rollout) -> bool:
-    """Whether a VM says that it serves with the target. When it says so is not asked: its clock is its own."""
-    return report is not None and report.phase in _RUNNING and _has(report, rollout.target)
-
-
-def _has(report: ReportSeen, target: TargetMemory) -> bool:
-    image = report.image is not None and report.image in target.images.values()
-    return (image or not target.images) and target.bundle in (None, report.bundle)
-
-
-def _further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
-    """Give the target to more VMs: one canary, or as many as the share lets be in work."""
-    most = 1 if rollout.stage == "canary" else at_once(len(slots), judge.desired.settings.share)
-    given = {*rollout.waiting, *rollout.proved, *rollout.failed}
-    left = [slot for slot in slots if slot.name not in given]
-    serving = [slot for slot in left if judge.serving(slot.name)]
-    waiting, proved = dict(rollout.waiting), [*rollout.proved]
-    if rollout.stage == "rolling":
-        # A VM that serves nobody risks nothing: it boots, or starts again, with what the canary has proved.
-        proved += [slot.name for slot in left if slot not in serving]
-    elif judge.observed.github.known and not any(judge.serving(slot.name) for slot in slots):
-        serving = [slot for slot in left if _is_ready(slot, judge)]
-    for slot in sorted(serving, key=lambda slot: (judge.busy(slot.name), slot.name)):
-        if len(waiting) >= most:
-            break
-        waiting[slot.name] = judge.now
-    return rollout.model_copy(update={"waiting": waiting, "proved": tuple(proved)})
-
-
-def _is_ready(slot: Wanted, judge: Judge) -> bool:
-    node = judge.fleet.slots[slot.name]
-    return node is not None and node.state == "READY" and not judge.wished_to_drain(slot)
-
-
-def _assigns(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Assign, ...]:
-    """Orders that differ from what each VM was told. Of those that serve, a share is told at a time.
-
-    A VM pulls from the repository of the region in which it stands, or stood when that was last known; where its target
-    has no image there, from its home's: without any it would follow the pointer, which may name what nothing proved.
-    """
-    new = {*rollout.waiting, *rollout.proved, *rollout.failed} if rollout.target != rollout.stable else set()
-    most, serving = at_once(len(slots), judge.desired.settings.share), 0
-    assigns = []
-    for slot in slots:
-        target = (rollout.target if slot.name in new else rollout.stable).target()
-        told = judge.memory.vms[slot.name].assigned
-        zone, home = judge.zone(slot), region_of(slot.home.zone)
-        region = region_of(zone) if zone else judge.memory.vms[slot.name].region or home
-        orders = Assign(
-            vm=slot.name,
-            region=region,
-            image=target.images.get(region) or target.images.get(home),
-            bundle=target.bundle,
-            first=told is None,
-            drained=judge.memory.vms[slot.name].drained is not None or judge.wished_to_drain(slot),
-            rule="rollout",
-            reason=_why(rollout, slot.name),
-        )
-        if told == orders.key:
-            continue
-        if told is not None and slot.name not in new and judge.serving(slot.name):
-            serving += 1
-            if serving > most:
-                continue
-        assigns.append(orders)
-    return tuple(assigns)
-
-
-def _back(rollout: Rollout, stage: Literal["failed", "undone"], why: str, now: datetime) -> Rollout:
-    return rollout.model_copy(
-        update={
-            "stage": stage,
-            "bad": (rollout.target.target().key,),
-            "target": rollout.stable,
-            "waiting": {},
-            "proved": (),
-            "failed": (),
-            "since": now,
-            "why": why,
-        }
-    )
-
-
-def _why(rollout: Rollout, vm: str) -> str:
-    if rollout.stage == "canary" and vm in rollout.waiting:
-        return "it is the canary of its pool"
-    if vm in rollout.waiting:
-        return "the canary has proved it"
-    return f"back to what was proved: {rollout.why}" if rollout.why else "what its pool runs"
-
-
-def _problem(pool: str, rollout: Rollout, target: Target) -> str:
-    if rollout.stage == "failed" and target.key in rollout.bad:
-        again = f"`./tidepool rollout redo {pool}` tries it again"
-        return f"its target was rolled back: {rollout.why}; promote another one, or {again}"
-    return ""
+def _problem(pool: str, rollout: Rollout, target: Target, standing: frozenset[Part]) -> str:
+    bad = (frozenset(rollout.bad) & parts(target)) - standing
+    if not bad:
+        return ""
+    why = rollout.why if rollout.stage == "failed" else "its canary failed"
+    again = f"`./tidepool rollout redo {pool}` tries it again"
+    return f"{', '.join(shown(bad))} was rolled back: {why}; promote or publish another one, or {again}"

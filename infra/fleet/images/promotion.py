@@ -5,8 +5,9 @@ Owns the order, which makes every interruption harmless:
 1. every region is asked whether it has the digest;
 2. the digest gets a tag that keeps it from clean-up, in every region;
 3. the record names it as the pool's target;
-4. the pointer, which VMs read, names it in every region;
-5. tags of digests that the pool can no longer go back to are taken away.
+4. before a pool's first image, VMs whose orders leave it to the pointer are told to run none;
+5. the pointer, which VMs read, names it in every region;
+6. tags of digests that the pool can no longer go back to are taken away.
 
 Tags carry the digest in their name, so that keeping a new one takes no protection from an old one. A promotion that was
 cut off is ended by running it again, an undo by the command that its error names. Which VM runs which image is the
@@ -38,7 +39,7 @@ class Moved:
 
     before: the digest that the pool had as its target, None where it had none. changed: whether the record was changed.
     finished: what an earlier command had left undone was brought in line, and nothing else was done.
-    pointer: whether VMs are told something new. kept, released: tags that were set and taken away, `place:tag`.
+    pointer: whether it names something new. kept, released: tags that were set and taken away, `place:tag`.
     problem: what kept spare tags from being taken away, once all else was done; None where nothing did.
     """
 
@@ -132,6 +133,7 @@ class Promotion:
             self._insist_on_regions(pool, target.image, target.digest)
             for each in target.chain():
                 kept += self._keep(pool, each.image, each.digest)
+            self.store.hold(self.stacks[pool], pool)
             pointer |= self.store.point(self.stacks[pool], pool, self._references(target))
             try:
                 released += self._release(pool, target)

@@ -60,6 +60,21 @@ class Store:
         found = self.pointers[stack].read(names.pointer_object())
         return pointed(found.body if found else None)
 
+    def hold(self, stack: str, pool: str) -> None:
+        """Before a pool's first image: VMs whose orders leave the image to the pointer shall run none.
+
+        The controller says so from its first sweep on; these are orders that an older one wrote. A VM without orders
+        is kept by no controller yet, and what it runs is the pointer's.
+        """
+        bucket = self.pointers[stack]
+        if pool in self.images(stack) or (found := bucket.read(names.manifest_object(stack))) is None:
+            return
+        slots: Any = found.body.get("slots") or ()
+        for vm in (str(slot["name"]) for slot in slots if slot.get("pool") == pool):
+            orders = names.orders_object(vm)
+            if (told := bucket.read(orders)) is not None and not told.body.get("image"):
+                bucket.update(orders, lambda body: _imageless(body or {}))
+
     def point(self, stack: str, pool: str, references: Mapping[str, str]) -> bool:
         """Tell a pool's VMs what to pull, by region; nothing where there are no references. Whether it is news."""
         return self.pointers[stack].update(names.pointer_object(), lambda body: _with(body, pool, references)).changed
@@ -81,6 +96,10 @@ def pointed(body: Body | None) -> Images:
         for pool, each in (images.items() if isinstance(images, Mapping) else ())
         if isinstance(each, Mapping)
     }
+
+
+def _imageless(orders: Body) -> Body:
+    return {**orders, "image": orders.get("image") or names.NO_IMAGE}
 
 
 def _with(body: Body | None, pool: str, references: Mapping[str, str]) -> Body:

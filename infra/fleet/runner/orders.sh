@@ -43,7 +43,20 @@ read_own_orders() {
   order_drain=${fields[3]-} order_broker=${fields[4]-}
 }
 
-wanted_image() { printf '%s' "${order_image:-$pointer_image}"; }
+# wanted_image: the one to run, empty for none. Orders that say `none` mean it, whatever the pointer names by now: what it
+# names may be proved by nobody.
+wanted_image() {
+  if [[ $order_image == none ]]; then return 0; fi
+  printf '%s' "${order_image:-$pointer_image}"
+}
+
+why_no_image() {
+  if [[ $order_image == none ]]; then
+    printf 'the orders name no image: none is proved for %s' "$(own pool)"
+  else
+    printf 'no image is promoted to %s in %s' "$(own pool)" "$(own region)"
+  fi
+}
 
 # orders_are: all of them as a text, by which two are told apart.
 orders_are() { printf '%s|' "$order_image" "$order_bundle" "$order_restart" "$order_drain"; }

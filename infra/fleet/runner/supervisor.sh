@@ -151,7 +151,8 @@ cleaned() {
 # imaged IMAGE: the one to run is there.
 imaged() {
   if [[ -z $1 ]]; then
-    blame "no image is promoted to $(own pool) in $(own region)"
+    say image
+    blame "$(why_no_image)"
     return 1
   fi
   if [[ $1 != "$(said image)" ]]; then toward pulling; fi

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from infra.fleet.controller import parts
 from infra.fleet.controller.actions import Assign, Decision, Report, Waiting, subject, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
 from infra.fleet.controller.notice import orphan_key, runner_key
-from infra.fleet.controller.observed import Observed, RunnerSeen, Target, Wishes
+from infra.fleet.controller.observed import Observed, RunnerSeen, Target
+from infra.fleet.controller.rollout import not_tried
 from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
 from infra.fleet.status.look import Scene
@@ -91,21 +93,12 @@ def rollouts(scene: Scene) -> Iterable[RolloutStatus]:
     for pool in desired.pools:
         rollout = scene.memory.rollouts.get(pool)
         if rollout is not None:
-            yield _rollout(pool, rollout, len(desired.of_pool(pool)), observed)
-
-
-def is_taken_back(pool: str, target: Target, rollout: Rollout, wishes: Wishes) -> bool:
-    """Whether a target of a pool went back, or people want it to at the next sweep; not once they want it again."""
-    went_back = target.key in rollout.bad and wishes.redone.get(pool) != rollout.since
-    return went_back or target.key in wishes.undone.get(pool, ())
+            yield rollout_status(pool, rollout, len(desired.of_pool(pool)), observed)
 
 
 def in_short(target: Target) -> str:
-    """A target in a few words: the digests of images, and the bundle."""
-    digests = sorted({reference.rpartition("@sha256:")[2][:12] for reference in target.images.values()})
-    said = [f"image {', '.join(digests)}"] if digests else []
-    said += [f"bundle {target.bundle[:12]}"] if target.bundle else []
-    return ", ".join(said) or "nothing"
+    """A target in a few words: the image's digest, and the bundle."""
+    return ", ".join(parts.shown(parts.parts(target))) or "nothing"
 
 
 def unserved_since(vm: str, fleet: Fleet, memory: Memory) -> datetime | None:
@@ -232,20 +225,26 @@ def _then(waiting: Waiting) -> str:
     return waiting.reason if verdict is Verdict.WAIT else f"{verdict.value}: {waiting.reason}"
 
 
-def _rollout(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
-    wanted = (observed.targets or {}).get(pool, rollout.target.target())
+def rollout_status(pool: str, rollout: Rollout, vms: int, observed: Observed) -> RolloutStatus:
+    target = rollout.target.target()
+    wanted = (observed.targets or {}).get(pool, target)
+    back, has = not_tried(rollout, wanted, observed.wishes, pool), parts.parts(target)
     return RolloutStatus(
         pool=pool,
         stage=rollout.stage,
         since=rollout.since,
         stable=in_short(rollout.stable.target()),
-        target=in_short(rollout.target.target()),
+        target=in_short(target),
         paused=pool in observed.wishes.paused,
         vms=vms,
         proved=len(rollout.proved),
         waiting=tuple(sorted(rollout.waiting)),
+        returning=tuple(sorted(rollout.returning)),
         failed=rollout.failed,
         why=rollout.why,
-        wanted=in_short(wanted) if wanted.key != rollout.target.target().key else "",
-        taken_back=is_taken_back(pool, wanted, rollout, observed.wishes),
+        held=rollout.held,
+        wanted=in_short(wanted) if wanted.key != target.key else "",
+        coming=tuple(parts.shown(parts.parts(wanted) - back - has)),
+        not_tried=tuple(parts.shown(back - has)),
+        taken_back=bool(back),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from infra.fleet.controller.observed import DrainWish, Source
 from infra.fleet.status.queue import Queue, Unserved
+from infra.model.grants import StrangeGrant
 from infra.model.unapplied import Unapplied
 
 
@@ -115,8 +116,9 @@ class Next:
 class RolloutStatus:
     """One pool's rollout. stable, target: what is proved, and what is rolled out, in short.
 
-    wanted: what the pool shall run where that is another one; empty where it is not. taken_back: whether that one went
-    back, by itself or by people, and so is not begun by the next sweep.
+    waiting, returning: VMs in work, forward and back. held: what keeps it from going on. wanted: what the pool shall
+    run where that is another one; empty where it is not. coming: what of it the next sweep begins. taken_back: whether
+    something of it went back, by itself or by people; not_tried: what of that is on its way nowhere.
     """
 
     pool: str
@@ -128,9 +130,13 @@ class RolloutStatus:
     vms: int
     proved: int
     waiting: tuple[str, ...] = ()
+    returning: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     why: str = ""
+    held: tuple[str, ...] = ()
     wanted: str = ""
+    coming: tuple[str, ...] = ()
+    not_tried: tuple[str, ...] = ()
     taken_back: bool = False
 
     @property
@@ -148,9 +154,12 @@ class RolloutStatus:
             "vms": self.vms,
             "proved": self.proved,
             "waiting": list(self.waiting),
+            "returning": list(self.returning),
             "failed": list(self.failed),
             "why": self.why,
+            "held": list(self.held),
             "wanted": self.wanted or None,
+            "not_tried": list(self.not_tried),
             "taken_back": self.taken_back,
         }
 
@@ -161,6 +170,8 @@ class FleetStatus:
 
     strangers: what is found of VMs that are not ours; unserved: jobs that no pool takes. Both are told, and nothing is
     wrong with the fleet. unapplied: how the stack file differs from what is published, None where that is not known.
+    grants: in policies of what the stack declares, that no stack does; unread: of what no policy could be read, which
+    is nobody's fault: who looks may not be let to.
     """
 
     stack: str
@@ -173,6 +184,8 @@ class FleetStatus:
     strangers: tuple[Trouble, ...] = ()
     unserved: tuple[Unserved, ...] = ()
     unknown: tuple[Trouble, ...] = ()
+    grants: tuple[StrangeGrant, ...] = ()
+    unread: tuple[str, ...] = ()
     drains: tuple[DrainWish, ...] = ()
     rollouts: tuple[RolloutStatus, ...] = ()
     sweep: LastSweep | None = None
@@ -184,7 +197,7 @@ class FleetStatus:
     def healthy(self) -> bool | None:
         """Whether the fleet is as the stack file says, serves, and nothing of ours is left over; None where that is not
         known."""
-        faults = self.orphan_vms or self.orphan_runners or self.findings or self.unapplied
+        faults = self.orphan_vms or self.orphan_runners or self.findings or self.unapplied or self.grants
         if faults or any(pool.known and not pool.well for pool in self.pools):
             return False
         known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
@@ -205,6 +218,7 @@ class FleetStatus:
             "findings": [each.to_json() for each in self.findings],
             "strangers": [each.to_json() for each in self.strangers],
             "unserved": [each.to_json() for each in self.unserved],
+            "grants": {"strange": [each.to_json() for each in self.grants], "unread": list(self.unread)},
             "sources": {
                 name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
             },

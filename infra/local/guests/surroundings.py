@@ -53,12 +53,27 @@ class Vm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What a VM is to run and do: its own orders, and where they name no image the pointer. bundle: only by orders."""
+    """What a VM is to run and do: its own orders, and where they say nothing of an image the pointer.
+
+    image: empty for none. bundle: only by orders.
+    """
 
     image: str
     bundle: str
     restart: int
     drain: bool
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any], pointer: Mapping[str, Any], pool: str, region: str) -> Orders:
+        """Of the documents: a VM's own orders, and the pointer."""
+        said = told.get("image")
+        pointed = ((pointer.get("images") or {}).get(pool) or {}).get(region)
+        return cls(
+            image="" if said == names.NO_IMAGE else said or pointed or "",
+            bundle=told.get("bundle") or "",
+            restart=int(told.get("restart") or 0),
+            drain=told.get("drain") is True,
+        )
 
     @property
     def text(self) -> str:
@@ -94,13 +109,7 @@ class Surroundings:
         if self.startup(vm) is None:
             raise UnreadableError(_NO_STARTUP)
         pointer = self._object(vm, names.pointer_object(), "the pointer of the fleet bucket cannot be read") or {}
-        images = pointer.get("images") or {}
-        return Orders(
-            image=told.get("image") or (images.get(vm.pool) or {}).get(vm.region) or "",
-            bundle=told.get("bundle") or "",
-            restart=int(told.get("restart") or 0),
-            drain=told.get("drain") is True,
-        )
+        return Orders.read(told, pointer, vm.pool, vm.region)
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         """Whether the bundle of that checksum is there and is what its name says."""

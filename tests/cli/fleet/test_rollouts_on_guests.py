@@ -93,22 +93,39 @@ def reports(fleet: Checkout, key: str) -> Counter[str]:
     return Counter(str(guest[key]) for guest in guests(fleet).values())
 
 
+def test_a_broken_first_image_reaches_one_vm_and_a_command_says_that_people_know(
+    images: _Images, tmp_path: Path
+) -> None:
+    fleet = images.checkout
+    images.ok("record", *images.build(tmp_path, "broken", hours=0))
+    fleet.ok("cloud", "fail", "broken", "--running", f"*@{images.ok('current', IMAGE).stdout.strip()}")
+    images.ok("promote", IMAGE, "--pool", POOL)
+    assert course(fleet, 4) == [[f"assign {CANARY}"], [f"assign {CANARY}"], [], []]
+    assert (reports(fleet, "image"), reports(fleet, "phase")) == ({"None": 6}, {"idle": 6})
+    assert "the controller obeys at its next sweep" in fleet.ok("rollout", "undo", POOL).output
+    assert course(fleet, 1) == [[]]
+    assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
+
+
 def test_a_promoted_image_goes_to_a_canary_to_a_share_and_to_all(images: _Images, tmp_path: Path) -> None:
     fleet = images.checkout
-    one = promoted(images, tmp_path, "one", hours=0)
+    one = promoted(images, tmp_path, "one", hours=1)
+    assert reports(fleet, "image") == {"None": 6}, "the pointer names it, and the orders still say none"
     told = rollout(fleet)
-    assert (told["stage"], told["taken_back"], one[7:19] in told["wanted"]) == ("steady", False, True)
-    assert f"not begun yet: {told['wanted']}" in " ".join(fleet.ok("rollout", "status", POOL).output.split())
-    done = course(fleet, 4)
+    assert (told["stage"], told["taken_back"], one[7:19] in told["wanted"]) == ("failed", False, True)
+    assert f"not begun yet: image {one[7:19]}, from the next sweep on" in " ".join(
+        fleet.ok("rollout", "status", POOL).output.split()
+    )
+    done = course(fleet, 6)
     assert done[0] == [f"assign {CANARY}"]
-    assert [len(each) for each in done] == [1, 3, 2, 0]
+    assert [len(each) for each in done] == [1, 2, 2, 1, 0, 0]
     assert rollout(fleet)["stage"] == "steady"
     assert {image.rpartition("@")[2] for image in reports(fleet, "image")} == {one}
 
 
 def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _Images, tmp_path: Path) -> None:
     fleet, before = images.checkout, reports(images.checkout, "image")
-    images.ok("record", *images.build(tmp_path, "bad", hours=1))
+    images.ok("record", *images.build(tmp_path, "bad", hours=2))
     bad = images.ok("current", IMAGE).stdout.strip()
     fleet.ok("cloud", "fail", "broken", "--running", f"*@{bad}")
     images.ok("promote", IMAGE, "--pool", POOL)
@@ -122,24 +139,26 @@ def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _
 
 def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(images: _Images, tmp_path: Path) -> None:
     fleet, before = images.checkout, reports(images.checkout, "image")
-    three = promoted(images, tmp_path, "three", hours=2)
+    three = promoted(images, tmp_path, "three", hours=3)
     assert course(fleet, 1) == [[f"assign {CANARY}"]]
     fleet.ok("rollout", "pause", POOL)
     assert course(fleet, 2) == [[], []]
     assert (rollout(fleet)["paused"], rollout(fleet)["proved"]) == (True, 1), "the canary keeps it and proves it"
     fleet.ok("rollout", "resume", POOL)
-    assert [len(each) for each in course(fleet, 3)] == [3, 2, 0]
+    assert [len(each) for each in course(fleet, 5)] == [2, 2, 1, 0, 0]
     assert {image.rpartition("@")[2] for image in reports(fleet, "image")} == {three}
     fleet.ok("rollout", "undo", POOL)
-    back = course(fleet, 4)
+    back = course(fleet, 6)
     assert sorted(chain.from_iterable(back)) == [f"assign {vm}" for vm in sorted(guests(fleet))]
-    assert max(map(len, back)) <= 3, "a share at a time"
+    assert max(map(len, back)) <= 2, "a share at a time"
     assert (rollout(fleet)["stage"], reports(fleet, "image")) == ("undone", before)
 
 
 def test_one_that_people_took_back_leaves_the_fleet_well_until_they_wish_it_again(images: _Images) -> None:
     fleet = images.checkout
     assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
+    up = " ".join(fleet.ok("up", "ci").output.split())
+    assert f"is not tried again before `./tidepool rollout redo {POOL}`" in up
     again = fleet.ok("images", "promote", IMAGE, "--pool", POOL).output
     assert f"`./tidepool rollout redo {POOL}` tries it again" in " ".join(again.split())
     assert "was taken back already; nothing to do" in fleet.ok("rollout", "undo", POOL).output
@@ -154,8 +173,10 @@ def test_a_bundle_that_up_publishes_goes_the_same_way_and_a_bad_one_spoils_no_vm
 ) -> None:
     (good,) = reports(fleet, "bundle")
     new = _published(fleet, monkeypatch, "another bundle")
-    assert [len([each for each in done if POOL in each]) for done in course(fleet, 6)] == [1, 3, 2, 0, 0, 0]
+    assert [len([each for each in done if POOL in each]) for done in course(fleet, 6)] == [1, 2, 2, 1, 0, 0]
     assert reports(fleet, "bundle") == {new: 6}
+    said = " ".join(fleet.ok("up", "ci").output.split())
+    assert f"{POOL}: image" not in said, "nothing was taken back"
     bad = hashlib.sha256(b"a bad bundle").hexdigest()
     fleet.ok("cloud", "fail", "broken", "--running", bad)
     assert _published(fleet, monkeypatch, "a bad bundle") == bad

@@ -2,103 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 
-from infra.fleet.controller.actions import Assign, Decision, Report
+from infra.fleet.controller.actions import Assign, Report
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, Rollout, TargetMemory, VmMemory
 from infra.fleet.controller.observed import (
     KNOWN,
     NodeSeen,
     Observed,
-    Phase,
-    ReportSeen,
-    RunnerSeen,
     Target,
     Wishes,
     unknown,
 )
-from infra.fleet.controller.rollout import at_once
+from infra.fleet.controller.trial import at_once
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
-from tests.fleet.controller.given_fleet import (
-    AWAY,
-    HOME,
-    START,
-    fleet,
-    minutes,
-    node,
-    nodes,
-    place,
-    remembered,
-    runner,
-    seen,
-)
-
-
-def target(digest: str) -> Target:
-    return Target(images={"us-west4": f"r@sha256:{digest}"})
-
-
-@dataclass
-class Pool:
-    """A pool whose VMs obey their orders at the next sweep, unless they are deaf or the image is bad."""
-
-    desired: Desired
-    target: Target
-    now: datetime = START
-    memory: Memory = EMPTY
-    runs: dict[str, str | None] = field(default_factory=dict)
-    busy: set[str] = field(default_factory=set)
-    bad: str = ""
-    gone: str = ""
-    unfit: str = ""
-    wishes: Wishes = field(default_factory=Wishes)
-
-    def sweep(self) -> list[str]:
-        """Indices of VMs that were told something, with the last letters of the image."""
-        decision = self.decided()
-        self.memory = remembered(decision, self.desired, self.now)
-        told = {a.vm: a.image for a in decision.actions if isinstance(a, Assign)}
-        self.runs |= {vm: image for vm, image in told.items() if vm not in self.busy}
-        self.now += minutes(2)
-        return [f"{vm[-1]}:{(image or ' ')[-1]}" for vm, image in told.items()]
-
-    def decided(self) -> Decision:
-        names = [slot.name for slot in self.desired.slots if slot.name != self.gone]
-        online = [name for name in names if not (self.bad and (self.runs.get(name) or "").endswith(self.bad))]
-        runners: tuple[RunnerSeen, ...] = tuple(runner(name, busy=name in self.busy) for name in online)
-        reports = {
-            name: ReportSeen(
-                vm=name,
-                pool="tpu-ci",
-                phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else Phase.PULLING,
-                at=self.now,
-                reason="" if name in online else self.unfit,
-                image=self.runs.get(name),
-            )
-            for name in names
-        }
-        observed = replace(
-            seen(self.desired, nodes=tuple(node for node in nodes(self.desired) if node.name != self.gone)),
-            runners=runners,
-            reports=reports,
-            targets={"tpu-ci": self.target},
-            wishes=self.wishes,
-        )
-        return decide(self.desired, observed, self.memory, self.now)
-
-    @property
-    def stage(self) -> str:
-        return self.memory.rollouts["tpu-ci"].stage
-
-
-def steady(count: int = 6, **given: object) -> Pool:
-    pool = Pool(desired=fleet(count, **given), target=target("a"))
-    pool.sweep()
-    return pool
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen
+from tests.fleet.controller.rolled_pool import Pool, rolled_out, steady, taken_back, target
 
 
 def test_at_first_every_vm_is_told_what_its_pool_runs() -> None:
@@ -111,9 +32,9 @@ def test_at_first_every_vm_is_told_what_its_pool_runs() -> None:
 def test_a_new_image_goes_to_one_canary_and_then_to_a_share_at_a_time() -> None:
     pool = steady()
     pool.target = target("b")
-    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["1:b", "2:b", "3:b"], ["4:b", "5:b"], []]
+    assert [pool.sweep() for _ in range(5)] == [["0:b"], ["1:b", "2:b"], ["3:b", "4:b"], ["5:b"], []]
     assert pool.stage == "steady"
-    assert set(pool.runs.values()) == {"r@sha256:b"}
+    assert pool.images == "bbbbbb"
 
 
 def test_the_canary_is_an_idle_vm_where_there_is_one() -> None:
@@ -175,8 +96,7 @@ def test_the_job_of_a_busy_canary_comes_first() -> None:
     told = [pool.sweep() for _ in range(60)]
     assert [each for each in told if each] == [["0:b"]], "two hours of one job are no failure"
     pool.busy.clear()
-    pool.runs[name] = "r@sha256:b"
-    pool.sweep()
+    pool.sweeps(2)
     assert pool.stage == "steady"
 
 
@@ -195,28 +115,15 @@ def test_paused_and_frozen_pools_get_nothing_new() -> None:
 def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
     pool = steady()
     pool.target = target("b")
-    for _ in range(4):
-        pool.sweep()
-    pool.wishes = Wishes(undone={"tpu-ci": frozenset({target("b").key})})
-    assert [pool.sweep() for _ in range(3)] == [["0:a", "1:a", "2:a"], ["3:a", "4:a", "5:a"], []]
+    pool.sweeps(5)
+    pool.wishes = taken_back("image sha256:b")
+    assert [pool.sweep() for _ in range(4)] == [["0:a", "1:a"], ["2:a", "3:a"], ["4:a", "5:a"], []]
     assert pool.stage == "undone"
-
-
-def taken_back(digest: str) -> Wishes:
-    return Wishes(undone={"tpu-ci": frozenset({target(digest).key})})
-
-
-def rolled_out(digest: str) -> Pool:
-    pool = steady()
-    pool.target = target(digest)
-    for _ in range(4):
-        pool.sweep()
-    return pool
 
 
 def test_what_people_take_back_is_no_finding_and_what_fails_is_one_until_they_know_of_it() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("b")
+    pool.wishes = taken_back("image sha256:b")
     for _ in range(3):
         pool.sweep()
     assert (pool.stage, pool.decided().findings) == ("undone", ())
@@ -225,17 +132,17 @@ def test_what_people_take_back_is_no_finding_and_what_fails_is_one_until_they_kn
     for _ in range(2):
         pool.sweep()
     assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
-    pool.wishes = taken_back("b")
+    pool.wishes = taken_back("image sha256:b")
     assert (pool.sweep(), pool.decided().findings) == ([], ())
 
 
 def test_what_was_taken_back_is_tried_again_once_that_is_wished_behind_a_canary() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("b")
-    for _ in range(3):
+    pool.wishes = taken_back("image sha256:b")
+    for _ in range(4):
         pool.sweep()
     pool.wishes = Wishes(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
-    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["1:b", "2:b", "3:b"], ["4:b", "5:b"], []]
+    assert [pool.sweep() for _ in range(5)] == [["0:b"], ["1:b", "2:b"], ["3:b", "4:b"], ["5:b"], []]
     assert pool.stage == "steady"
 
 
@@ -261,7 +168,7 @@ def test_one_that_failed_is_over_once_it_is_promoted_no_more_and_may_be_promoted
 
 def test_one_that_people_took_back_waits_for_their_wish_also_when_another_stood_in_between() -> None:
     pool = rolled_out("b")
-    pool.wishes = taken_back("b")
+    pool.wishes = taken_back("image sha256:b")
     for _ in range(3):
         pool.sweep()
     pool.target = target("a")
@@ -273,7 +180,8 @@ def test_one_that_people_took_back_waits_for_their_wish_also_when_another_stood_
 
 
 def test_a_pool_is_never_in_work_as_a_whole() -> None:
-    assert [at_once(size, 0.34) for size in (1, 2, 3, 6, 100)] == [1, 1, 2, 3, 34]
+    assert [at_once(size, 0.34) for size in (1, 2, 3, 6, 100)] == [1, 1, 1, 2, 34]
+    assert at_once(100, 0.29) == 29
     assert [at_once(size, 1.0) for size in (1, 2, 3)] == [1, 1, 2]
 
 
@@ -333,7 +241,7 @@ def test_what_is_taken_back_reaches_a_vm_whose_zone_does_not_answer() -> None:
     dark = replace(
         away(listed=None, dark=AWAY),
         targets={"tpu-ci": copied("b")},
-        wishes=Wishes(undone={"tpu-ci": frozenset({copied("b").key})}),
+        wishes=taken_back("image sha256:b"),
     )
     assert told(dark, memory=memory) == ["us-central1/r@sha256:a"]
 

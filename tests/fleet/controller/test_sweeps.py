@@ -465,7 +465,7 @@ def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> Non
     lab.sweep()
     assert lab.record(names.orders_object(VMS[0])) == {
         "version": 1,
-        "image": None,
+        "image": "none",
         "bundle": "ab" * 32,
         "restart": 0,
         "drain": False,

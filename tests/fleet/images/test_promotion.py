@@ -207,5 +207,32 @@ def test_a_promotion_that_another_command_overtakes_ends_as_the_record_says() ->
     assert world.problems() == []
 
 
+def test_before_a_first_image_orders_that_leave_it_to_the_pointer_say_none() -> None:
+    """As a controller wrote them that knew no such word: VMs would run what nothing proved at once."""
+    world, told = start(), {"version": 1, "image": None, "bundle": "ab", "restart": 3, "drain": True}
+    slots = [{"name": f"{pool}-0", "pool": pool} for pool in (POOL, OTHER_POOL)]
+    slots += [{"name": f"{POOL}-{name}", "pool": POOL} for name in ("ordered", "new")]
+    world.bucket.objects[names.manifest_object("ci")] = {"version": 1, "slots": slots}
+    for name, image in ((f"{POOL}-0", None), (f"{OTHER_POOL}-0", None), (f"{POOL}-ordered", "r@sha256:a")):
+        world.bucket.objects[names.orders_object(name)] = {**told, "image": image}
+    real, seen = world.bucket.update, []
+
+    def update(name: str, decide: Callable[[Body | None], Body]) -> Written:
+        seen.append(name)
+        return real(name, decide)
+
+    world.bucket.update = update  # type: ignore[method-assign]
+    world.promote("a")
+    images = {name: world.bucket.objects[names.orders_object(name)] for name in (f"{POOL}-0", f"{OTHER_POOL}-0")}
+    assert images == {f"{POOL}-0": {**told, "image": "none"}, f"{OTHER_POOL}-0": told}
+    assert world.bucket.objects[names.orders_object(f"{POOL}-ordered")]["image"] == "r@sha256:a"
+    assert names.orders_object(f"{POOL}-new") not in world.bucket.objects, "no controller keeps it yet"
+    assert seen.index(names.orders_object(f"{POOL}-0")) < seen.index(names.pointer_object())
+    seen.clear()
+    world.build("b")
+    world.promote("b")
+    assert not [name for name in seen if name.startswith(names.ORDERS_PREFIX)], "later ones go by orders alone"
+
+
 def test_vms_pull_from_artifact_registry_alone() -> None:
     assert artifact_places((*PLACES, "ghcr.io/marin-community/levanter-base")) == PLACES

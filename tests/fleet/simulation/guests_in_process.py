@@ -71,13 +71,7 @@ class _Around:
 
     def orders(self, vm: Vm) -> Orders:
         told = self.world.document(names.orders_object(vm.id)) or {}
-        images = (self.world.document(names.pointer_object()) or {}).get("images", {})
-        return Orders(
-            image=told.get("image") or images.get(vm.pool, {}).get(vm.region, ""),
-            bundle=told.get("bundle") or "",
-            restart=int(told.get("restart") or 0),
-            drain=told.get("drain") is True,
-        )
+        return Orders.read(told, self.world.document(names.pointer_object()) or {}, vm.pool, vm.region)
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         return True

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from infra.cli.render.status import rollout_line
-from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
-from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Target, Wishes, unknown
+from infra.fleet.controller.memory import EMPTY, Returning, Rollout, TargetMemory
+from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Target, Undone, Wishes, unknown
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import JobsSeen, queue
@@ -211,7 +211,7 @@ def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
 def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_itself() -> None:
     proved, new = TargetMemory(bundle="a" * 64), Target(bundle="b" * 64)
     rollout = Rollout(stable=proved, target=proved, since=START)
-    taken_back = Wishes(undone={"tpu-ci": frozenset({new.key})})
+    taken_back = Wishes(undone={"tpu-ci": (Undone(f"bundle {new.bundle}"),)})
 
     def told(target: Target, rollout: Rollout, wishes: Wishes) -> str:
         memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout}})
@@ -228,6 +228,19 @@ def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_
     assert told(new, failed, Wishes(redone={"tpu-ci": START})).startswith("not begun yet: ")
     everywhere = rollout.model_copy(update={"stable": TargetMemory.of(new), "target": TargetMemory.of(new)})
     assert told(new, everywhere, taken_back) == "taken back, from the next sweep on"
+    image = replace(new, images={"us-west4": f"r@sha256:{'c' * 64}"})
+    both = f"not begun yet: image {'c' * 12}, from the next sweep on; {again}"
+    assert told(image, rollout, taken_back) == both, "of an image and a bundle, the one that is not held back"
+
+
+def test_a_rollout_says_what_holds_it_and_who_goes_back() -> None:
+    proved, vm = TargetMemory(bundle="a" * 64), VMS[0]
+    rollout = Rollout(stable=proved, target=proved, since=START, stage="undone", why="it was undone")
+    changes = {"returning": {vm: Returning(since=START, before="")}, "held": (f"the job of {vm}",)}
+    memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout.model_copy(update=changes)}})
+    (found,) = status(scene(fleet(3), seen(fleet(3)), memory=memory)).rollouts
+    assert f"; {vm} on the way back; held by the job of {vm}" in rollout_line(found, START).plain
+    assert (found.to_json()["returning"], found.to_json()["held"]) == ([vm], [f"the job of {vm}"])
 
 
 def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests() -> None:

@@ -12,6 +12,7 @@ from infra.local.cloud.control import ControlError
 from infra.local.guests import boot
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
+from infra.model import names
 from tests.fleet.broker.broker_world import REPO, VM
 from tests.local.guests.conftest import Lab, path
 
@@ -191,6 +192,17 @@ def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> N
     lab.order(drain=True)
     assert lab.disk.phase == "draining"
     assert set(lab.runners.values()) == {"offline"}
+
+
+def test_orders_for_no_image_hold_whatever_the_pointer_names(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    lab.order(image="none")
+    lab.world.write(names.pointer_object(), {"version": 1, "images": {"tpu-ci": {"us-west4": "r@sha256:new"}}})
+    lab.guests.advance(600)
+    assert (lab.disk.phase, lab.report["image"]) == ("idle", None)
+    lab.order(image=None)
+    lab.guests.advance(60)
+    assert lab.report["image"] == "r@sha256:new", "orders that say nothing leave it to the pointer"
 
 
 def test_a_bundle_that_is_not_what_its_name_says_is_not_run(lab: Lab) -> None:

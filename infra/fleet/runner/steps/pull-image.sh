@@ -14,7 +14,7 @@ source "$here/image.sh"
 retry 6 read_orders
 image=$(wanted_image)
 if [[ -z $image ]]; then
-  log "no image is promoted to $(own pool) in $(own region); pull skipped"
+  log "$(why_no_image); pull skipped"
   exit 0
 fi
 pull_image "$image"

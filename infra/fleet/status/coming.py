@@ -1,0 +1,44 @@
+"""What the next sweeps do with what is published now: which versions pools are about to try, and which stay back.
+
+Owns reading the records that say so. Looks at no VM: for what runs there is `look`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from infra.fleet.controller import desired as manifests
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.observe import pointed
+from infra.fleet.controller.observed import Observed
+from infra.fleet.records import Records
+from infra.fleet.status.derive import rollout_status
+from infra.fleet.status.shape import RolloutStatus
+from infra.fleet.wishes import read_wishes
+from infra.model import names
+
+
+def coming(records: Records, stack: str) -> tuple[RolloutStatus, ...]:
+    """Rollouts of a stack's pools that have something to begin, or that leave something back.
+
+    Raises GoogleError where the bucket does not answer, ValueError where a record cannot be read.
+    """
+    memory = memories.read(_body(records, names.memory_object(stack)))
+    if not memory.rollouts:
+        return ()
+    desired = manifests.read(_body(records, names.manifest_object(stack)) or {})
+    wishes = read_wishes(_body(records, names.wishes_object(stack)) or {})
+    targets = pointed(_body(records, names.pointer_object()), desired)
+    seen = Observed(zones={}, targets=targets, wishes=wishes)
+    found = (
+        rollout_status(pool, memory.rollouts[pool], len(desired.of_pool(pool)), seen)
+        for pool in desired.pools
+        if pool in memory.rollouts
+    )
+    return tuple(each for each in found if each.coming or each.not_tried)
+
+
+def _body(records: Records, name: str) -> Mapping[str, Any] | None:
+    record = records.read(name)
+    return record.body if record else None

@@ -1,0 +1,92 @@
+"""A pool's first image goes the way of every other: a canary, a share, pause and freeze, and a way back to none."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.fleet.controller.actions import Assign
+from infra.fleet.controller.observed import Wishes
+from tests.fleet.controller.given_fleet import fleet
+from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
+
+
+def imageless(*, real: bool = True, **given: object) -> Pool:
+    """A pool to which nothing was promoted, kept by the controller."""
+    pool = Pool(desired=fleet(6, **given), target=target(""), real=real)
+    assert pool.sweep() == [f"{index}:-" for index in range(6)]
+    return pool
+
+
+def test_before_the_first_promotion_the_orders_say_that_there_is_no_image() -> None:
+    pool = Pool(desired=fleet(1), target=target(""))
+    (order,) = [each for each in pool.decided().actions if isinstance(each, Assign)]
+    assert order.key == "none|"
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["takes-no-job-without", "does-without"])
+def test_a_broken_first_image_reaches_one_vm_and_goes_back_to_none(real: bool) -> None:
+    pool = imageless(real=real)
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    told = pool.sweeps(40)
+    assert [each for each in told if each] == [["0:b"], ["0:-"]]
+    assert pool.images == "------"
+    (finding,) = (each for each in pool.decided().findings if each.rule == "rollout-failed")
+    assert "runners end at once" in finding.reason
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["takes-no-job-without", "does-without"])
+def test_a_good_first_image_is_proved_by_one_vm_and_then_everywhere(real: bool) -> None:
+    pool = imageless(real=real)
+    pool.target = target("b")
+    assert pool.sweep() == ["0:b"]
+    pool.sweeps(8)
+    assert (pool.images, pool.stage) == ("bbbbbb", "steady")
+
+
+def test_a_first_image_waits_while_its_pool_is_paused() -> None:
+    pool = imageless()
+    pool.target, pool.wishes = target("b"), Wishes(paused=frozenset({POOL}))
+    assert pool.sweeps(3) == [[], [], []]
+    assert pool.images == "------"
+
+
+def test_a_first_image_that_is_everywhere_is_undone_to_none() -> None:
+    pool = imageless()
+    pool.target = target("b")
+    pool.sweeps(8)
+    pool.wishes = taken_back("image sha256:b")
+    pool.sweeps(8)
+    assert (pool.images, pool.stage) == ("------", "undone")
+
+
+def test_an_image_that_is_promoted_before_the_first_sweep_is_proved_by_one_vm_where_nobody_serves() -> None:
+    pool = Pool(desired=fleet(6), target=target("b"), real=True, bad="b")
+    pool.sweeps(30)
+    assert (pool.images, pool.stage) == ("------", "failed")
+
+
+def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_serves() -> None:
+    pool = steady()
+    forgetful = Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs))
+    assert forgetful.sweep() == [f"{index}:a" for index in range(6)]
+    assert forgetful.images == "aaaaaa"
+
+
+def test_where_github_cannot_be_asked_a_new_pool_is_told_nothing() -> None:
+    pool = Pool(desired=fleet(6), target=target("b"), deaf=True)
+    assert pool.sweeps(2) == [[], []]
+
+
+def test_a_pointer_that_was_lost_takes_no_image_away() -> None:
+    pool = steady()
+    pool.target = target("")
+    assert pool.sweeps(3) == [[], [], []]
+    assert pool.images == "aaaaaa"
+
+
+def test_a_new_bundle_reaches_a_pool_without_image_though_no_vm_of_it_comes_online() -> None:
+    pool = Pool(desired=fleet(6), target=target("", "1"), real=True)
+    pool.sweep()
+    pool.target = target("", "2")
+    pool.sweeps(6)
+    assert (pool.stage, {bundle for _, bundle in pool.runs.values()}) == ("steady", {"2"})

@@ -1,0 +1,141 @@
+"""An image and a bundle are taken back each by itself: the next of the one brings nothing of the other back."""
+
+from __future__ import annotations
+
+from infra.fleet.controller.memory import Rollout
+from infra.fleet.controller.observed import Undone, Wishes
+from infra.fleet.controller.rollout import not_tried, undoable
+from tests.fleet.controller.given_fleet import START, minutes
+from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
+
+
+def bundles(pool: Pool) -> str:
+    return "".join(pool.runs[slot.name][1] for slot in pool.desired.slots)
+
+
+def redone(pool: Pool, *undone: Undone) -> Wishes:
+    return Wishes(undone={POOL: undone} if undone else {}, redone={POOL: pool.rollout.since})
+
+
+def test_an_image_that_was_undone_stays_away_when_the_next_bundle_comes() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target = target("b", "1")
+    pool.sweeps(8)
+    pool.wishes = taken_back("image sha256:b")
+    pool.sweeps(8)
+    pool.target = target("b", "2")
+    pool.sweeps(10)
+    assert (pool.images, bundles(pool), pool.stage) == ("aaaaaa", "222222", "steady")
+
+
+def test_an_image_that_failed_stays_away_when_the_next_bundle_comes_and_people_are_still_told() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target, pool.bad = target("b", "1"), "b"
+    pool.sweeps(30)
+    pool.target = target("b", "2")
+    told = pool.sweeps(30)
+    assert (pool.images, bundles(pool)) == ("aaaaaa", "222222")
+    assert not [each for sweep in told for each in sweep if ":b" in each], "not even a canary gets it"
+    (finding,) = pool.decided().findings
+    assert finding.reason.startswith("image b was rolled back")
+
+
+def test_a_bundle_that_failed_keeps_no_image_from_its_pool() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target, pool.bad = target("a", "2"), "2"
+    pool.sweeps(30)
+    pool.target = target("b", "2")
+    pool.sweeps(10)
+    assert (pool.images, bundles(pool)) == ("bbbbbb", "111111")
+
+
+def test_a_canary_that_fails_with_both_new_brings_neither_back_with_the_next_of_the_other() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target, pool.bad = target("b", "2"), "b"
+    pool.sweeps(30)
+    assert pool.rollout.bad == ("bundle 2", "image sha256:b")
+    pool.target = target("b", "3")
+    pool.sweeps(10)
+    assert (pool.images, bundles(pool)) == ("aaaaaa", "333333")
+
+
+def test_what_failed_is_tried_again_once_another_stood_in_its_place() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target, pool.bad = target("b", "1"), "b"
+    pool.sweeps(30)
+    pool.target = target("c", "1")
+    pool.sweeps(10)
+    pool.target, pool.bad = target("b", "1"), ""
+    pool.sweeps(10)
+    assert pool.images == "bbbbbb"
+
+
+def test_undo_and_redo_without_a_sweep_between_go_back_and_come_again_behind_a_canary() -> None:
+    pool = rolled_out("b")
+    pool.wishes = redone(pool, Undone("image sha256:b", START, over=True))
+    assert (pool.sweep(), pool.stage) == (["0:a", "1:a"], "undone")
+    pool.sweep()
+    assert pool.stage == "canary"
+    pool.sweeps(12)
+    assert (pool.images, pool.stage) == ("bbbbbb", "steady")
+    assert pool.sweeps(3) == [[], [], []], "and once"
+
+
+def test_redo_and_undo_without_a_sweep_between_leave_it_taken_back() -> None:
+    pool = steady()
+    pool.target, pool.bad = target("b"), "b"
+    pool.sweeps(30)
+    again = Wishes(undone=taken_back("image sha256:b").undone, redone={POOL: pool.rollout.since})
+    pool.wishes, pool.bad = again, ""
+    assert pool.sweeps(3) == [[], [], []]
+    assert (pool.images, pool.decided().findings) == ("aaaaaa", ())
+
+
+def test_an_undo_that_a_restart_of_its_memory_finds_over_is_not_obeyed_again() -> None:
+    pool = rolled_out("b")
+    forgetful = Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs))
+    forgetful.wishes = taken_back("image sha256:b", over=True)
+    forgetful.sweeps(6)
+    assert forgetful.images == "bbbbbb"
+
+
+def test_a_target_that_an_older_version_wrote_whole_is_still_taken_back() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target = target("b", "1")
+    pool.sweeps(8)
+    pool.wishes = Wishes(undone={POOL: (Undone(target("b", "1").key),)})
+    pool.sweeps(8)
+    assert (pool.images, bundles(pool)) == ("aaaaaa", "111111")
+    pool.target = target("b", "2")
+    pool.sweeps(10)
+    assert (pool.images, bundles(pool)) == ("aaaaaa", "222222"), "of it only what was new then"
+
+
+def test_a_failure_that_an_older_version_remembered_whole_is_read_by_its_parts() -> None:
+    pool = steady(first=target("a", "1"))
+    failed = pool.rollout.model_copy(update={"stage": "failed", "bad": (target("b", "1").key,)})
+    pool.memory = pool.memory.model_copy(update={"rollouts": {POOL: failed}})
+    pool.target = target("b", "2")
+    pool.sweeps(8)
+    assert (pool.images, bundles(pool)) == ("aaaaaa", "222222")
+
+
+def test_undo_takes_back_what_is_under_way_then_what_came_last_and_what_failed_before_both() -> None:
+    def asked(rollout: Rollout, wanted: str, bundle: str, wishes: Wishes | None = None) -> frozenset[str]:
+        return undoable(rollout, target(wanted, bundle), wishes or Wishes(), POOL)
+
+    pool = steady(first=target("a", "1"))
+    assert asked(pool.rollout, "a", "1") == frozenset(), "nothing stood before"
+    assert asked(pool.rollout, "b", "1") == {"image sha256:b"}, "not begun yet"
+    pool.target = target("b", "1")
+    pool.sweeps(8)
+    assert asked(pool.rollout, "b", "1") == {"image sha256:b"}, "everywhere"
+    assert asked(pool.rollout, "b", "1", taken_back("image sha256:b")) == frozenset(), "asked already"
+    assert asked(pool.rollout, "b", "2") == {"bundle 2"}
+    pool.target, pool.bad = target("b", "2"), "2"
+    pool.sweeps(30)
+    assert asked(pool.rollout, "b", "2") == {"bundle 2"}, "it failed, and people know of it"
+    assert not_tried(pool.rollout, pool.target, Wishes(), POOL) == {"bundle 2"}
+    again = Wishes(redone={POOL: pool.rollout.since})
+    assert not_tried(pool.rollout, pool.target, again, POOL) == frozenset()
+    assert not_tried(pool.rollout, pool.target, Wishes(redone={POOL: START - minutes(1)}), POOL) == {"bundle 2"}

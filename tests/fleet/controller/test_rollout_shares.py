@@ -1,0 +1,131 @@
+"""How many VMs of a pool a rollout has in work, who they are, and what is told where it does not go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from infra.fleet.controller.observed import Wishes
+from infra.model.schema import Freeze
+from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, place, slot
+from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
+
+
+def test_a_share_is_never_rounded_up() -> None:
+    pool = steady(3)
+    pool.target = target("b")
+    assert pool.sweeps(4) == [["0:b"], ["1:b"], ["2:b"], []]
+
+
+def test_going_back_waits_for_those_that_are_on_their_way() -> None:
+    pool = rolled_out("b")
+    pool.wishes = taken_back("image sha256:b")
+    assert pool.sweep() == ["0:a", "1:a"]
+    pool.slow = {pool.vm(0), pool.vm(1)}
+    assert pool.sweeps(4) == [[], [], [], []]
+    pool.slow = {pool.vm(1)}
+    assert pool.sweep() == ["2:a"]
+    pool.slow = set()
+    assert pool.sweeps(3) == [["3:a", "4:a"], ["5:a"], []]
+
+
+def test_a_vm_that_does_not_come_back_holds_the_others_no_longer_than_its_allowance() -> None:
+    pool = rolled_out("b")
+    pool.wishes = taken_back("image sha256:b")
+    pool.sweep()
+    pool.slow = {pool.vm(0), pool.vm(1)}
+    told = pool.sweeps(30)
+    assert told[19] == ["2:a", "3:a"], "40 minutes after the first two"
+    assert pool.images == "aaaaaa"
+
+
+def test_while_github_cannot_be_asked_nobody_counts_as_serving_nobody() -> None:
+    pool = steady()
+    pool.target = target("b")
+    pool.sweeps(2)
+    assert pool.stage == "rolling"
+    pool.deaf = True
+    pool.sweeps(5)
+    assert pool.images.count("b") == 3, (
+        "the canary and a share; the rest is not told what GitHub cannot say anything of"
+    )
+    pool.deaf = False
+    pool.sweeps(6)
+    assert pool.images == "bbbbbb"
+
+
+def test_while_github_cannot_be_asked_a_share_goes_back_and_no_more() -> None:
+    pool = rolled_out("b")
+    pool.wishes, pool.deaf = taken_back("image sha256:b"), True
+    assert pool.sweeps(4) == [["0:a", "1:a"], [], [], []]
+
+
+def two_zones() -> Pool:
+    home, away = (tuple(slot(n, home=place(zone)) for n in range(3)) for zone in (HOME, AWAY))
+    pool = Pool(desired=fleet(slots=(*away, *home)), target=target("a"))
+    pool.sweep()
+    pool.target = target("b")
+    return pool
+
+
+def test_a_vm_of_a_zone_that_cannot_be_asked_is_no_canary() -> None:
+    pool = two_zones()
+    pool.dark = (AWAY,)
+    pool.sweep()
+    assert list(pool.rollout.waiting) == [f"tpu-ci-{HOME}-0"]
+    pool.sweeps(6)
+    assert (pool.images[:3], pool.images[3:], pool.stage) == ("aaa", "bbb", "rolling")
+    assert pool.rollout.held == (f"zone {AWAY}, which cannot be asked",)
+    pool.dark = ()
+    pool.sweeps(5)
+    assert pool.images == "bbbbbb"
+
+
+def test_a_canary_whose_zone_falls_silent_is_waited_for_and_no_other_takes_its_place() -> None:
+    pool = two_zones()
+    pool.sweep()
+    assert list(pool.rollout.waiting) == [f"tpu-ci-{AWAY}-0"]
+    pool.dark = (AWAY,)
+    assert pool.sweeps(3) == [[], [], []]
+
+
+def test_a_canary_with_a_long_job_gives_its_turn_to_a_vm_that_has_none() -> None:
+    pool = steady()
+    pool.busy, pool.target = {pool.vm(index) for index in range(6)}, target("b")
+    assert pool.sweeps(2) == [["0:b"], []]
+    pool.busy -= {pool.vm(4)}
+    assert sorted(pool.sweep()) == ["0:a", "4:b"]
+    pool.busy = {pool.vm(0)}
+    pool.sweeps(4)
+    assert (pool.stage, pool.images) == ("rolling", "abbbbb"), "in the end its job alone is waited for"
+    assert pool.rollout.held == (f"the job of {pool.vm(0)}",)
+
+
+def test_one_with_a_long_job_lets_idle_ones_go_back_first() -> None:
+    pool = rolled_out("b")
+    pool.wishes, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
+    assert pool.sweep() == ["0:a", "1:a"]
+    pool.busy = {pool.vm(0), pool.vm(1)}
+    assert sorted(pool.sweep()) == ["0:b", "1:b", "2:a", "3:a"]
+    pool.sweeps(2)
+    assert pool.images == "bbaaaa"
+    pool.busy = set()
+    pool.sweeps(3)
+    assert pool.images == "aaaaaa"
+
+
+def test_what_holds_a_rollout_is_told() -> None:
+    pool = steady()
+    pool.target, pool.wishes = target("b"), Wishes(paused=frozenset({POOL}))
+    pool.sweep()
+    assert pool.rollout.held == ("paused",)
+    pool.wishes = Wishes()
+    window = Freeze.model_validate({"name": "paper", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22"})
+    pool.desired = replace(pool.desired, freezes=(window,))
+    pool.sweep()
+    assert pool.rollout.held[0].startswith("freeze window paper")
+    pool.desired, pool.deaf = replace(pool.desired, freezes=()), True
+    pool.sweep()
+    assert pool.rollout.held == ("GitHub cannot be asked",)
+    pool.deaf = False
+    pool.sweeps(8)
+    assert (pool.stage, pool.rollout.held) == ("steady", ())

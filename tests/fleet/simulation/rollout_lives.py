@@ -1,0 +1,227 @@
+"""Lives of a fleet in which versions are promoted, published, undone and wished again at any moment, good and bad ones.
+
+Owns those events and what they promise: a bad version reaches no more VMs than a share of the pool, and from whatever
+people did there is a way back, and one on. What `undo` and `redo` take is asked of the functions that the commands ask.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from infra.fleet import wishes
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.observed import Target, Wishes
+from infra.fleet.controller.parts import Part, parts
+from infra.fleet.controller.rollout import not_tried, taken_back, undoable
+from infra.fleet.controller.trial import UNDER_WAY, at_once
+from infra.fleet.records import Body
+from infra.fleet.wishes import read_wishes
+from infra.model import names
+from tests.fleet.simulation.fleet_faults import KINDS, Fault
+from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, grow_up, in_process, newborn
+from tests.fleet.simulation.promises import BrokenPromiseError
+from tests.fleet.simulation.simulated_tpus import Node
+
+HOURS: Final = 3.0
+"""Of events; what follows of them takes as long as it takes."""
+
+
+@dataclass
+class RolloutLife:
+    """A life in which versions come and go. grown: when it was as declared first."""
+
+    seed: int
+    life: Life = field(init=False)
+    grown: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.life = newborn(self.seed)
+
+    def lives(self, *, promoted: bool, events: int) -> None:
+        """A whole life. Raises BrokenPromiseError with what happened before."""
+        world, dice = self.life.world, Random(f"rollouts {self.seed}")
+        if not promoted:
+            world.write(names.pointer_object(), b'{"version": 1, "images": {}}')
+        try:
+            with in_process():
+                grow_up(self.life)
+                self.grown = world.now
+                for at in sorted(dice.uniform(0, HOURS * 3600) for _ in range(events)):
+                    self._until(at)
+                    self._happens(dice)
+                self._ends()
+        except BrokenPromiseError as broken:
+            raise BrokenPromiseError(f"seed {self.seed}: {broken}\n" + "\n".join(world.story[-60:])) from None
+
+    def _happens(self, dice: Random) -> None:
+        kind = dice.choice([*EVENTS, *_OTHERS])
+        fault = Fault(0.0, kind, dice.randrange(len(self.life.world.desired.slots)), dice.uniform(2, 20), dice.random())
+        self.life.world.story.append(f"- {kind}")
+        if kind in EVENTS:
+            EVENTS[kind](self, fault.roll)
+        else:
+            KINDS[kind](self.life, fault)
+
+    def _until(self, at: float) -> None:
+        """Sweeps until so long after the fleet's youth; events know nothing of sweeps."""
+        world = self.life.world
+        while world.now + EVERY < self.grown + at:
+            self._passes()
+        world.pass_until(max(world.now, self.grown + at))
+
+    def _passes(self) -> None:
+        world = self.life.world
+        world.pass_until(world.now + EVERY)
+        self.life.tick()
+        self._few_are_bad()
+
+    def _few_are_bad(self) -> None:
+        world = self.life.world
+        for pool in world.desired.pools:
+            slots = world.desired.of_pool(pool)
+            bad = [node.name for node in _nodes(self.life, pool) if _has_bad(self.life, node)]
+            if len(bad) > at_once(len(slots), world.desired.settings.share):
+                raise BrokenPromiseError(f"{', '.join(bad)} run a bad version")
+
+    def _ends(self) -> None:
+        """First as it was left, then with something good: everybody serves with what may be run."""
+        resume(self, 0.0)
+        self._comes_to(lambda: [*self.life.world.promises.missing(), *self._runs_what_it_should_not()], "left")
+        self.life.world.promote(image="sha256:last", bundle="ef" * 32)
+        self._comes_to(lambda: [*self.life.world.promises.missing(), *self._lacks("sha256:last")], "good")
+
+    def _comes_to(self, missing: Callable[[], list[str]], what: str) -> None:
+        world = self.life.world
+        end = world.now + BOUND
+        while (said := missing()) or not self._rests():
+            if world.now > end:
+                raise BrokenPromiseError(f"{what}: after {BOUND / 3600:.0f} h {'; '.join(said) or 'still at work'}")
+            self._passes()
+
+    def _rests(self) -> bool:
+        """Whether nothing is in work forward or back."""
+        rollouts = self._memory().rollouts.values()
+        return not any(each.waiting or each.returning or each.stage in UNDER_WAY for each in rollouts)
+
+    def _lacks(self, digest: str) -> Iterator[str]:
+        for pool in self.life.world.desired.pools:
+            for node in _nodes(self.life, pool):
+                if node.disk is not None and not node.disk.image.endswith(digest):
+                    yield f"{node.name} runs {node.disk.image}"
+
+    def _runs_what_it_should_not(self) -> Iterator[str]:
+        for pool in self.life.world.desired.pools:
+            rollout = self._memory().rollouts.get(pool)
+            back = taken_back(rollout, self.wishes().undone.get(pool, ())) if rollout else frozenset[Part]()
+            for node in _nodes(self.life, pool):
+                if runs := parts(_run_by(node)) & back:
+                    yield f"{node.name} runs {', '.join(runs)}, which was undone"
+                if _has_bad(self.life, node):
+                    yield f"{node.name} runs a bad version"
+
+    # What people ask
+
+    def wish(self, change: Callable[[Body | None], Body]) -> None:
+        world = self.life.world
+        name = names.wishes_object(world.desired.stack)
+        world.write(name, json.dumps(change(world.kept(name))).encode())
+
+    def wishes(self) -> Wishes:
+        body = self.life.world.kept(names.wishes_object(self.life.world.desired.stack))
+        return read_wishes(body) if body else Wishes()
+
+    def target(self, pool: str) -> Target:
+        world = self.life.world
+        pointer = world.kept(names.pointer_object()) or {}
+        return Target(images=pointer.get("images", {}).get(pool, {}), bundle=world.desired.bundle)
+
+    def _memory(self) -> memories.Memory:
+        return memories.read(self.life.world.kept(names.memory_object(self.life.world.desired.stack)))
+
+    def of_a_pool(self, roll: float) -> tuple[str, memories.Rollout | None]:
+        pools = self.life.world.desired.pools
+        pool = pools[int(roll * len(pools))]
+        return pool, self._memory().rollouts.get(pool)
+
+
+def _nodes(life: Life, pool: str) -> list[Node]:
+    declared = {slot.name for slot in life.world.desired.of_pool(pool)}
+    return [node for node in life.world.tpus.nodes.values() if node.name in declared and node.state == "READY"]
+
+
+def _run_by(node: Node) -> Target:
+    disk = node.disk
+    return Target(images={"": disk.image} if disk and disk.image else {}, bundle=disk.bundle if disk else None)
+
+
+def _has_bad(life: Life, node: Node) -> bool:
+    disk = node.disk
+    return disk is not None and (disk.image.rpartition("@")[2] in life.world.bad or disk.bundle in life.world.bad)
+
+
+def _image(one: RolloutLife, roll: float, *, bad: bool = False) -> None:
+    new = f"sha256:{one.life.world.number():x}"
+    if bad:
+        one.life.world.bad[new] = roll < 0.5
+    one.life.world.tell(f"promote {new}")
+    one.life.world.promote(image=new)
+
+
+def _bundle(one: RolloutLife, _: float, *, bad: bool = False) -> None:
+    new = f"{one.life.world.number():064x}"
+    if bad:
+        one.life.world.bad[new] = True
+    one.life.world.tell(f"publish {new[-6:]}")
+    one.life.world.promote(bundle=new)
+
+
+def undo(one: RolloutLife, roll: float) -> None:
+    pool, rollout = one.of_a_pool(roll)
+    if rollout and (back := undoable(rollout, one.target(pool), one.wishes(), pool)):
+        one.life.world.tell(f"undo {', '.join(sorted(back))} of {pool}")
+        one.wish(lambda body: wishes.undone(body, pool, back, one.life.world.moment()))
+
+
+def redo(one: RolloutLife, roll: float) -> None:
+    pool, rollout = one.of_a_pool(roll)
+    if rollout and (again := not_tried(rollout, one.target(pool), one.wishes(), pool)):
+        one.life.world.tell(f"redo {', '.join(sorted(again))} of {pool}")
+        one.wish(lambda body: wishes.redone(body, pool, again, rollout.since))
+
+
+def _undo_and_redo(one: RolloutLife, roll: float) -> None:
+    undo(one, roll)
+    redo(one, roll)
+
+
+def _both(one: RolloutLife, roll: float) -> None:
+    """An image and a bundle at once, one of them bad."""
+    _image(one, roll, bad=roll < 0.5)
+    _bundle(one, roll, bad=roll >= 0.5)
+
+
+def _pause(one: RolloutLife, _: float) -> None:
+    one.wish(lambda body: wishes.paused(body, one.life.world.desired.pools))
+
+
+def resume(one: RolloutLife, _: float) -> None:
+    one.wish(lambda body: wishes.resumed(body, one.life.world.desired.pools))
+
+
+EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {
+    "good image": _image,
+    "bad image": lambda one, roll: _image(one, roll, bad=True),
+    "good bundle": _bundle,
+    "bad bundle": lambda one, roll: _bundle(one, roll, bad=True),
+    "both": _both,
+    "undo": undo,
+    "redo": redo,
+    "undo, redo": _undo_and_redo,
+    "pause": _pause,
+    "resume": resume,
+}
+_OTHERS: Final = ("preempt", "crash", "github-outage", "zone-outage", "two-controllers")

@@ -1,0 +1,64 @@
+"""What `up` says of the versions that pools are about to try, and of those that stay back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.cli.render.status import coming_line
+from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
+from infra.fleet.records import Record
+from infra.fleet.status.coming import coming
+from infra.model import names
+from infra.model.manifest import manifest
+from tests.fleet.controller.given_fleet import START
+from tests.model.given import parse, pool, stack_text
+
+OLD, BUNDLE = "a" * 64, "b" * 64
+BAD = {"us-west4": f"r@sha256:{'c' * 64}"}
+STABLE = TargetMemory(images={"us-west4": f"r@sha256:{'d' * 64}"}, bundle=OLD)
+POOL = pool(name="tpu-ci", serves="[a-lab/code]")
+
+
+class Bucket(dict[str, Any]):
+    """Records that are only read."""
+
+    def read(self, name: str) -> Record | None:
+        return Record(body=self[name], generation=1, updated=START, content=b"") if name in self else None
+
+
+def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **wishes: Any) -> list[str]:
+    config = parse(stack_text(pools=POOL))
+    memory = EMPTY.model_copy(update={"rollouts": {"tpu-ci": rollout} if rollout else {}})
+    bucket = Bucket({names.manifest_object("ci"): manifest(config, bundle=bundle, startup_script="#!/bin/sh")})
+    bucket[names.memory_object("ci")] = memory.to_json()
+    bucket[names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
+    bucket[names.wishes_object("ci")] = {"version": 1, "rollout": wishes}
+    return [coming_line(each).plain for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
+
+
+def steady(**more: Any) -> Rollout:
+    return Rollout(stable=STABLE, target=STABLE, since=START, **more)
+
+
+def test_a_new_bundle_is_tried_and_the_image_that_failed_stays_back() -> None:
+    failed = steady(stage="failed", bad=(f"image sha256:{'c' * 64}",))
+    tried, back = f"bundle {'b' * 12} is tried on one VM first", f"image {'c' * 12} is not tried again"
+    assert said(BUNDLE, failed, BAD) == [f"tpu-ci: {tried}; {back} before `./tidepool rollout redo tpu-ci`"]
+
+
+def test_what_people_took_back_stays_back_and_what_they_wished_again_is_tried() -> None:
+    part = {"part": f"image sha256:{'c' * 64}", "at": START.isoformat()}
+    back = f"tpu-ci: image {'c' * 12} is not tried again before `./tidepool rollout redo tpu-ci`"
+    assert said(OLD, steady(), BAD, undone={"tpu-ci": [part]}) == [back]
+    again = f"tpu-ci: image {'c' * 12} is tried on one VM first"
+    assert said(OLD, steady(), BAD, undone={"tpu-ci": [{**part, "over": True}]}) == [again]
+
+
+def test_an_image_and_a_bundle_that_are_both_new_are_tried_together() -> None:
+    both = f"tpu-ci: image {'c' * 12} and bundle {'b' * 12} are tried on one VM first"
+    assert said(BUNDLE, steady(), BAD) == [both]
+
+
+def test_nothing_is_said_where_nothing_is_new_or_no_controller_keeps_the_fleet() -> None:
+    assert said(OLD, steady(), dict(STABLE.images)) == []
+    assert said(BUNDLE, None, BAD) == []
