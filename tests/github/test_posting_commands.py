@@ -233,6 +233,7 @@ def test_drift_is_reported_and_closed(desk: Desk) -> None:
         "outcome": "closed",
         "issue": told["issue"],
         "differences": 0,
+        "grants": 0,
         "fingerprint": None,
         "exit": 0,
     }

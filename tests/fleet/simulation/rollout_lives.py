@@ -7,7 +7,7 @@ people did there is a way back, and one on. What `undo` and `redo` take is asked
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -42,23 +42,31 @@ class RolloutLife:
         self.life = newborn(self.seed)
 
     def lives(self, *, promoted: bool, events: int) -> None:
-        """A whole life. Raises BrokenPromiseError with what happened before."""
-        world, dice = self.life.world, Random(f"rollouts {self.seed}")
+        """A whole life with drawn events. Raises BrokenPromiseError with what happened before."""
+        dice = Random(f"rollouts {self.seed}")
+        drawn = sorted((dice.uniform(0, HOURS * 3600), dice.choice([*EVENTS, *_OTHERS])) for _ in range(events))
+        self.goes_through(drawn, dice, promoted=promoted)
+
+    def goes_through(self, events: Sequence[tuple[float, str]], dice: Random, *, promoted: bool) -> None:
+        """A whole life with these events, each at so many seconds of it. promoted: whether an image is, from the start.
+
+        Raises BrokenPromiseError with what happened before.
+        """
+        world = self.life.world
         if not promoted:
             world.write(names.pointer_object(), b'{"version": 1, "images": {}}')
         try:
             with in_process():
                 grow_up(self.life)
                 self.grown = world.now
-                for at in sorted(dice.uniform(0, HOURS * 3600) for _ in range(events)):
+                for at, kind in events:
                     self._until(at)
-                    self._happens(dice)
+                    self._happens(kind, dice)
                 self._ends()
         except BrokenPromiseError as broken:
             raise BrokenPromiseError(f"seed {self.seed}: {broken}\n" + "\n".join(world.story[-60:])) from None
 
-    def _happens(self, dice: Random) -> None:
-        kind = dice.choice([*EVENTS, *_OTHERS])
+    def _happens(self, kind: str, dice: Random) -> None:
         fault = Fault(0.0, kind, dice.randrange(len(self.life.world.desired.slots)), dice.uniform(2, 20), dice.random())
         self.life.world.story.append(f"- {kind}")
         if kind in EVENTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from random import Random
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -19,16 +20,26 @@ EVENTS: Final = 8
 
 
 @pytest.mark.parametrize("promoted", [False, True], ids=["never-promoted", "promoted"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_from_every_version_and_every_undo_there_is_a_way_back_and_one_on(seed: int, promoted: bool) -> None:
     RolloutLife(seed).lives(promoted=promoted, events=EVENTS)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("promoted", [False, True], ids=["never-promoted", "promoted"])
-@pytest.mark.parametrize("seed", range(6, 300))
+@pytest.mark.parametrize("seed", range(3, 300))
 def test_the_same_of_hundreds_of_lives(seed: int, promoted: bool) -> None:
     RolloutLife(seed).lives(promoted=promoted, events=2 * EVENTS)
+
+
+@pytest.mark.parametrize("promoted", [False, True], ids=["first", "later"])
+@pytest.mark.parametrize("version", ["good image", "bad image", "good bundle", "bad bundle"])
+@pytest.mark.parametrize(
+    "minute", [pytest.param(minute, marks=() if minute == 5 else pytest.mark.heavy) for minute in range(30)]
+)
+def test_undo_at_every_moment_of_a_rollout_leads_back_and_redo_on(minute: int, version: str, promoted: bool) -> None:
+    events = [(0.0, version), (60.0 * minute, "undo"), (60.0 * minute + 900, "redo")]
+    RolloutLife(minute).goes_through(events, Random(minute), promoted=promoted)
 
 
 def reads_none_as_the_pointer() -> AbstractContextManager[Any]:
