@@ -32,7 +32,7 @@ def fleet_bucket(
     """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs.
 
     A VM writes its pool's reports and nothing else. What builds images writes their record, and nothing that a VM
-    reads; what makes VMs for runs reads it.
+    reads; what makes VMs for runs reads it. The controller reads of the broker which machine is which VM.
     """
     writers: dict[str, pulumi.Input[str]] = {"builder": identities.member("builder")} if config.builds else {}
     if image_builder is not None:
@@ -67,7 +67,7 @@ def _records(config: StackConfig) -> Iterator[tuple[str, str, bool]]:
     for pool in config.pools:
         yield pool_key(pool), names.RUNNER_PREFIX, False
         yield pool_key(pool), names.reports_prefix(pool.name), True
-    for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX):
+    for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX, names.BROKER_PREFIX):
         yield "controller", prefix, False
     for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
         yield "controller", prefix, True

@@ -56,7 +56,7 @@ def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tup
     def look(settled: bool) -> list[VmStanding]:
         observed, serves = _observed(fleet, pool_of)
         with clients(fleet.place.project, fleet.place.endpoint) as google:
-            reports = draining.said(Records(google=google, bucket=fleet.place.bucket), pool_of)
+            reports = draining.said(Records(google=google, bucket=fleet.place.bucket), pool_of, observed)
         busy = {each.name for vm in pool_of for each in observed.runners_of(vm) if each.busy}
         running = jobs.of(busy, serves)
         return [draining.standing(vm, observed, reports, settled, running) for vm in sorted(pool_of)]

@@ -18,7 +18,7 @@ from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSe
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.github_lists import RunningJob
-from infra.fleet.records import Records
+from infra.fleet.records import ABSENT, Records
 from infra.fleet.reports import read_report, report_seen
 from infra.model import names
 
@@ -90,10 +90,20 @@ def released(
     return tuple(found)
 
 
-def said(records: Records, pool_of: Mapping[str, str]) -> dict[str, ReportSeen | None]:
-    """What VMs say of themselves, by VM that ever did; None where nobody understands it. Raises GoogleError."""
-    found = {vm: read_report(records, pool, vm) for vm, pool in pool_of.items()}
-    return {vm: report_seen(pool_of[vm], vm, body) for vm, body in found.items() if body is not None}
+def said(records: Records, pool_of: Mapping[str, str], observed: Observed) -> dict[str, ReportSeen | None]:
+    """What VMs say of themselves, by VM that ever did; None where nobody understands it. Raises GoogleError.
+
+    Where GitHub did not answer a report decides, so that only those count that were observed, which others cannot have
+    written.
+    """
+    found: dict[str, ReportSeen | None] = {}
+    for vm, pool in pool_of.items():
+        body = read_report(records, pool, vm)
+        if body is not None:
+            found[vm] = report_seen(pool, vm, body) if observed.hears_runners else observed.reports.get(vm)
+        elif records.generation(names.report_object(pool, vm)) != ABSENT:
+            found[vm] = None
+    return found
 
 
 def standing(
@@ -119,12 +129,16 @@ def standing(
     heard = vm in reports and (last is None or last.is_of(node.made))
     report = last if heard else None
     runners = [each for each in observed.runners_of(vm) if each.online]
-    if observed.hears_runners:
-        busy = next((each for each in runners if each.busy), None)
-        if busy is not None:
-            return VmStanding(vm=vm, standing=Standing.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))
-    elif report is not None and report.phase is Phase.BUSY:
-        return VmStanding(vm=vm, standing=Standing.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
+    busy = next((each for each in runners if each.busy), None)
+    if busy is not None:
+        return VmStanding(vm=vm, standing=Standing.BUSY, why=_job_of(busy.name, report, running.get(busy.name)))
+    if not runners and not observed.hears_runners and heard:
+        # What it says itself counts: where that is no word of its own either, nobody knows.
+        if report is None:
+            why = "GitHub did not answer, and it has no report of its own that can be read"
+            return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=why)
+        if report.phase is Phase.BUSY:
+            return VmStanding(vm=vm, standing=Standing.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
     at_rest = report is not None and report.phase in _AT_REST and not runners
     if settled or at_rest or not heard:
         return VmStanding(vm=vm, standing=Standing.QUIET)

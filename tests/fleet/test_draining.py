@@ -140,3 +140,19 @@ def test_an_ended_drain_frees_a_vm_unless_it_was_drained_for_another_reason(
     drains = [DrainWish(subject=subject, by="ada", since=START, minutes=5) for subject in (VM, other) if subject]
     memory = EMPTY.model_copy(update={"vms": {VM: VmMemory(drained=drained, seen=START)}})
     assert draining.released([VM], {VM: "tpu-ci"}, drains, VM, memory) == ((VM,) if free else ())
+
+
+def test_without_github_a_vm_is_quiet_only_by_a_word_that_is_its_own() -> None:
+    """A report that another wrote, or that nobody understands, does not say that no job runs."""
+    silent: Any = {"github": unknown("502"), "runners": (), "settled": True}
+    told = standing(said={VM: None}, **silent)
+    assert (told.standing, "no report of its own" in told.why) == (Standing.UNKNOWN, True)
+    assert standing(said=says(Phase.DRAINING), **silent).standing is Standing.QUIET
+    assert standing(said={}, **silent).standing is Standing.QUIET, "who never reported has no supervisor"
+
+
+def test_an_old_repository_that_does_not_answer_does_not_hide_a_runner_that_is_seen() -> None:
+    left = {"repos/a-lab/old": unknown("404")}
+    assert standing(left=left, settled=True, said={VM: None}).standing is Standing.QUIET
+    assert standing(left=left, runners=(), settled=True, said={VM: None}).standing is Standing.UNKNOWN
+    assert standing(left=left, runners=(runner(VM, busy=True),), settled=True).standing is Standing.BUSY

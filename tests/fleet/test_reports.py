@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra.fleet.controller.observe import Observer, _Vm
-from infra.fleet.controller.observed import Phase
+from infra.fleet.controller.observed import Observed, Phase
 from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
@@ -56,7 +56,9 @@ def test_whatever_one_vm_writes_the_reports_of_others_are_read(
     assert (seen[HONEST].phase, seen[HONEST].reason, seen[HONEST].obeyed) == (Phase.UNFIT, GOOD["reason"], 2)
     if HOSTILE in seen:
         assert (seen[HOSTILE].image, seen[HOSTILE].bundle, seen[HOSTILE].obeyed) == (None, None, 0)
-    assert said(records, {HOSTILE: "tpu-ci", HONEST: "tpu-ci"})[HONEST] == seen[HONEST]
+    heard = said(records, {HOSTILE: "tpu-ci", HONEST: "tpu-ci", "nobody": "tpu-ci"}, Observed(zones={}))
+    assert heard[HONEST] == seen[HONEST]
+    assert heard.keys() == {HONEST, HOSTILE}, "what is there and cannot be read was written by somebody"
 
 
 @pytest.mark.parametrize("said_at", ["2099-01-01T00:00:00Z", None, "2001-01-01T00:00:00Z"])

@@ -15,7 +15,8 @@ import pytest
 from infra.fleet.broker.decide import A_TURN
 from infra.fleet.bundle import RUNNER, runner_bundle
 from infra.local.guests.guest import ASK_APART
-from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, TOKEN, VM, Boot, Sandbox, sandbox
+from infra.model import report_proof
+from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, REPORT, TOKEN, VM, Boot, Sandbox, sandbox
 
 GOLDEN = Path(__file__).parent / "golden"
 HEAVY = pytest.mark.heavy
@@ -64,6 +65,22 @@ def test_the_broker_is_told_who_asks_and_nothing_else(vm: Sandbox) -> None:
     vm.supervise()
     token = f"Bearer identity of http://{vm.server} full"
     assert vm.asked == [{"stack": "ci", "vm": VM, "pool": "tpu-ci", "token": token}]
+
+
+@pytest.mark.parametrize("token", ["e30.e30.c2ln", 'no token", "phase": "busy', ""])
+def test_a_report_is_proved_by_a_token_for_its_own_text_or_goes_without(vm: Sandbox, token: str) -> None:
+    asked: list[str] = []
+
+    def identity(audience: str) -> str:
+        asked.append(audience)
+        return token
+
+    vm.identity = identity
+    vm.supervise()
+    report, proof = report_proof.parted(vm.objects[REPORT])
+    assert report_proof.audience(report.strip()) in asked
+    assert proof == (token if token.count(".") == 2 else "")
+    assert vm.report["phase"] == "registering"
 
 
 def test_a_registration_is_in_no_file_no_log_and_no_list_of_processes(vm: Sandbox) -> None:

@@ -1,0 +1,149 @@
+"""Reports that other VMs of the pool wrote, copied or kept are not believed; the broker's records say who is who."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from googleapiclient.http import MediaInMemoryUpload
+
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import Phase, ReportSeen
+from infra.fleet.google import Api, execute
+from infra.model import names, report_proof
+from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World
+from tests.fleet.broker.test_sweep_by_broker import api, desired
+
+ZONE = "us-west4-a"
+
+
+def path(vm: str) -> str:
+    return f"projects/{PROJECT}/locations/{ZONE}/nodes/{vm}"
+
+
+def make(world: World, vm: str) -> None:
+    labels = {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "tpu-ci"}
+    node = {
+        "acceleratorType": "v5litepod-4",
+        "runtimeVersion": "v2-alpha-tpuv5-lite",
+        "labels": labels,
+        "serviceAccount": {"email": MEMBER_ACCOUNT},
+        "schedulingConfig": {"preemptible": True},
+    }
+    world.cloud.control.remove_node(path(vm))
+    world.wait(60)
+    world.cloud.control.add_node(path(vm), node)
+
+
+@pytest.fixture
+def pair(world: World) -> World:
+    """Two VMs of one pool, each registered once, as one is before a job can run on it."""
+    world.add_vm(SECOND)
+    for vm in (VM, SECOND):
+        make(world, vm)
+        assert world.ask(vm).status == 200
+    return world
+
+
+def said(world: World, phase: str = "unfit", **more: str) -> bytes:
+    return json.dumps({"version": 1, "at": world.now().isoformat(), "phase": phase, **more}).encode()
+
+
+def signed(world: World, vm: str, report: bytes, **token: Any) -> bytes:
+    """A report with the proof that a VM can give it."""
+    return report_proof.sealed(report, world.token(vm, report_proof.audience(report), **token))
+
+
+def write(world: World, vm: str, content: bytes) -> None:
+    objects = world.google.api(Api.STORAGE).objects()
+    media = MediaInMemoryUpload(content, mimetype="application/json")
+    request = objects.insert(bucket=BUCKET, name=names.report_object("tpu-ci", vm), media_body=media)
+    execute(request, "writing a report")
+
+
+def heard(world: World, memory: Memory = EMPTY) -> tuple[dict[str, ReportSeen], Memory]:
+    """The reports that a sweep believes, and what it remembers."""
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
+    observed = observer.observe(desired(), memory)
+    assert observed.reports_source.known, observed.reports_source
+    return dict(observed.reports), decide(desired(), observed, memory, world.now()).memory
+
+
+def test_a_vm_that_signs_its_report_is_believed(pair: World) -> None:
+    write(pair, VM, signed(pair, VM, said(pair, reason="the TPU stays busy")))
+    reports, memory = heard(pair)
+    assert (reports[VM].phase, reports[VM].reason, reports[VM].proved) == (Phase.UNFIT, "the TPU stays busy", ZONE)
+    assert memory.nodes[f"{ZONE}/{VM}"].proved
+    assert not memory.nodes[f"{ZONE}/{SECOND}"].proved
+
+
+def test_a_report_that_a_sibling_signs_is_not_believed(pair: World) -> None:
+    """A job that broke out has its VM's account, which may write the reports of the whole pool."""
+    write(pair, VM, signed(pair, SECOND, said(pair)))
+    assert VM not in heard(pair)[0]
+
+
+def test_before_a_vm_has_registered_its_siblings_can_say_nothing_for_it_either(pair: World) -> None:
+    make(pair, VM)
+    write(pair, VM, signed(pair, SECOND, said(pair)))
+    assert VM not in heard(pair)[0]
+    write(pair, VM, signed(pair, VM, said(pair, "booting")))
+    assert heard(pair)[0][VM].phase is Phase.BOOTING
+
+
+def test_another_host_of_a_slice_says_nothing_for_a_vm_that_has_registered(pair: World) -> None:
+    """Its machine registers nobody, so that no record says whose it is."""
+    claims = {"google": {"compute_engine": {"instance_id": "4711", "zone": ZONE}}}
+    write(pair, VM, signed(pair, SECOND, said(pair), claims=claims))
+    assert VM not in heard(pair)[0]
+
+
+def test_a_proof_is_good_for_the_text_that_was_signed(pair: World) -> None:
+    mine = signed(pair, VM, said(pair, "idle"))
+    _, token = report_proof.parted(mine)
+    write(pair, VM, report_proof.sealed(said(pair), token))
+    assert VM not in heard(pair)[0]
+
+
+def test_a_report_that_is_written_again_later_is_a_copy(pair: World) -> None:
+    old = signed(pair, VM, said(pair))
+    write(pair, VM, old)
+    assert VM in heard(pair)[0]
+    pair.wait(11 * 60)
+    assert VM in heard(pair)[0], "that it lies there for long is no matter"
+    write(pair, VM, old)
+    assert VM not in heard(pair)[0]
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"phase":"unfit","proof":"x.y.z"}', b'{"phase":"unfit","proof":""}', b',"proof":"a"}', b'"proof":"']
+)
+def test_a_proof_that_is_none_hides_no_other_report(pair: World, content: bytes) -> None:
+    write(pair, SECOND, content)
+    write(pair, VM, signed(pair, VM, said(pair)))
+    assert heard(pair)[0].keys() == {VM}
+
+
+def test_a_vm_that_has_proved_a_report_is_not_believed_without_proof_until_it_is_made_again(pair: World) -> None:
+    """VMs whose bundle is older than proofs have none."""
+    write(pair, VM, said(pair))
+    reports, memory = heard(pair)
+    assert (reports[VM].phase, reports[VM].proved) == (Phase.UNFIT, "")
+    write(pair, VM, signed(pair, VM, said(pair, "idle")))
+    memory = heard(pair, memory)[1]
+    write(pair, VM, said(pair))
+    reports, memory = heard(pair, memory)
+    assert VM not in reports
+    make(pair, VM)
+    write(pair, VM, said(pair, "booting"))
+    assert heard(pair, memory)[0][VM].phase is Phase.BOOTING
+
+
+def test_without_googles_keys_reports_are_unknown_and_not_refused(pair: World) -> None:
+    write(pair, VM, signed(pair, VM, said(pair)))
+    pair.cloud.control.fail("error", method="*certs*", code=503)
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=pair.cloud.url, github=None)
+    assert "reading Google's keys failed" in observer.observe(desired(), EMPTY).reports_source.reason
