@@ -56,11 +56,21 @@ class AwayVm:
 
 
 class Fallbacks:
-    """The VMs of a stack that stand away from home, and their deletion. leaving: those whose slot a plan changes."""
+    """The VMs of a stack that stand away from home, and their deletion. leaving: those whose slot a plan changes.
 
-    def __init__(self, request: Request | None = None, vms: Sequence[AwayVm] = (), plan: Plan | None = None) -> None:
+    home: what the Cloud TPU API says of those at home, by name; a state that has just adopted one may know less of it.
+    """
+
+    def __init__(
+        self,
+        request: Request | None = None,
+        vms: Sequence[AwayVm] = (),
+        plan: Plan | None = None,
+        home: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self._request = request
         self.vms = tuple(vms)
+        self.home = home or {}
         slots = {step.name for step in plan.steps if step.type == VM_TYPE and step.op in _LEAVING} if plan else set()
         self.leaving = tuple(vm for vm in self.vms if vm.name in slots)
 
@@ -106,4 +116,5 @@ def vms_away(request: Request, plan: Plan, say: Callable[[Diagnostic], None]) ->
         for id_, node in sorted(standing.items())
         if (name := id_.rpartition("/")[2]) in homes and id_ not in homes[name]
     ]
-    return Fallbacks(request, away, plan)
+    home = {name: standing[id_] for name, ids in homes.items() for id_ in ids & standing.keys()}
+    return Fallbacks(request, away, plan, home)

@@ -26,6 +26,8 @@ from infra.model.planned_capacity import VM_TYPE, place
 from infra.preview.words import vms as in_words
 
 _UNCHANGING = frozenset((Op.SAME, Op.READ))
+_DRAWS = ("acceleratorType", "schedulingConfig")
+"""What of a VM says which limit it draws on, and how much."""
 
 
 class Maker(Protocol):
@@ -58,7 +60,8 @@ def _fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
     for step in plan.steps:
         if step.type == VM_TYPE:
             if _is_known(step.old_inputs):
-                before[step.name] = _vm(step.old_inputs)
+                node = away.home.get(step.name, {}) if step.op in (Op.REPLACE, Op.DELETE) else {}
+                before[step.name] = _vm({**step.old_inputs, **{key: node[key] for key in _DRAWS if key in node}})
             if _is_known(step.new_inputs):
                 after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
     for vm in away.vms:
@@ -130,9 +133,13 @@ class _Course:
     # The first phase, and what it means for the second
 
     def _adopt(self) -> None:
-        """Take into the state what stands and is to go first: a pass that deletes works from the state alone."""
-        if any(step.op is Op.ADOPT for step in self._planned.values()):
-            for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
+        """Take into the state what stands and is to go first: a pass that deletes works from the state alone.
+
+        What is adopted and then replaced is planned as a replacement, so a plan does not say whether anything is.
+        """
+        for step in self._make(targets=(), continue_on_error=False).adopt(self._listener).steps:
+            planned = self._planned.get(step.urn)
+            if planned is None or planned.op is Op.ADOPT:
                 self._end(step)
 
     def _delete_away(self, vms: Sequence[AwayVm]) -> None:

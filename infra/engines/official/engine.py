@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pulumi import automation
 from infra.engines.official import filestate
 from infra.engines.official.adoption import creating, unsettled, vm_ids
 from infra.engines.official.aside import passing_copy
-from infra.engines.official.recorder import Recorder
+from infra.engines.official.recorder import Ear, Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
@@ -231,7 +230,7 @@ class OfficialEngine:
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
     ) -> None:
         """Run an operation of the Automation API. One that failed after it began is a plan that says so."""
-        ear = _Ear(recorder)
+        ear = Ear(recorder)
 
         def attempt() -> object:
             return operation(on_event=ear.hear, color="never", **options)
@@ -310,34 +309,6 @@ def _with_unreached(run: Plan, planned: Plan) -> Plan:
         if step.op is not Op.SAME and step.urn not in reached
     )
     return replace(run, steps=(*run.steps, *unreached))
-
-
-class _Ear:
-    """Hands the CLI's events on, one at a time and never after `close`.
-
-    The Automation API turns an exception of a listener into a warning, so it is kept and raised by `close`.
-    """
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._lock = threading.Lock()
-        self._open = True
-        self._failure: Exception | None = None
-
-    def hear(self, event: automation.EngineEvent) -> None:
-        with self._lock:
-            if not self._open or self._failure is not None:
-                return
-            try:
-                self._recorder.take(event)
-            except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
-                self._failure = error
-
-    def close(self) -> None:
-        with self._lock:
-            self._open = False
-        if self._failure is not None:
-            raise self._failure
 
 
 def _said_by(error: Exception) -> str:

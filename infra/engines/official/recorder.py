@@ -6,11 +6,13 @@ resource to `steps`.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pulumi import automation
 from pulumi.automation import events
 
 from infra.engines.official.steps import (
@@ -233,3 +235,31 @@ def _cut_short(begun: _Open, *, succeeded: bool) -> Step:
             done = "the new resource exists and its old one was not deleted"
         return replace(begun.step, status=Status.FAILED, error=f"the replacement was cut short: {done}")
     return replace(begun.step, status=Status.SKIPPED)
+
+
+class Ear:
+    """Hands the CLI's events on, one at a time and never after `close`.
+
+    The Automation API turns an exception of a listener into a warning, so it is kept and raised by `close`.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._open = True
+        self._failure: Exception | None = None
+
+    def hear(self, event: automation.EngineEvent) -> None:
+        with self._lock:
+            if not self._open or self._failure is not None:
+                return
+            try:
+                self._recorder.take(event)
+            except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+                self._failure = error
+
+    def close(self) -> None:
+        with self._lock:
+            self._open = False
+        if self._failure is not None:
+            raise self._failure
