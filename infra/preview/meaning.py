@@ -91,7 +91,7 @@ class KeyChange:
     value: Words
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.value.before or 'not declared'} -> {self.value.after or 'not declared'}"
+        return f"{self.key} = {self.value.before or 'not declared'} -> {self.value.after or 'not declared'}"
 
     def to_json(self) -> dict[str, Any]:
         return {"key": self.key, **self.value.to_json()}

@@ -278,6 +278,14 @@ def test_a_pool_name_of_a_stack_in_another_project_is_free() -> None:
     assert parse(stack_text(), siblings=(other,))
 
 
+def test_a_routing_label_of_a_pool_of_the_same_name_in_another_project_is_refused() -> None:
+    """A fork's pull request would choose the protected pool by it: GitHub knows no projects."""
+    other = sibling(project="other-lab", pools=POOL.replace("member", "protected"))
+    problem = the_refusal(stack_text(pools=POOL.replace("member", "fork")), siblings=(other,))
+    assert problem.subject.endswith(f"{POOLS}[0].label")
+    assert "pool tpu-ci of stack nightly" in problem.rule
+
+
 def test_a_routing_label_of_another_pool_is_refused_whatever_its_case() -> None:
     problem = the_refusal(stack_text(pools=POOL + pool(label="TPU-CI")))
     assert problem.subject.endswith(f"{POOLS}[1].label")

@@ -22,7 +22,8 @@ MANIFEST = names.manifest_object("lone")
 
 @pytest.fixture(scope="module")
 def fleet(clouded: Checkout) -> Checkout:
-    clouded.path("lone").write_text(STACK.format(count=2, accelerator="v5litepod-4"))
+    text = STACK.format(count=2, accelerator="v5litepod-4")
+    clouded.path("lone").write_text(text.replace("{name: tpu-ci,", "{name: tpu-ci, label: lone,"))
     clouded.ok("up", "lone")
     return clouded
 
