@@ -1,4 +1,4 @@
-"""A week of a large fleet that Google takes a fifth of each hour: `python -m tests.fleet.simulation.week_figures VMS DAYS`.
+"""A week of a fleet that Google takes a fifth of each hour: `python -m tests.fleet.simulation.week_figures VMS DAYS`.
 
 The controller is the real one, as in `fleet_life`; guests only boot and serve. Beside the flapping come waves, a zone
 that is out for a day, limits of requests, deletes that hang, lists that lie, sweeps that die at any call, clocks that
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -58,8 +59,13 @@ class MarketTpus(SimulatedTpus):
         hangs = self.market.draw("hangs", name, node.body["createTime"])
         if self.market.troubled and hangs < 0.01:
             self.nodes[name] = Node(dict(node.body), since=node.since, disk=node.disk, freed=True)
-            self.market.plan(HOUR * (1 + 200 * hangs), lambda: self.nodes.pop(name, None))
+            hours = HOUR * (1 + 200 * hangs)
+            self.market.outs.append((node.name, self.market.now, self.market.now + hours))
+            self.market.plan(hours, partial(self._gone, name))
         return operation
+
+    def _gone(self, name: str) -> None:
+        self.nodes.pop(name, None)
 
 
 @dataclass(slots=True)
@@ -72,11 +78,13 @@ class Away:
 
 
 class Market(World):
-    """A world whose VMs Google takes back. outs: zones that give no VM, from and to. away: by VM, while it is so.
+    """A world whose VMs Google takes back.
+
+    outs: zones and VMs of which Google gives none, from and to. away: by VM, while it is so.
 
     troubled, limited: whether VMs are taken, and whether there is a limit of requests.
-    held_up, making: seconds of all VMs from a loss to the create that made it again, without what its zone gave none,
-    and from there until it served. idle: seconds in which they were READY and did not serve.
+    held_up, making: seconds of all VMs from a loss to the create that made it again, without those in which Google gave
+    none, and from there until it served. idle: seconds in which they were READY and did not serve.
     """
 
     def __init__(self, seed: int, manifest: Mapping[str, Any]) -> None:
@@ -143,11 +151,11 @@ class Market(World):
         asked = self.now if away.asked is None else away.asked
         out = sum(
             max(0.0, min(asked, end) - max(away.since, began))
-            for zone, began, end in self.outs
-            if zone == self.homes[vm]
+            for what, began, end in self.outs
+            if what in (self.homes[vm], vm)
         )
         self.unserved += self.now - away.since
-        self.not_given += min(out, asked - away.since)
+        self.not_given += min(out, asked - away.since)  # a hang and an outage may be at once
         self.held_up += max(0.0, asked - away.since - out)
         self.making += self.now - asked
         self.idle += self.now - (self.now if away.ready is None else away.ready)
@@ -160,13 +168,10 @@ class Market(World):
         zones = sorted(self.desired.zones)
         for day in range(int(days)):
             at, zone = day * DAY, zones[day % len(zones)]
-            self.plan(at + 3 * HOUR, lambda zone=zone: self._wave((zone,)))
-            self.plan(at + 8 * HOUR, lambda zone=zone: self._short(zone, 3 * HOUR))
+            self.plan(at + 3 * HOUR, partial(self._wave, (zone,)))
+            self.plan(at + 8 * HOUR, partial(self._short, zone, 3 * HOUR))
             for turn in range(6):
-                lie = ("late", "empty", "partial")[turn % 3]
-                self.plan(
-                    at + 3.7 * HOUR * (turn + 1), lambda zone=zones[turn % len(zones)], lie=lie: self._lies(zone, lie)
-                )
+                self.plan(at + 3.7 * HOUR * (turn + 1), partial(self._lies, zones[turn % len(zones)], turn))
         self.plan(min(1.5, days / 3) * DAY, lambda: self._wave(zones))
         self.plan(min(2.0, days / 2) * DAY, lambda: self._out(zones[-1], min(1.0, days / 4) * DAY))
         self.plan(min(4.2, days / 2.5) * DAY, lambda: self.down.update(github=self.now + 45 * 60))
@@ -184,7 +189,8 @@ class Market(World):
         self.outs.append((zone, self.now, self.now + seconds))
         self.down[zone] = self.now + seconds
 
-    def _lies(self, zone: str, kind: str) -> None:
+    def _lies(self, zone: str, turn: int) -> None:
+        kind = ("late", "empty", "partial")[turn % 3]
         then = [dict(node.body) for node in self.tpus.nodes.values() if node.zone == zone]
         self.tpus.lies[zone] = Lie(kind, self.now + 600, then)
 
