@@ -6,7 +6,7 @@ Owns the choice and the waits that stand before it. A fallback is taken once eve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,7 +33,7 @@ class Placing:
     """The places that one sweep gives away.
 
     unknown: zones that did not answer: what stands there is not known, so nothing is made there. probing: places after
-    a failure that a VM tries already.
+    a failure that a VM tries already. lost: zones that somebody gave up, and who.
     """
 
     memory: Memory
@@ -41,6 +41,7 @@ class Placing:
     now: datetime
     unknown: frozenset[str] = frozenset()
     probing: set[str] = field(default_factory=set)
+    lost: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -57,6 +58,10 @@ class Placing:
     def place(self, slot: Wanted, only_zone: str | None = None) -> Place | NoPlace:
         """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
         for place in slot.places:
+            if place.zone in self.lost:
+                if place is not slot.places[-1]:
+                    continue
+                return NoPlace(why=f"{self.lost[place.zone]} declared {place.zone} lost", stands=True)
             key = backoff.backoff_key(place.zone, slot.accelerator.name, place.capacity)
             entry = self.memory.backoff.get(key)
             waits = self._wait(slot, place, key, entry)

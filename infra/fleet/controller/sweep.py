@@ -132,7 +132,9 @@ class Sweeper:
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
-            outcomes = self._act(desired, decision, lease)
+            outcomes = self._act(
+                desired.but({zone for zone in desired.zones if observed.given_up(zone)}), decision, lease
+            )
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept

@@ -330,6 +330,32 @@ def test_a_vm_that_may_still_be_made_at_home_goes_to_no_fallback() -> None:
     assert goes(START - minutes(10)) == [AWAY]
 
 
+def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_they_take_it_back() -> None:
+    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    memory = first(desired, seen(desired)).memory
+    down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), AWAY: KNOWN})
+    lost = replace(down, wishes=Wishes(lost={HOME: "ada"}))
+    assert doing(decide(desired, down, memory, START + timedelta(days=2))) == [], "its VMs may run on"
+    away = decide(desired, lost, memory, START + minutes(2))
+    made = [each for each in away.actions if isinstance(each, Create)]
+    assert {each.place.zone for each in made} == {AWAY}
+    assert [each.slot for each in made] == [each.name for each in desired.slots]
+    answers = seen(desired, nodes=nodes(desired, s0=""), wishes=Wishes(lost={HOME: "ada"}))
+    there = sweeps(desired, answers, 3, memory=memory, start=START + minutes(2))[-1]
+    assert {subject(each) for each in there.actions if isinstance(each, Create)} <= {desired.slots[0].name}
+    back = replace(answers, wishes=Wishes())
+    again = sweeps(desired, back, 3, memory=memory, start=START + minutes(2))
+    assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
+
+
+def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
+    desired = fleet(2)
+    down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
+    decision = first(desired, down)
+    assert doing(decision) == []
+    assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
+
+
 def test_quota_is_told_once_and_not_hammered() -> None:
     desired = fleet(2)
     name = desired.slots[0].name
