@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "reconcile": Entry("infra.cli.reconcile", "Bring the fleet to what its manifest says."),
         "drain": Entry("infra.cli.drain", "Keep a pool or a VM from new jobs, and wait for those that run."),
         "rollout": Entry("infra.cli.rollout", "Show, pause, resume or undo how new versions go through pools."),
+        "zone": Entry("infra.cli.zone", "Give up a zone that does not come back, or take that back."),
         "broker": Entry("infra.cli.broker", "Serve the token broker, which registers the fleet's runners."),
     },
     "Images": {

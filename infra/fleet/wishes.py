@@ -37,6 +37,7 @@ def read_wishes(body: Body) -> Wishes:
             paused=frozenset(rollout.get("paused", ())),
             undone={pool: tuple(map(_undone, found)) for pool, found in (rollout.get("undone") or {}).items()},
             redone={pool: _moment(at) for pool, at in (rollout.get("redone") or {}).items()},
+            lost={str(each["zone"]): str(each.get("by", "somebody")) for each in body.get("lost") or ()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"the wishes cannot be read: {type(error).__name__} {error}") from None
@@ -67,6 +68,17 @@ def without_these(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, A
     """Without these very drains; others of the same subjects stand."""
     whole, gone = _whole(body), [_drain(each) for each in wishes]
     return whole | {"drains": [each for each in whole["drains"] if each not in gone]}
+
+
+def with_lost(body: Body | None, zone: str, by: str, since: datetime) -> dict[str, Any]:
+    """With a zone given up: nothing is made there, and while it cannot be asked its VMs count as gone."""
+    whole = without_lost(body, zone)
+    return whole | {"lost": [*whole["lost"], {"zone": zone, "by": by, "since": since.isoformat()}]}
+
+
+def without_lost(body: Body | None, zone: str) -> dict[str, Any]:
+    whole = _whole(body)
+    return whole | {"lost": [each for each in whole.get("lost") or () if each.get("zone") != zone]}
 
 
 def paused(body: Body | None, pools: Iterable[str]) -> dict[str, Any]:

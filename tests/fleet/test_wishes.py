@@ -25,6 +25,15 @@ def test_a_drain_takes_the_place_of_an_earlier_one_of_the_same_subject() -> None
     assert {(each.subject, each.by) for each in read_wishes(again).drains} == {("tpu-ci", "bob"), ("tpu-v4", "ada")}
 
 
+def test_a_zone_is_given_up_and_taken_back_beside_all_other_wishes() -> None:
+    drained = wishes.with_drains(None, [drain("tpu-ci")])
+    lost = wishes.with_lost(wishes.with_lost(drained, "us-west4-a", "ada", NOW), "us-east1-d", "bob", NOW)
+    assert read_wishes(lost).lost == {"us-west4-a": "ada", "us-east1-d": "bob"}
+    found = read_wishes(wishes.without_lost(lost, "us-west4-a"))
+    assert found.lost == {"us-east1-d": "bob"}
+    assert found.drains == read_wishes(drained).drains
+
+
 def test_a_drain_of_a_command_that_was_killed_is_over_by_itself() -> None:
     own = DrainWish(subject="vm-0", by="up", since=NOW, minutes=60, until=NOW + timedelta(minutes=90))
     told = read_wishes(wishes.with_drains(None, [own, drain("tpu-ci")]))

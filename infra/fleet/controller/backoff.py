@@ -13,6 +13,7 @@ from typing import Final
 
 from infra.fleet.controller.memory import Backoff
 from infra.fleet.controller.observed import Trouble
+from infra.fleet.controller.rules import fallbacks
 from infra.model.catalogue import CapacityKind
 
 FLOOR: Final = timedelta(minutes=2)
@@ -26,9 +27,6 @@ LONGEST: Final = {
 """The longest wait of each trouble; nobody frees quota or mends a request within minutes."""
 
 _SLOW: Final = frozenset({Trouble.QUOTA, Trouble.REFUSED})
-EXHAUSTED: Final = 3
-"""Stockouts in a row after which a pool's fallback is taken, if it has one."""
-
 _MAX_DOUBLINGS: Final = 16
 
 
@@ -49,13 +47,19 @@ def failed(before: Backoff | None, key: str, trouble: Trouble, text: str, asked:
     """After one more failure. asked: when that create was asked for; those asked for together are one failure."""
     if before is not None and asked <= before.last and before.trouble is trouble:
         return before.model_copy(update={"text": text})
-    failures = before.failures + 1 if before is not None and before.trouble is trouble else 1
-    return Backoff(failures=failures, trouble=trouble, last=now, until=now + wait(key, failures, trouble), text=text)
+    in_a_row = before is not None and (before.trouble is trouble or {before.trouble, trouble} <= fallbacks().keys())
+    failures = before.failures + 1 if before is not None and in_a_row else 1
+    since = before.since if before is not None and in_a_row else now
+    until = now + wait(key, failures, trouble)
+    return Backoff(failures=failures, trouble=trouble, last=now, until=until, since=since, text=text)
 
 
-def exhausted(entry: Backoff | None) -> bool:
+def exhausted(entry: Backoff | None, now: datetime) -> bool:
     """Whether a fallback may be taken in place of the place that this is of."""
-    return entry is not None and entry.trouble is Trouble.STOCKOUT and entry.failures >= EXHAUSTED
+    row = fallbacks().get(entry.trouble) if entry is not None else None
+    if entry is None or row is None or entry.failures < row.failures:
+        return False
+    return now - (entry.since or entry.last) >= timedelta(minutes=row.minutes)
 
 
 def _fraction(key: str, failures: int) -> float:

@@ -5,8 +5,8 @@ Owns reading the document. Does not own the document (`infra.model.manifest`, do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -136,6 +136,14 @@ class Desired:
     def zones(self) -> frozenset[str]:
         """Every zone in which a slot may be."""
         return frozenset(place.zone for slot in self.slots for place in slot.places)
+
+    def but(self, zones: Collection[str]) -> Desired:
+        """The same fleet, whose slots have no place in these zones."""
+        slots = (
+            replace(slot, places=tuple(place for place in slot.places if place.zone not in zones))
+            for slot in self.slots
+        )
+        return replace(self, slots=tuple(slots))
 
     def slot(self, name: str) -> Wanted | None:
         return next((slot for slot in self.slots if slot.name == name), None)

@@ -236,7 +236,7 @@ class Judge:
         situations = set()
         if self.observed.engine:
             situations.add(Situation.ENGINE)
-        if not all(self.observed.zone_known(zone) for zone in self._possible_zones(slot)):
+        if not all(self._is_known_or_lost(zone) for zone in self._possible_zones(slot)):
             situations.add(Situation.UNHEARD)
         if slot.name in self.memory.creating:
             situations.add(Situation.ASKED_FOR)
@@ -250,9 +250,12 @@ class Judge:
 
     def _missed_once(self, slot: Wanted) -> bool:
         """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
-        zones = {place.zone for place in slot.places}
+        zones = {place.zone for place in slot.places if not self.observed.given_up(place.zone)}
         known = [self.memory.nodes.get(node_key(zone, slot.name)) for zone in zones]
         return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
+
+    def _is_known_or_lost(self, zone: str) -> bool:
+        return self.observed.zone_known(zone) or self.observed.given_up(zone)
 
     def _possible_zones(self, slot: Wanted) -> frozenset[str]:
         """Zones in which the slot may have a VM: its home, and where one was asked for and may have been made."""

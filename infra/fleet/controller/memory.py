@@ -20,6 +20,9 @@ MAX_EVENTS: Final = 1000
 MAX_ENTRIES: Final = 5000
 """Of one kind; a fleet has fewer VMs, and a flood of strange names must not grow the document without end."""
 
+LAG: Final = timedelta(minutes=10)
+"""For how long a create that was asked for is believed while no list shows it."""
+
 _FORGET: Final = timedelta(days=7)
 """A job runs for five days at most, so that this long after the last registration a scope has no runner of ours.
 https://docs.github.com/actions/reference/limits, read 2026-11."""
@@ -98,12 +101,16 @@ class Suspect(_Part):
 
 
 class Backoff(_Part):
-    """Failures in a row for one zone, accelerator and kind of capacity, and when the next try may be."""
+    """Failures in a row for one zone, accelerator and kind of capacity, and when the next try may be.
+
+    since: when the first of them was; None in a memory that was written before this was kept.
+    """
 
     failures: int
     trouble: Trouble
     last: datetime
     until: datetime
+    since: datetime | None = None
     text: str = ""
 
 

@@ -15,13 +15,10 @@ from pydantic import BaseModel
 
 from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import LAG, Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours
-
-LAG: Final = timedelta(minutes=10)
-"""For how long a create that was asked for is believed while no list shows it."""
 
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""

@@ -208,13 +208,14 @@ class Undone:
 class Wishes:
     """What people asked of the controller. undone: what a pool shall not run, by pool.
 
-    redone: when the rollout went back that shall be tried again, by pool.
+    redone: when the rollout went back that shall be tried again, by pool. lost: zones that somebody gave up, and who.
     """
 
     drains: tuple[DrainWish, ...] = ()
     paused: frozenset[str] = frozenset()
     undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
     redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
+    lost: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, now: datetime) -> Wishes:
         """Those that stand at a time."""
@@ -271,6 +272,10 @@ class Observed:
 
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known
+
+    def given_up(self, zone: str) -> bool:
+        """Whether people gave up a zone that cannot be asked: then its VMs count as gone, by their word."""
+        return zone in self.wishes.lost and not self.zone_known(zone)
 
     def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
         return self._by_vm.get(vm, ())

@@ -1,18 +1,18 @@
 """Where a slot's VM is to be made: at home, or where the zone has no capacity at one of the pool's fallbacks.
 
-Owns the choice and the waits that stand before it. A fallback is taken only for a slot whose own create was answered by
-a stockout at every place before it: that answer also proves that the slot has no VM there, whatever a list says.
+Owns the choice and the waits that stand before it. A fallback is taken once every place before it has failed as
+`fallbacks` in `rules.yaml` says, and only for a slot that surely has no VM at any of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Place, Wanted
-from infra.fleet.controller.memory import Backoff, Memory
+from infra.fleet.controller.memory import LAG, Backoff, Memory
 from infra.fleet.controller.room import Room
 
 
@@ -33,7 +33,7 @@ class Placing:
     """The places that one sweep gives away.
 
     unknown: zones that did not answer: what stands there is not known, so nothing is made there. probing: places after
-    a failure that a VM tries already.
+    a failure that a VM tries already. lost: zones that somebody gave up, and who.
     """
 
     memory: Memory
@@ -41,6 +41,7 @@ class Placing:
     now: datetime
     unknown: frozenset[str] = frozenset()
     probing: set[str] = field(default_factory=set)
+    lost: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -57,11 +58,16 @@ class Placing:
     def place(self, slot: Wanted, only_zone: str | None = None) -> Place | NoPlace:
         """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
         for place in slot.places:
+            if place.zone in self.lost:
+                if place is not slot.places[-1]:
+                    continue
+                return NoPlace(why=f"{self.lost[place.zone]} declared {place.zone} lost", stands=True)
             key = backoff.backoff_key(place.zone, slot.accelerator.name, place.capacity)
             entry = self.memory.backoff.get(key)
             waits = self._wait(slot, place, key, entry)
             if waits is not None:
-                if backoff.exhausted(entry) and self._was_refused(slot, place) and place is not slot.places[-1]:
+                goes_on = backoff.exhausted(entry, self.now) and self._is_surely_not_at(slot, place)
+                if goes_on and place is not slot.places[-1]:
                     continue
                 return waits
             if only_zone is not None and place.zone != only_zone:
@@ -85,6 +91,14 @@ class Placing:
         if key in self.probing and self._was_refused(slot, place):
             return NoPlace(why=f"{key}: another VM tries first after a {entry.trouble.value}")
         return None
+
+    def _is_surely_not_at(self, slot: Wanted, place: Place) -> bool:
+        """Its own stockout there proves it; else no create of it may be under way, and the zone's list lacks it."""
+        if self._was_refused(slot, place):
+            return True
+        known = self.memory.vms.get(slot.name)
+        asked = known.tried.get(place.zone) if known else None
+        return place.zone not in self.unknown and (asked is None or self.now - asked >= LAG)
 
     def _was_refused(self, slot: Wanted, place: Place) -> bool:
         known = self.memory.vms.get(slot.name)

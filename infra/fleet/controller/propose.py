@@ -66,6 +66,7 @@ class Proposals:
         room = Room(judge.desired, judge.fleet, judge.memory)
         unknown = frozenset(zone for zone in judge.desired.zones if not judge.observed.zone_known(zone))
         placing = Placing.of(judge.memory, room, judge.desired.slots, judge.now, unknown=unknown)
+        placing.lost = judge.observed.wishes.lost
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
             if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
                 self.unhealthy[slot.name] = each.reason
@@ -258,7 +259,7 @@ class Proposals:
 
     def _home_is_short(self, slot: Wanted) -> bool:
         home = backoff_key(slot.home.zone, slot.accelerator.name, slot.home.capacity)
-        return home in self.judge.memory.backoff
+        return home in self.judge.memory.backoff or slot.home.zone in self.judge.observed.wishes.lost
 
     def _roll(self) -> None:
         judge = self.judge

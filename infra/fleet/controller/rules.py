@@ -5,7 +5,7 @@ Owns the table's shape. Does not own what a situation is (`judge`) nor what keep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from functools import cache
@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.observed import Trouble
 
 ABSENT: Final = "ABSENT"
 """The state of what no zone lists; no state of the API."""
@@ -126,11 +127,23 @@ class Remakes(BaseModel):
         return timedelta(minutes=min(self.most, self.first * 2 ** min(remade - 1, 16)))
 
 
+class Fallback(BaseModel):
+    """After how many failures of one kind, over how many minutes, a place is left for the next."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trouble: Trouble
+    failures: Annotated[int, Field(gt=0)]
+    minutes: Annotated[int, Field(ge=0)]
+    why: str
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1]
     remakes: Remakes
+    fallbacks: tuple[Fallback, ...]
     rules: tuple[Rule, ...]
 
 
@@ -142,6 +155,12 @@ def _table() -> _Table:
 def remakes() -> Remakes:
     """How often a VM that never serves is replaced."""
     return _table().remakes
+
+
+@cache
+def fallbacks() -> Mapping[Trouble, Fallback]:
+    """Which troubles of a place lead to a fallback."""
+    return {each.trouble: each for each in _table().fallbacks}
 
 
 @cache

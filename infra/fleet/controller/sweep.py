@@ -133,7 +133,8 @@ class Sweeper:
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
-            outcomes = self._act(replace(self.actor(desired), seen=observed), decision, lease)
+            left = desired.but({zone for zone in desired.zones if observed.given_up(zone)})
+            outcomes = self._act(replace(self.actor(left), seen=observed), decision, lease)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
@@ -159,8 +160,11 @@ class Sweeper:
     def _remember(self, memory: Memory, before: Memory) -> None:
         """Write it over what was read, and over nothing else: whoever wrote meanwhile holds the lease by now."""
 
+        told = before.to_json()
+
         def decide_write(current: Body | None) -> Body:
-            if current is not None and memories.read(current) != before:
+            # Mostly it is what this sweep wrote; reading a large fleet's memory costs more than all else here.
+            if current is not None and current != told and memories.read(current) != before:
                 raise SweepError("another sweep wrote the memory meanwhile; this one stops")
             return memory.to_json()
 

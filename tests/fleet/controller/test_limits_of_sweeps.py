@@ -15,8 +15,7 @@ from infra.fleet.controller import backoff, troubles
 from infra.fleet.controller.actions import Create, Delete, Drain, Recreate, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired, Settings
-from infra.fleet.controller.memory import EMPTY, Creating, Memory
-from infra.fleet.controller.notice import LAG
+from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory, VmMemory
 from infra.fleet.controller.observed import (
     KNOWN,
     CreateEnded,
@@ -28,6 +27,7 @@ from infra.fleet.controller.observed import (
     unknown,
 )
 from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.rules import fallbacks
 from infra.model import healing
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
@@ -285,6 +285,77 @@ def test_a_stockout_is_waited_out_and_after_three_the_fallback_is_taken() -> Non
     assert tried == [HOME, HOME, HOME, AWAY]
 
 
+def tried_where(trouble: Trouble, hours: float) -> list[str]:
+    """Zones in which one absent VM is tried while every create at home fails so, or alternates with stockouts."""
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
+    memory, now, tried = EMPTY, START, []
+    while now < START + timedelta(hours=hours) and AWAY not in tried:
+        decision = decide(desired, observed, memory, now)
+        memory = decision.memory
+        for action in decision.actions:
+            if isinstance(action, Create):
+                tried.append(action.place.zone)
+                answer = Trouble.STOCKOUT if trouble is Trouble.OUTAGE and len(tried) % 3 == 2 else trouble
+                memory = refused(memory, desired, answer, now, name)
+        now += SWEEP
+    return tried
+
+
+def test_a_place_whose_creates_end_in_errors_of_the_service_leads_to_the_fallback_too() -> None:
+    tried = tried_where(Trouble.OUTAGE, 6)
+    assert tried[-1] == AWAY
+    assert tried.count(HOME) >= 3
+
+
+@pytest.mark.parametrize("trouble", [Trouble.QUOTA, Trouble.REFUSED])
+def test_what_people_have_to_mend_leads_to_no_fallback(trouble: Trouble) -> None:
+    assert AWAY not in tried_where(trouble, 12)
+
+
+def test_a_vm_that_may_still_be_made_at_home_goes_to_no_fallback() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    slot_of_it, key = desired.slots[0], backoff.backoff_key(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
+    down = Backoff(failures=9, trouble=Trouble.OUTAGE, since=START - minutes(90), last=START, until=START + minutes(9))
+    absent = seen(desired, nodes=(), runners=())
+
+    def goes(asked: datetime) -> list[str]:
+        known = VmMemory(seen=START, tried={HOME: asked})
+        memory = EMPTY.model_copy(update={"vms": {slot_of_it.name: known}, "backoff": {key: down}})
+        made = [each for each in first(desired, absent, memory).actions if isinstance(each, Create)]
+        return [each.place.zone for each in made if each.slot == slot_of_it.name]
+
+    assert goes(START - minutes(5)) == [], "a create without an answer may still come to a VM"
+    assert goes(START - minutes(10)) == [AWAY]
+
+
+def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_they_take_it_back() -> None:
+    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    memory = first(desired, seen(desired)).memory
+    down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), AWAY: KNOWN})
+    lost = replace(down, wishes=Wishes(lost={HOME: "ada"}))
+    assert doing(decide(desired, down, memory, START + timedelta(days=2))) == [], "its VMs may run on"
+    away = decide(desired, lost, memory, START + minutes(2))
+    made = [each for each in away.actions if isinstance(each, Create)]
+    assert {each.place.zone for each in made} == {AWAY}
+    assert [each.slot for each in made] == [each.name for each in desired.slots]
+    answers = seen(desired, nodes=nodes(desired, s0=""), wishes=Wishes(lost={HOME: "ada"}))
+    there = sweeps(desired, answers, 3, memory=memory, start=START + minutes(2))[-1]
+    assert {subject(each) for each in there.actions if isinstance(each, Create)} <= {desired.slots[0].name}
+    back = replace(answers, wishes=Wishes())
+    again = sweeps(desired, back, 3, memory=memory, start=START + minutes(2))
+    assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
+
+
+def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
+    desired = fleet(2)
+    down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
+    decision = first(desired, down)
+    assert doing(decision) == []
+    assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
+
+
 def test_quota_is_told_once_and_not_hammered() -> None:
     desired = fleet(2)
     name = desired.slots[0].name
@@ -540,7 +611,7 @@ def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
     name = desired.slots[0].name
     known = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
     memory, now = first(desired, known).memory, START
-    for _ in range(backoff.EXHAUSTED):
+    for _ in range(fallbacks()[Trouble.STOCKOUT].failures):
         memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
         now += timedelta(hours=1)
         memory = decide(desired, replace(known, zones={HOME: unknown("503"), AWAY: KNOWN}), memory, now).memory
