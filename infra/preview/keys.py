@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from infra.model.partial import has
 from infra.model.schema import StackConfig
 from infra.preview.meaning import KeyChange, Words
 
@@ -19,7 +20,7 @@ _IS_THERE = "declared"
 
 
 def key_changes(before: StackConfig, after: StackConfig) -> tuple[KeyChange, ...]:
-    """Sorted as a file has them; nothing where both say the same."""
+    """Sorted as a file has them; nothing where both say the same. A value that is wrong by itself counts as not there."""
     return tuple(_differences("", before, after))
 
 
@@ -41,7 +42,7 @@ def _differences(key: str, before: Any, after: Any) -> Iterator[KeyChange]:
 def _parts(value: Any) -> dict[str, Any] | None:
     """What a value consists of, by its key below it; None for what is one value."""
     if isinstance(value, BaseModel):
-        return {f".{name}": getattr(value, name) for name in type(value).model_fields}
+        return {f".{name}": getattr(value, name) for name in type(value).model_fields if has(value, name)}
     if isinstance(value, Mapping):
         return {f".{name}": each for name, each in value.items()}
     if isinstance(value, tuple) and all(isinstance(each, BaseModel) for each in value):
@@ -51,7 +52,7 @@ def _parts(value: Any) -> dict[str, Any] | None:
 
 def _name(item: BaseModel, index: int) -> str:
     """Two rules may be excepted for several subjects each, so an exception's name has both."""
-    own = [str(getattr(item, name)) for name in (*_NAMES, "subject") if name in type(item).model_fields]
+    own = [str(getattr(item, name)) for name in (*_NAMES, "subject") if has(item, name)]
     return " ".join(own) or str(index)
 
 

@@ -23,6 +23,7 @@ LATE = "tpu-ci-us-west4-a-2"
 
 @pytest.fixture(scope="module")
 def fleet(clouded: Checkout) -> Checkout:
+    clouded.path("ci").unlink()  # it has the routing label of this stack's pool
     clouded.path("lone").write_text(STACK.format(count=2, accelerator="v5litepod-4"))
     clouded.ok("up", "lone")
     return clouded
