@@ -91,6 +91,11 @@ def drained_before(fleet: Fleet, vms: Collection[str], command: str) -> Generato
     scene = _scene(fleet)
     desired = scene.desired
     pool_of = {slot.name: slot.pool for slot in desired.slots if slot.name in vms} if desired else {}
+    if desired is None and scene.manifest is not None:
+        raise Failure(
+            f"nothing was changed: what runs on the VMs that go is not known: {'; '.join(scene.problems)}; "
+            "--no-drain goes on without, and cuts off what they run"
+        )
     if desired is None or not pool_of:
         # What is in no manifest gets no registration, and so no job.
         yield
@@ -169,7 +174,10 @@ def _scene(fleet: Fleet) -> Scene:
     try:
         return fleet.look()
     except GoogleError as error:
-        raise Failure(f"nothing was changed: what the fleet shall be cannot be read: {error}") from None
+        raise Failure(
+            f"nothing was changed: what the fleet shall be cannot be read: {error}; "
+            "--no-drain goes on without, and cuts off what its VMs run"
+        ) from None
 
 
 @dataclass(slots=True)

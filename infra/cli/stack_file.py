@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.cli.failures import Refusal
-from infra.cli.session import declared
 from infra.cli.versions import stacks_of, version
 from infra.cli.workspace import workspace
 from infra.model.errors import ConfigError, Problem
 from infra.model.partial import has
 from infra.model.schema import StackConfig
-from infra.model.stack import Reading, stack_names
+from infra.model.stack import Reading, load_stack, stack_names
 from infra.preview.whole import whole
 
 
@@ -32,7 +31,7 @@ class StackFile:
 def stack_file(stack: str) -> StackFile:
     """ConfigError where neither the working tree nor its last commit says where the fleet of `stack` is."""
     try:
-        return StackFile(config=declared(stack).config)
+        return StackFile(config=load_stack(workspace().root, stack, alone=True))
     except ConfigError as error:
         root = workspace().root
         earlier, now = _reading(root, stack, "HEAD"), _reading(root, stack, None)

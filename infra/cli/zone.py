@@ -16,7 +16,7 @@ from infra.cli.failures import Failure, Refusal
 from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet
 from infra.cli.leased import leased
 from infra.cli.render.console import machines, people
-from infra.cli.session import declared
+from infra.cli.stack_file import stack_file
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller.lease import Kind
@@ -64,7 +64,7 @@ def found_command(*, zone: str, stack: str | None, cloud: CloudName | None, yes:
 
 def _fleet(zone: str, stack: str | None, cloud: CloudName | None, what: str, *, yes: bool, as_json: bool) -> Fleet:
     zones = {
-        name: {each for pool in declared(name).config.pools for each in pool.reach} for name in fleets_declared(stack)
+        name: {each for pool in stack_file(name).config.pools for each in pool.reach} for name in fleets_declared(stack)
     }
     having = [name for name, each in zones.items() if zone in each]
     if not having:

@@ -131,7 +131,7 @@ def _refuse_unasked(machine: Machine, lacking: str) -> None:
     """Whoever has Google's credentials may mean the real fleet: they are not shown another one unasked."""
     if machine.credentials is not None:
         raise ChoiceError(
-            f"there are Google credentials ({machine.credentials}), but {lacking}: install it as `./tidepool doctor` "
+            f"there are Google credentials ({machine.credentials}), but {lacking}: mend that as docs/first-deploy.md "
             "says, or add --cloud local for the local cloud of this machine"
         )
 

@@ -200,7 +200,7 @@ class _Course:
         standing = {name: vm for name, vm in before.items() if name not in gone}
         rest = phases(standing, after, self._bounds, stuck=stuck)
         for name in rest.held:
-            self._kept[self._urns[name]] = "its chips are not to be had"
+            self._kept[self._urns[name]] = "the limit has no room for its chips"
         if stuck:
             held = f"{in_words(rest.held)} held back, whose chips they have" if rest.held else "everything else goes on"
             self._blame(f"{in_words(sorted(stuck))} could not be deleted: {held}; mend that and {self._again}")

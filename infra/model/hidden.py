@@ -21,6 +21,7 @@ _LINE_ENDS: Final = {
 }
 _SUSPECT: Final = re.compile("\r(?!\n)|[\x85\u2028\u2029]|[^\x00-\x7f]")
 _ORDER_MARK: Final = "\ufeff"
+_JOINER: Final = "\u200d"
 _UNSEEN: Final = frozenset({"Cf", "Co", "Cn"})
 
 
@@ -36,5 +37,12 @@ def hidden(text: str, source: str) -> Iterator[Problem]:
             rule = "what stands in the file is what people see of it"
         else:
             continue
+        if character == _JOINER and _joins(text, found.start()):
+            continue
         line = text.count("\n", 0, found.start()) + 1
         yield Problem(f"{source}:{line}", said, rule, "remove the character")
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether a joiner makes one sign of its neighbours, as in emoji and Indic scripts: then people see it."""
+    return at > 0 and not text[at - 1].isascii() and not text[at + 1 : at + 2].isascii()

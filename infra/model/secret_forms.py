@@ -21,9 +21,9 @@ FORMS: Final = {
     "a Hugging Face token": re.compile(r"\bhf_[A-Za-z0-9]{30,}"),
     "a Slack token": re.compile(r"\bxox[abeprs]-[0-9A-Za-z-]{10,}"),
     "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    "an API key of a model's vendor": re.compile(r"\bsk-[A-Za-z0-9_-]{20,}"),
+    "an API key of a model's vendor": re.compile(r"\bsk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
     "a signed token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"),
-    "a password in an address": re.compile(r"://[^\s/:@$]+:[^\s/:@${}]+@"),
+    "a password in an address": re.compile(r"://[^\s/:@$]+:[^\s/:@${}<>]+@(?!sha256:)"),
 }
 _KEY_BLOCK: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL

@@ -20,7 +20,7 @@ _IS_THERE = "declared"
 
 
 def key_changes(before: StackConfig, after: StackConfig) -> tuple[KeyChange, ...]:
-    """Sorted as a file has them; nothing where both say the same. A value that is wrong by itself counts as not there."""
+    """Sorted as a file has them; nothing where both say the same. What is wrong by itself counts as not there."""
     return tuple(_differences("", before, after))
 
 

@@ -43,7 +43,11 @@ def test_an_edit_beside_a_stack_file_with_a_mistake_is_stopped(right: str, wrong
     assert "together 20 of 16 chips" in whole.rule
     broken = NIGHTLY.replace(right, wrong)
     assert broken != NIGHTLY
-    found = [problem.rule for problem in beside(broken) if "stack nightly draws" in problem.rule]
+    found = [
+        problem.rule
+        for problem in beside(broken)
+        if "nothing changes beside stacks/Pulumi.nightly.yaml" in problem.rule
+    ]
     assert len(found) == 1
     assert doubt in found[0]
 
@@ -72,7 +76,7 @@ def test_a_file_that_nobody_can_read_is_not_known_either(tmp_path: Path) -> None
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(LIMITED)
     (tmp_path / "stacks" / "Pulumi.nightly.yaml").symlink_to(tmp_path / "gone")
-    with pytest.raises(ConfigError, match="stack nightly draws on the limits of this project is known"):
+    with pytest.raises(ConfigError, match=r"nothing changes beside stacks/Pulumi\.nightly\.yaml while it has mistakes"):
         load_stack(tmp_path, "ci")
     assert load_stack(tmp_path, "ci", alone=True), "what changes no chips goes on"
 
@@ -80,7 +84,9 @@ def test_a_file_that_nobody_can_read_is_not_known_either(tmp_path: Path) -> None
 def test_a_broken_file_may_hide_the_very_limit(tmp_path: Path) -> None:
     other = read_sibling(stack_text(quotas=QUOTA.replace("16", "many")).encode(), stack="nightly")
     assert other is not None
-    assert "stack nightly draws" in " ".join(each.rule for each in refusals(stack_text(), siblings=(other,)))
+    assert "nothing changes beside stacks/Pulumi.nightly.yaml" in " ".join(
+        each.rule for each in refusals(stack_text(), siblings=(other,))
+    )
 
 
 def test_a_limit_that_another_stack_declares_binds_this_one() -> None:

@@ -155,15 +155,22 @@ def test_a_line_that_hides_in_a_comment_is_refused(end: str) -> None:
     assert (problem.subject, f"U+{ord(end):04X}" in problem.value) == ("f.yaml:2", True)
 
 
-@pytest.mark.parametrize("unseen", ["\u200b", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041"])
+@pytest.mark.parametrize("unseen", ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041"])
 def test_a_character_that_nobody_sees_is_refused(unseen: str) -> None:
     (problem,) = refused(f"a: 1\nb: x{unseen}y\n")
     assert problem.subject == "f.yaml:2"
 
 
 def test_line_ends_of_windows_and_letters_of_any_language_are_what_they_seem() -> None:
-    document = yamlfile.read("\ufeffa: 1\r\nb: 'größer, 大きい 🙂'\r\n", "f.yaml")
-    assert (document.data, document.problems) == ({"a": 1, "b": "größer, 大きい 🙂"}, ())
+    document = yamlfile.read("\ufeffa: 1\r\nb: 'größer, 大きい 🙂 👩\u200d🔬'\r\n", "f.yaml")
+    assert (document.data, document.problems) == ({"a": 1, "b": "größer, 大きい 🙂 👩\u200d🔬"}, ())
+
+
+@pytest.mark.parametrize(
+    "said", ["docker://ubuntu:22.04@sha256:abc", "https://me:<token>@host", "sk-learn-is-a-long-name-of-one"]
+)
+def test_what_only_looks_like_a_secret_passes(said: str) -> None:
+    assert yamlfile.read(f"a: {said!r}  # {said}\n", "f.yaml").problems == ()
 
 
 TOKEN = "ghp_" + "a1B2" * 9

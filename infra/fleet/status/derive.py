@@ -36,7 +36,8 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
     declared: what the stack file says; None where that is not known.
     """
     desired, observed = scene.desired, scene.observed
-    differing = None if declared is None else unapplied(declared, scene.manifest)
+    is_readable = desired is not None or scene.manifest is None
+    differing = unapplied(declared, scene.manifest) if declared is not None and is_readable else None
     if desired is None or observed is None:
         return FleetStatus(stack=scene.stack, at=scene.at, unapplied=differing, problems=scene.problems)
     decision = decide(desired, observed, scene.memory, scene.at)

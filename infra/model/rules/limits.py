@@ -112,8 +112,10 @@ def _siblings_known(config: StackConfig, siblings: Sequence[StackConfig], subjec
     for other in near:
         if isinstance(other, UnsureStack) and (limited or other.hides_limits):
             file = f"stacks/Pulumi.{other.stack}.yaml"
-            rule = f"what stack {other.stack} draws on the limits of this project is known; {other.doubt}"
-            yield Problem(subject(()), "", rule, f"what is right in {file}, and then change this stack")
+            rule = f"nothing changes beside {file} while it has mistakes: both draw on one project's limits"
+            yield Problem(
+                subject(()), "", f"{rule} ({other.doubt})", f"what is right in {file}, then change this stack"
+            )
 
 
 def _is_of_another(stack: StackConfig, project: str) -> bool:

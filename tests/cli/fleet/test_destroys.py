@@ -11,7 +11,9 @@ from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.google import Api, clients, execute
+from infra.fleet.records import Records
 from infra.model import fleet as slots_of
+from infra.model import names
 from infra.model.node import node_spec
 from infra.model.stack import load_stack
 from tests.cli.conftest import Checkout
@@ -98,6 +100,24 @@ def test_a_wrong_stack_file_is_destroyed_only_without_draining(fleet: Checkout) 
     assert refused.exit_code == 1
     assert "its VMs cannot be drained: mend it, or say --no-drain" in " ".join(refused.output.split())
     assert standing(fleet) == 3
+
+
+def test_a_manifest_that_cannot_be_read_cuts_off_no_job_unasked_and_stops_no_status(fleet: Checkout) -> None:
+    with clients("my-lab", fleet.json("cloud", "status")["url"]) as google:
+        records = Records(google=google, bucket="lab-records")
+        before = records.read(names.manifest_object("lone"))
+        assert before is not None
+        records.update(names.manifest_object("lone"), lambda _: {**before.body, "slots": [{}]})
+        try:
+            refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
+            stood = fleet.json("status", "lone")["stacks"][0]
+        finally:
+            records.update(names.manifest_object("lone"), lambda _: before.body)
+    assert refused.exit_code == 1
+    assert "what runs on the VMs that go is not known" in " ".join(refused.output.split())
+    assert "--no-drain" in refused.output
+    assert (stood["healthy"], stood["unapplied"]) == (None, None)
+    assert stood["problems"]
 
 
 def test_a_mistake_in_another_stack_file_keeps_no_fleet_from_being_destroyed(

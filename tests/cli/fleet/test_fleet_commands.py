@@ -157,7 +157,10 @@ def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> No
 
 
 def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> None:
+    whole = standing.path("nightly").read_text()
+    standing.path("nightly").write_text("config: [\n")
     lost = standing.json("zone", "lost", "us-west4-a", "--stack", "ci")
+    standing.path("nightly").write_text(whole)
     assert (lost["stack"], lost["zone"], lost["wish"]) == ("ci", "us-west4-a", "lost")
     standing.ok("cloud", "node", "remove", "tpu-ci-us-west4-a-0")
     swept = standing.json("reconcile", "ci")
