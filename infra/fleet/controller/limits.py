@@ -31,10 +31,10 @@ from infra.model.catalogue import CapacityKind
 HOUR: Final = timedelta(hours=1)
 FUSE_MINUTES: Final = 15
 FUSE_SWEEPS: Final = 3
+"""How long, and in how many sweeps in a row, a blown fuse must see the same before it lets deletions trickle."""
 A_SWEEP: Final[Mapping[type, int]] = {Delete: 25, RemoveRunner: 10}
 """How many actions of a kind one sweep does at most. Each asks GitHub once more, which counts calls by the hour, and a
 broker grants so many removals a minute (`infra.fleet.broker.bindings.REMOVALS`)."""
-"""How long, and in how many sweeps in a row, a blown fuse must see the same before it lets deletions trickle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
