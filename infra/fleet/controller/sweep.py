@@ -134,7 +134,8 @@ class Sweeper:
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
             left = desired.but({zone for zone in desired.zones if observed.given_up(zone)})
-            outcomes = self._act(replace(self.actor(left), seen=observed), decision, lease)
+            actor = replace(self.actor(left), seen=observed, memory=decision.memory)
+            outcomes = self._act(actor, decision, lease)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept

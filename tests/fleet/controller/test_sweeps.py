@@ -281,6 +281,55 @@ def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> 
     assert VMS[0] in lab.nodes()
 
 
+FALLBACK = "us-central1-a"
+
+
+def with_fallbacks(lab: Lab, of: int = len(VMS)) -> None:
+    """The first VMs of the pool may stand in another zone too."""
+    slots = lab.record(names.manifest_object("ci"))["slots"]
+    for slot in slots[:of]:
+        slot["fallbacks"] = [{**slot, "zone": FALLBACK, "capacity": "spot"}]
+    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
+    end_up(lab.records, "ci")
+
+
+def test_a_dark_fallback_zone_keeps_nothing_from_being_made_at_home(lab: Lab) -> None:
+    with_fallbacks(lab)
+    lab.sweep()
+    for vm in VMS[:2]:
+        lab.cloud.control.remove_node(lab.path(vm))
+    lab.sweep()
+    lab.cloud.control.fail("error", code=503, zone=FALLBACK)
+    assert did(lab.sweep()) == [("create", vm, "done") for vm in VMS[:2]] + [("report", f"zone {FALLBACK}", "done")]
+
+
+def test_a_fallback_zone_that_goes_dark_while_a_sweep_acts_holds_up_only_what_may_be_there(lab: Lab) -> None:
+    """The zone was listed, so what stands in it is asked once more; only its own silence is told of it."""
+    with_fallbacks(lab, of=1)
+    lab.sweep()
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.sweep()
+    lab.cloud.control.preempt(lab.path(VMS[2]))
+    lab.cloud.control.fail("error", code=503, zone=FALLBACK, method="tpu.projects.locations.nodes.get")
+    with clients(lab.config.project, lab.cloud.url, hurried=True) as google:
+        actor = partial(Actor, google=google, records=lab.records, github=lab.api)
+        sweeper = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired))
+        lab.cloud.control.advance(120)
+        swept = sweeper.sweep()
+    assert did(swept) == [("recreate", VMS[2], "done"), ("create", VMS[0], "failed")]
+
+
+def test_a_memory_that_was_lost_while_a_fallback_zone_is_dark_makes_no_second_vm(lab: Lab) -> None:
+    with_fallbacks(lab)
+    elsewhere = lab.path(VMS[0]).replace(ZONE, FALLBACK)
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    node = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
+    lab.cloud.control.add_node(elsewhere, node)
+    lab.cloud.control.fail("error", code=503, zone=FALLBACK)
+    for _ in range(3):
+        assert ("create", VMS[0]) not in [each[:2] for each in did(lab.sweep())]
+
+
 def test_a_stockout_of_the_operation_starts_a_wait_and_people_see_until_when(lab: Lab) -> None:
     lab.cloud.control.fail("stockout", zone=ZONE)
     lab.cloud.control.preempt(lab.path(VMS[0]))
