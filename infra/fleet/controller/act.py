@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from infra.fleet.controller import troubles
@@ -101,6 +101,8 @@ class Actor:
 
     def made_again(self, deleted: Iterable[Recreate], lost: Callable[[], str]) -> Iterator[Outcome]:
         """The second half of replacements whose deletes were sent: each is made once its VM is gone.
+
+        Where it is not asked for, a later sweep does it: its VM went, so it counts as begun all the same.
         lost: why nothing more may be done, empty while it may.
         """
         left, pause = list(deleted), _PAUSE
@@ -110,7 +112,7 @@ class Actor:
                 outcome = self._deferred(action, lost()) or self._tried(action, self._once_gone)
                 if outcome is not None:
                     left.remove(action)
-                    yield outcome
+                    yield replace(outcome, result=Result.DEFERRED) if outcome.was_not_begun else outcome
             if left and self.clock() >= until:
                 text = "its delete takes long; it is made later"
                 yield from (Outcome(action=each, result=Result.DEFERRED, text=text) for each in left)

@@ -577,6 +577,31 @@ def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -
     assert did(lab.sweep()) == [("create", VMS[0], "done")]
 
 
+def test_a_replacement_whose_delete_was_sent_counts_though_its_create_could_not_be_asked_for(lab: Lab) -> None:
+    lab.sweep()
+    execute(
+        lab.google.api(Api.TPU).projects().locations().nodes().stop(name=lab.path(VMS[0]), body={}), "stopping a VM"
+    )
+    lab.cloud.control.advance(600)
+    looked: list[str] = []
+
+    class Blind(Actor):
+        """At a TPU API that says nothing after the delete."""
+
+        def _node(self, zone: str, name: str) -> Mapping[str, Any] | None:
+            looked.append(name)
+            if len(looked) > 1:
+                raise GoogleError("looking up a VM", "503", status=503)
+            return super()._node(zone, name)
+
+    actor = partial(Blind, google=lab.google, records=lab.records, github=lab.api)
+    swept = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
+    assert did(swept) == [("recreate", VMS[0], "deferred")]
+    memory = lab.record(names.memory_object("ci"))
+    assert memory["vms"][VMS[0]]["remade"] == 1
+    assert len(memory["replacements"]["tpu-ci"]) == 1
+
+
 def test_a_list_of_operations_that_fails_does_not_blind_its_zone(lab: Lab) -> None:
     lab.cloud.control.preempt(lab.path(VMS[0]))
     lab.sweep()
