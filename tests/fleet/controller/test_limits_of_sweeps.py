@@ -202,6 +202,46 @@ def test_a_vm_that_never_serves_is_replaced_after_waits_that_double_and_told_aft
     assert told == 3
 
 
+def test_an_attempt_of_which_nothing_was_done_begins_no_wait_anew() -> None:
+    desired = of_kind(CapacityKind.SPOT, 12)
+    name = desired.slots[0].name
+    lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
+    memory = remembered(first(desired, lost), desired, START)
+    later = START + minutes(20)
+    again = decide(desired, lost, memory, later)
+    assert doing(again) == [("Recreate", name)]
+    left = [Outcome(action=each, result=Result.LEFT) for each in again.actions]
+    memory = learned(again.memory, desired, left, later)
+    assert (memory.vms[name].remade, memory.vms[name].remade_at) == (1, START)
+    assert doing(decide(desired, lost, memory, later + SWEEP)) == [("Recreate", name)]
+
+
+def test_a_way_home_that_failed_takes_no_replacement_back_that_it_had_not_counted() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    away = node(name, zone=AWAY, capacity=CapacityKind.SPOT)
+    home = Recreate(slot=name, node=away, place=None, rule="slot-serving-away", reason="")
+    memory = Memory(vms={name: VmMemory(seen=START, remade=2, remade_at=START)})
+    failed = Outcome(action=home, result=Result.FAILED, text="403")
+    known = learned(memory, desired, [failed], START + minutes(9)).vms[name]
+    assert (known.remade, known.remade_at) == (2, START)
+
+
+@pytest.mark.parametrize("before", [None, START - minutes(5)])
+def test_a_create_that_was_left_makes_its_zone_no_place_where_the_vm_may_be(before: datetime | None) -> None:
+    desired = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    tried = {HOME: before} if before else {}
+    memory = Memory(sweeps=1, vms={name: VmMemory(seen=START, tried=tried)})
+    decision = first(desired, seen(desired, nodes=(), runners=(), zones={HOME: KNOWN, AWAY: KNOWN}), memory)
+    assert doing(decision) == [("Create", name)]
+    left = [Outcome(action=each, result=Result.LEFT) for each in decision.actions]
+    assert decision.memory.vms[name].tried == {HOME: START}
+    after = learned(decision.memory, desired, left, START)
+    assert after.vms[name].tried.get(HOME) == before
+    assert after.creating == {}
+
+
 def test_a_vm_that_served_for_an_hour_after_it_was_replaced_is_replaced_at_once() -> None:
     desired = of_kind(CapacityKind.SPOT, 12)
     lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
