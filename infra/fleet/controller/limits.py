@@ -7,6 +7,7 @@ what may still live.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,11 +165,17 @@ def _makes_for_a_day(action: Action) -> bool:
     return place is not None and place.capacity is CapacityKind.PREEMPTIBLE
 
 
-def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str]:
-    """A VM whose replacement fails each time must not take every other one's turn."""
+def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str, str]:
+    """What fails each time must not take every other one's turn.
+
+    Replacements are counted. Of deletes that one sweep does only so many of, another lot is drawn in every sweep, from
+    its number and the subject alone.
+    """
     about = subject(proposal.action)
     known = memory.vms.get(about)
-    return proposal.urgency, known.attempts if known else 0, about
+    lot = f"{memory.sweeps} {about}" if type(proposal.action) in A_SWEEP else ""
+    drawn = hashlib.sha256(lot.encode()).hexdigest() if lot else ""
+    return proposal.urgency, known.attempts if known else 0, drawn, about
 
 
 def replacements(

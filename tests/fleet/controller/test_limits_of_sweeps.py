@@ -242,6 +242,26 @@ def test_a_create_that_was_left_makes_its_zone_no_place_where_the_vm_may_be(befo
     assert after.creating == {}
 
 
+def test_deletes_that_fail_each_time_do_not_take_the_turns_of_others_for_ever() -> None:
+    """More of them than one sweep deletes come before three good ones."""
+    desired = of_kind(CapacityKind.SPOT, 1)
+    stuck = [f"tpu-ci-{HOME}-{index}" for index in range(100, 130)]
+    good = {f"tpu-ci-{HOME}-{index}" for index in range(900, 903)}
+    memory, left = EMPTY, set(good)
+    for index in range(30):
+        now = START + index * SWEEP
+        orphans = tuple(node(name, "PREEMPTED") for name in (*stuck, *sorted(left)))
+        decision = decide(desired, seen(desired, nodes=(*nodes(desired), *orphans)), memory, now)
+        deleted = [action for action in decision.actions if isinstance(action, Delete)]
+        assert len(deleted) <= 25
+        outcomes = [
+            Outcome(action=each, result=Result.DONE if each.node.name in good else Result.FAILED) for each in deleted
+        ]
+        left -= {each.node.name for each in deleted}
+        memory = learned(decision.memory, desired, outcomes, now)
+    assert not left
+
+
 def test_a_vm_that_served_for_an_hour_after_it_was_replaced_is_replaced_at_once() -> None:
     desired = of_kind(CapacityKind.SPOT, 12)
     lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
@@ -583,9 +603,9 @@ def test_without_a_grace_time_two_sweeps_must_still_agree() -> None:
     orphan = node(f"tpu-ci-{HOME}-9")
     ghost = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
     observed = seen(desired, nodes=(*nodes(desired), orphan), runners=(*served(desired), ghost))
-    assert [doing(each) for each in sweeps(desired, observed, 2)] == [
+    assert [sorted(doing(each)) for each in sweeps(desired, observed, 2)] == [
         [],
-        [("RemoveRunner", ghost.name), ("Delete", orphan.name)],
+        [("Delete", orphan.name), ("RemoveRunner", ghost.name)],
     ]
 
 
