@@ -408,6 +408,16 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
 
 
+def test_nothing_is_made_while_nobody_can_say_which_zones_people_gave_up() -> None:
+    desired = fleet(3)
+    observed = seen(desired, nodes=nodes(desired, s0="", s1="PREEMPTED"))
+    assert len(doing(first(desired, observed))) == 2
+    blind = first(desired, replace(observed, wishes_source=unknown("503")))
+    assert doing(blind) == []
+    told = {each.subject for each in blind.waiting if "what people wish cannot be read" in each.reason}
+    assert told == {each.name for each in desired.slots[:2]}
+
+
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
     desired = fleet(2)
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
