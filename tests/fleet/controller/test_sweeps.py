@@ -23,7 +23,7 @@ from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import DrainWish
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
+from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
@@ -571,6 +571,7 @@ def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -
     seen: dict[str, Mapping[str, Any]] = {}
     swept = replace(lab.sweeper(), actor=actor).sweep()
     assert did(swept) == [("recreate", VMS[0], "deferred")]
+    assert "1 deferred" in summary(swept), "a VM was deleted"
     assert sum(waited) == DELETE_SECONDS
     assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
     lab.cloud.control.advance(600)
