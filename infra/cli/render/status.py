@@ -111,6 +111,8 @@ def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     unread = [Text(each, "dim") for each in status.unread]
     yield from _section("Not known", [*_troubles(_unknown(status), now, "yellow"), *_problems(status), *unread])
     yield from _section("Drained", [Text(_drain(status, index)) for index in range(len(status.drains))])
+    lost = [Text(f"{zone}  by {by}; `./tidepool zone found {zone}` takes it back") for zone, by in status.lost.items()]
+    yield from _section("Given up", lost)
     yield from _section("Rollouts", [rollout_line(each, now) for each in status.rollouts if _is_told(each)])
     if status.pools:
         yield "Controller", [*_sweep(status), *_next(status.next, now)]
@@ -226,7 +228,9 @@ def _sweep(status: FleetStatus) -> Iterator[Text]:
     if sweep is None:
         yield Text("no sweep yet: nothing is known of the past, and nothing heals by itself", style="yellow")
         return
-    what = "nothing to do" if sweep.settled else f"{sweep.done} done" + (", waits" if not sweep.done else "")
+    counts = {"done": sweep.done, "deferred": sweep.deferred, "changed": sweep.changed, "left": sweep.left}
+    came = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "0 done, waits"
+    what = "nothing to do" if sweep.settled else came
     late = now - sweep.at > LATE
     yield Text(f"last sweep {clock(sweep.at, now)}, {ago(sweep.at, now)}: {what}", style="red" if late else "")
     if sweep.fuse:

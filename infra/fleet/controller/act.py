@@ -2,7 +2,8 @@
 
 Owns the calls and what is asked once more before them, since lists lie and lag: a node is deleted only while it is
 still the one that was seen, in the state that was seen, and no job runs on it; a VM is made only where its slot has
-none at any of its other places. After the first trouble of a place, and once a sweep's time is over, the rest is left
+none at any of its other places; a zone that cannot be asked is passed over where nothing says that the slot had one
+there. After the first trouble of a place, and once a sweep's time is over, the rest is left
 to a later sweep. Does not own deciding. Every action may be repeated.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from infra.fleet.controller import troubles
@@ -28,7 +29,8 @@ from infra.fleet.controller.actions import (
 from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Desired, Place
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
-from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rules import DEAD
@@ -71,7 +73,7 @@ class _Listed:
 class Actor:
     """What acts on one stack for one sweep, from its making on.
 
-    seen: what this sweep saw, by which was decided.
+    seen, memory: what this sweep saw, by which was decided, and what it remembers.
     clock, sleep: of real time, for the wait between a delete and its create. troubles: what a place, or a whole zone,
     was in trouble with, by backoff key or zone.
     """
@@ -81,6 +83,7 @@ class Actor:
     github: GitHub | None
     desired: Desired
     seen: Observed = field(default_factory=lambda: Observed(zones={}))
+    memory: Memory = EMPTY
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     began: float = field(default_factory=time.monotonic)
@@ -99,6 +102,7 @@ class Actor:
     def made_again(self, deleted: Iterable[Recreate], lost: Callable[[], str]) -> Iterator[Outcome]:
         """The second half of replacements whose deletes were sent: each is made once its VM is gone.
 
+        Where it is not asked for, a later sweep does it: its VM went, so it counts as begun all the same.
         lost: why nothing more may be done, empty while it may.
         """
         left, pause = list(deleted), _PAUSE
@@ -108,7 +112,7 @@ class Actor:
                 outcome = self._deferred(action, lost()) or self._tried(action, self._once_gone)
                 if outcome is not None:
                     left.remove(action)
-                    yield outcome
+                    yield replace(outcome, result=Result.DEFERRED) if outcome.was_not_begun else outcome
             if left and self.clock() >= until:
                 text = "its delete takes long; it is made later"
                 yield from (Outcome(action=each, result=Result.DEFERRED, text=text) for each in left)
@@ -121,9 +125,6 @@ class Actor:
         try:
             return do(action)
         except (GoogleError, GitHubError) as error:
-            zone = _zone(action)
-            if zone and isinstance(error, GoogleError) and (error.status is None or error.status >= _SERVER):
-                self.troubles.setdefault(zone, str(error))
             return Outcome(action=action, result=Result.FAILED, text=str(error))
 
     def _left(self, action: Action) -> str:
@@ -141,13 +142,32 @@ class Actor:
         return Outcome(action=action, result=Result.DEFERRED, text=why) if why else None
 
     def _trouble(self, name: str, place: Place) -> str:
-        """What was the matter with a place in this sweep."""
-        known = (each for each in (place.zone, self._key(name, place)) if each in self.troubles)
+        """What was the matter with a place in this sweep, or with a zone that is asked before it."""
+        asked = (place.zone, self._key(name, place), *self._asked_first(name, place))
+        known = (each for each in asked if each in self.troubles)
         return next((f"{each} is in trouble: {self.troubles[each]}" for each in known), "")
 
     def _key(self, name: str, place: Place) -> str:
         slot = self.desired.slot(name)
         return backoff_key(place.zone, slot.accelerator.name if slot else "", place.capacity)
+
+    def _asked_first(self, name: str, place: Place) -> tuple[str, ...]:
+        """Zones of a slot's other places, which must lack it before it is made at this one.
+
+        Not those that this sweep could not list, unless it was asked for or listed there: that such a zone is silent
+        must not keep what is lost elsewhere from being made.
+        """
+        slot, known = self.desired.slot(name), self.memory.vms.get(name)
+        asked = known.tried if known else {}
+        others = {each.zone for each in slot.places} - {place.zone} if slot else set()
+        return tuple(
+            zone
+            for zone in sorted(others)
+            if zone not in self.seen.zones
+            or self.seen.zone_known(zone)
+            or zone in asked
+            or node_key(zone, name) in self.memory.nodes
+        )
 
     def _do(self, action: Action) -> Outcome:
         match action:
@@ -194,15 +214,15 @@ class Actor:
         if seen.state not in DEAD and run_labels.read(seen.labels) is None and self._has_a_job(seen.name):
             return Outcome(action=action, result=Result.CHANGED, text="a job began on it")
         try:
-            execute(self._nodes().delete(name=self._path(seen.zone, seen.name)), f"deleting {seen.name}")
+            request = self._nodes().delete(name=self._path(seen.zone, seen.name))
+            self._asked(seen.zone, request, f"deleting {seen.name}")
         except GoogleError as error:
             if error.status != _GONE:
                 raise
         return Outcome(action=action, result=Result.DONE)
 
     def _create(self, action: Action, name: str, place: Place) -> Outcome:
-        slot = self.desired.slot(name)
-        for zone in sorted({each.zone for each in slot.places} - {place.zone}) if slot else ():
+        for zone in self._asked_first(name, place):
             if self._node(zone, name) is not None:
                 return Outcome(action=action, result=Result.CHANGED, text=f"it stands in {zone}")
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
@@ -275,10 +295,19 @@ class Actor:
 
     def _node(self, zone: str, name: str) -> Mapping[str, Any] | None:
         try:
-            return execute(self._nodes().get(name=self._path(zone, name)), f"looking up {name} in {zone}")
+            return self._asked(zone, self._nodes().get(name=self._path(zone, name)), f"looking up {name} in {zone}")
         except GoogleError as error:
             if error.status == _GONE:
                 return None
+            raise
+
+    def _asked(self, zone: str, request: Any, doing: str) -> Mapping[str, Any]:
+        """What a zone answers. One that does not is in trouble for the rest of the sweep."""
+        try:
+            return execute(request, doing)
+        except GoogleError as error:
+            if error.status is None or error.status >= _SERVER:
+                self.troubles.setdefault(zone, str(error))
             raise
 
     def _nodes(self) -> Any:

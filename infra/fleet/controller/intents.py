@@ -30,24 +30,29 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
         match action:
             case Create(slot=slot, place=place):
                 memory = _creating(_tried(memory, slot, now, remade=False), slot, place, now)
-            case Recreate(slot=slot, node=node, place=place):
-                healed = rule(action.rule).verdict is Verdict.RECREATE
-                memory = _tried(memory, slot, now, remade=healed and node.state not in GIVEN_BACK)
+            case Recreate(slot=slot, place=place):
+                memory = _tried(memory, slot, now, remade=is_remade(action))
                 memory = _creating(memory, slot, place, now) if place else memory
             case _:
                 pass
     return memory.model_copy(update={"events": tuple(events)})
 
 
+def is_remade(action: Recreate) -> bool:
+    """Whether it is one of those after which its VM is waited for: it heals what Google had not taken."""
+    return rule(action.rule).verdict is Verdict.RECREATE and action.node.state not in GIVEN_BACK
+
+
 def _tried(memory: Memory, slot: str, now: datetime, *, remade: bool) -> Memory:
     known = memory.vms.get(slot) or VmMemory(seen=now)
-    again: dict[str, Any] = {"remade": known.remade + 1, "remade_at": now} if remade else {}
-    known = known.model_copy(update={"attempts": known.attempts + 1, **again})
+    again: dict[str, Any] = {"remade": known.remade + 1, "remade_at": now, "remade_before": known.remade_at}
+    known = known.model_copy(update={"attempts": known.attempts + 1, **(again if remade else {})})
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}})
 
 
 def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
     known = memory.vms[slot]
+    before = known.tried.get(place.zone)
     known = known.model_copy(update={"tried": {**known.tried, place.zone: now}})
-    asked = Creating(zone=place.zone, capacity=place.capacity, at=now)
+    asked = Creating(zone=place.zone, capacity=place.capacity, at=now, before=before)
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}, "creating": {**memory.creating, slot: asked}})

@@ -7,6 +7,7 @@ what may still live.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,10 +32,10 @@ from infra.model.catalogue import CapacityKind
 HOUR: Final = timedelta(hours=1)
 FUSE_MINUTES: Final = 15
 FUSE_SWEEPS: Final = 3
+"""How long, and in how many sweeps in a row, a blown fuse must see the same before it lets deletions trickle."""
 A_SWEEP: Final[Mapping[type, int]] = {Delete: 25, RemoveRunner: 10}
 """How many actions of a kind one sweep does at most. Each asks GitHub once more, which counts calls by the hour, and a
 broker grants so many removals a minute (`infra.fleet.broker.bindings.REMOVALS`)."""
-"""How long, and in how many sweeps in a row, a blown fuse must see the same before it lets deletions trickle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,11 +165,17 @@ def _makes_for_a_day(action: Action) -> bool:
     return place is not None and place.capacity is CapacityKind.PREEMPTIBLE
 
 
-def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str]:
-    """A VM whose replacement fails each time must not take every other one's turn."""
+def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str, str]:
+    """What fails each time must not take every other one's turn.
+
+    Replacements are counted. Of deletes that one sweep does only so many of, another lot is drawn in every sweep, from
+    its number and the subject alone.
+    """
     about = subject(proposal.action)
     known = memory.vms.get(about)
-    return proposal.urgency, known.attempts if known else 0, about
+    lot = f"{memory.sweeps} {about}" if type(proposal.action) in A_SWEEP else ""
+    drawn = hashlib.sha256(lot.encode()).hexdigest() if lot else ""
+    return proposal.urgency, known.attempts if known else 0, drawn, about
 
 
 def replacements(

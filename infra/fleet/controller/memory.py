@@ -67,13 +67,15 @@ class VmMemory(_Part):
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
     was last answered by a stockout. assigned: the key of what its orders say. region: where it stood for them. drained:
     since when its orders say to take no job. attempts: creates and replacements since a runner of it was last online.
-    remade, remade_at: how often in a row it was replaced though Google had not taken it, and when last.
+    remade, remade_at, remade_before: how often in a row it was replaced though Google had not taken it, when last, and
+    when the time before.
     """
 
     restart: int = 0
     attempts: int = 0
     remade: int = 0
     remade_at: datetime | None = None
+    remade_before: datetime | None = None
     tried: Mapping[str, datetime] = Field(default_factory=dict)
     refused: Mapping[str, datetime] = Field(default_factory=dict)
     assigned: str | None = None
@@ -84,12 +86,16 @@ class VmMemory(_Part):
 
 
 class Creating(_Part):
-    """A create that was asked for and whose node was not listed yet. operation: its name, once the service gave one."""
+    """A create that was asked for and whose node was not listed yet. operation: its name, once the service gave one.
+
+    before: when one in that zone was asked for last before it.
+    """
 
     zone: str
     capacity: CapacityKind
     at: datetime
     operation: str = ""
+    before: datetime | None = None
 
 
 class Suspect(_Part):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from infra.fleet.controller import backoff
-from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.memory import LAG, Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
@@ -124,7 +124,7 @@ def _unserved(
 def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, VmMemory]:
     vms = dict(memory.vms)
     for slot in desired.slots:
-        known = vms.get(slot.name) or VmMemory(seen=now)
+        known = vms.get(slot.name) or VmMemory(seen=now, tried={} if memory.sweeps else _unseen(slot, observed, now))
         node = fleet.slots[slot.name]
         changes: dict[str, Any] = {"seen": now, "tried": _still_possible(slot.name, known, memory, observed, now)}
         if node is not None and node.state not in DEAD:
@@ -137,6 +137,11 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
             changes |= {"remade": 0, "remade_at": None}
         vms[slot.name] = known.model_copy(update=changes)
     return vms
+
+
+def _unseen(slot: Wanted, observed: Observed, now: datetime) -> dict[str, datetime]:
+    """Zones where a slot's VM may be though an empty memory, new or lost, says nothing of it."""
+    return {place.zone: now for place in slot.places if not observed.zone_known(place.zone)}
 
 
 def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed, now: datetime) -> dict[str, datetime]:

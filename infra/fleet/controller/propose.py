@@ -103,6 +103,8 @@ class Proposals:
             return
         if may_live and self._is_remade_too_soon(slot, judged):
             return
+        if self._waits_for_wishes(judged):
+            return
         place = placing.place(slot, only_zone=node.zone)
         action = Recreate(
             slot=slot.name,
@@ -138,7 +140,16 @@ class Proposals:
         self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=until, stands=stands))
         return True
 
+    def _waits_for_wishes(self, judged: Judged) -> bool:
+        """Whether nobody can say which zones people gave up: what is made may be made in one of them."""
+        unread = not self.judge.observed.wishes_source.known
+        if unread:
+            self._wait(judged, "what people wish cannot be read, such as that a zone is given up")
+        return unread
+
     def _create(self, slot: Wanted, judged: Judged, placing: Placing) -> None:
+        if self._waits_for_wishes(judged):
+            return
         place = placing.place(slot)
         if isinstance(place, NoPlace):
             reason = f"{judged.reason}; {place.why}"

@@ -134,7 +134,8 @@ class Sweeper:
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
             left = desired.but({zone for zone in desired.zones if observed.given_up(zone)})
-            outcomes = self._act(replace(self.actor(left), seen=observed), decision, lease)
+            actor = replace(self.actor(left), seen=observed, memory=decision.memory)
+            outcomes = self._act(actor, decision, lease)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
@@ -220,9 +221,9 @@ class _Holding:
 def summary(swept: Swept) -> str:
     """One line on a sweep."""
     done = Counter(verb(each.action) for each in swept.outcomes if each.result is Result.DONE)
-    failed = sum(each.result is Result.FAILED for each in swept.outcomes)
+    undone = Counter(each.result for each in swept.outcomes if each.result is not Result.DONE)
     said = [f"{count} {what}" for what, count in sorted(done.items())]
-    said += [f"{failed} failed"] if failed else []
+    said += [f"{undone[result]} {result}" for result in Result if undone[result]]
     said += [f"{len(swept.decision.held)} held"] if swept.decision.held else []
     said += [f"{len(swept.decision.waiting)} waiting"] if swept.decision.waiting else []
     return ", ".join(said) or "nothing to do"

@@ -17,6 +17,7 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory, Rollout
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import Observed, RunnerSeen, Target
+from infra.fleet.controller.outcomes import Result
 from infra.fleet.controller.rollout import not_tried
 from infra.fleet.controller.rules import DEAD, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, sort
@@ -58,6 +59,7 @@ def status(scene: Scene, declared: StackConfig | None = None) -> FleetStatus:
         unserved=unserved(scene.jobs, tuple(_takers(scene, desired))),
         unknown=tuple(Trouble(subject=name, reason=each.reason) for name, each in sources.items() if not each.known),
         drains=observed.wishes.drains,
+        lost=dict(observed.wishes.lost),
         rollouts=tuple(rollouts(scene)),
         sweep=last_sweep(scene.sweep),
         next=tuple(_next(decision)),
@@ -72,14 +74,19 @@ def last_sweep(record: Mapping[str, Any] | None) -> LastSweep | None:
         return None
     try:
         actions = [each for each in record.get("actions", ()) if each["do"] != "report"]
-        failed = [f"{each['do']} {each['subject']}: {each['text']}" for each in actions if each["result"] == "failed"]
+        failed = [
+            f"{each['do']} {each['subject']}: {each['text']}" for each in actions if each["result"] == Result.FAILED
+        ]
         return LastSweep(
             at=datetime.fromisoformat(record["at"]),
             settled=bool(record["settled"]),
             fuse=bool(record.get("fuse")),
             freeze=str(record.get("freeze") or ""),
             engine=str(record.get("engine") or ""),
-            done=sum(each["result"] == "done" for each in actions),
+            done=sum(each["result"] == Result.DONE for each in actions),
+            deferred=sum(each["result"] == Result.DEFERRED for each in actions),
+            changed=sum(each["result"] == Result.CHANGED for each in actions),
+            left=sum(each["result"] == Result.LEFT for each in actions),
             failed=tuple(failed),
         )
     except (KeyError, TypeError, ValueError):

@@ -77,7 +77,10 @@ class PoolStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastSweep:
-    """What the controller's last sweep says of itself. failed: actions of it that failed, as sentences."""
+    """What the controller's last sweep says of itself. failed: actions of it that failed, as sentences.
+
+    done, deferred, changed, left: how many came to what `infra.fleet.controller.outcomes.Result` says.
+    """
 
     at: datetime
     settled: bool
@@ -85,6 +88,9 @@ class LastSweep:
     freeze: str = ""
     engine: str = ""
     done: int = 0
+    deferred: int = 0
+    changed: int = 0
+    left: int = 0
     failed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -95,6 +101,9 @@ class LastSweep:
             "freeze": self.freeze or None,
             "engine": self.engine or None,
             "done": self.done,
+            "deferred": self.deferred,
+            "changed": self.changed,
+            "left": self.left,
             "failed": list(self.failed),
         }
 
@@ -171,7 +180,7 @@ class FleetStatus:
     strangers: what is found of VMs that are not ours; unserved: jobs that no pool takes. Both are told, and nothing is
     wrong with the fleet. unapplied: how the stack file differs from what is published, None where that is not known.
     grants: in policies of what the stack declares, that no stack does; unread: of what no policy could be read, which
-    is nobody's fault: who looks may not be let to.
+    is nobody's fault: who looks may not be let to. lost: zones that somebody gave up, and who.
     """
 
     stack: str
@@ -187,6 +196,7 @@ class FleetStatus:
     grants: tuple[StrangeGrant, ...] = ()
     unread: tuple[str, ...] = ()
     drains: tuple[DrainWish, ...] = ()
+    lost: dict[str, str] = field(default_factory=dict, hash=False)
     rollouts: tuple[RolloutStatus, ...] = ()
     sweep: LastSweep | None = None
     next: tuple[Next, ...] = ()
@@ -226,6 +236,7 @@ class FleetStatus:
                 {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes}
                 for wish in self.drains
             ],
+            "lost": [{"zone": zone, "by": by} for zone, by in sorted(self.lost.items())],
             "rollouts": [each.to_json() for each in self.rollouts],
             "sweep": self.sweep.to_json() if self.sweep else None,
             "next": [each.to_json() for each in self.next],

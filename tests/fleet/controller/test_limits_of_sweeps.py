@@ -202,6 +202,66 @@ def test_a_vm_that_never_serves_is_replaced_after_waits_that_double_and_told_aft
     assert told == 3
 
 
+def test_an_attempt_of_which_nothing_was_done_begins_no_wait_anew() -> None:
+    desired = of_kind(CapacityKind.SPOT, 12)
+    name = desired.slots[0].name
+    lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
+    memory = remembered(first(desired, lost), desired, START)
+    later = START + minutes(20)
+    again = decide(desired, lost, memory, later)
+    assert doing(again) == [("Recreate", name)]
+    left = [Outcome(action=each, result=Result.LEFT) for each in again.actions]
+    memory = learned(again.memory, desired, left, later)
+    assert (memory.vms[name].remade, memory.vms[name].remade_at) == (1, START)
+    assert doing(decide(desired, lost, memory, later + SWEEP)) == [("Recreate", name)]
+
+
+def test_a_way_home_that_failed_takes_no_replacement_back_that_it_had_not_counted() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    away = node(name, zone=AWAY, capacity=CapacityKind.SPOT)
+    home = Recreate(slot=name, node=away, place=None, rule="slot-serving-away", reason="")
+    memory = Memory(vms={name: VmMemory(seen=START, remade=2, remade_at=START)})
+    failed = Outcome(action=home, result=Result.FAILED, text="403")
+    known = learned(memory, desired, [failed], START + minutes(9)).vms[name]
+    assert (known.remade, known.remade_at) == (2, START)
+
+
+@pytest.mark.parametrize("before", [None, START - minutes(5)])
+def test_a_create_that_was_left_makes_its_zone_no_place_where_the_vm_may_be(before: datetime | None) -> None:
+    desired = fleet(1, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    tried = {HOME: before} if before else {}
+    memory = Memory(sweeps=1, vms={name: VmMemory(seen=START, tried=tried)})
+    decision = first(desired, seen(desired, nodes=(), runners=(), zones={HOME: KNOWN, AWAY: KNOWN}), memory)
+    assert doing(decision) == [("Create", name)]
+    left = [Outcome(action=each, result=Result.LEFT) for each in decision.actions]
+    assert decision.memory.vms[name].tried == {HOME: START}
+    after = learned(decision.memory, desired, left, START)
+    assert after.vms[name].tried.get(HOME) == before
+    assert after.creating == {}
+
+
+def test_deletes_that_fail_each_time_do_not_take_the_turns_of_others_for_ever() -> None:
+    """More of them than one sweep deletes come before three good ones."""
+    desired = of_kind(CapacityKind.SPOT, 1)
+    stuck = [f"tpu-ci-{HOME}-{index}" for index in range(100, 130)]
+    good = {f"tpu-ci-{HOME}-{index}" for index in range(900, 903)}
+    memory, left = EMPTY, set(good)
+    for index in range(30):
+        now = START + index * SWEEP
+        orphans = tuple(node(name, "PREEMPTED") for name in (*stuck, *sorted(left)))
+        decision = decide(desired, seen(desired, nodes=(*nodes(desired), *orphans)), memory, now)
+        deleted = [action for action in decision.actions if isinstance(action, Delete)]
+        assert len(deleted) <= 25
+        outcomes = [
+            Outcome(action=each, result=Result.DONE if each.node.name in good else Result.FAILED) for each in deleted
+        ]
+        left -= {each.node.name for each in deleted}
+        memory = learned(decision.memory, desired, outcomes, now)
+    assert not left
+
+
 def test_a_vm_that_served_for_an_hour_after_it_was_replaced_is_replaced_at_once() -> None:
     desired = of_kind(CapacityKind.SPOT, 12)
     lost = seen(desired, nodes=nodes(desired, s0="FAILED"))
@@ -346,6 +406,16 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     back = replace(answers, wishes=Wishes())
     again = sweeps(desired, back, 3, memory=memory, start=START + minutes(2))
     assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
+
+
+def test_nothing_is_made_while_nobody_can_say_which_zones_people_gave_up() -> None:
+    desired = fleet(3)
+    observed = seen(desired, nodes=nodes(desired, s0="", s1="PREEMPTED"))
+    assert len(doing(first(desired, observed))) == 2
+    blind = first(desired, replace(observed, wishes_source=unknown("503")))
+    assert doing(blind) == []
+    told = {each.subject for each in blind.waiting if "what people wish cannot be read" in each.reason}
+    assert told == {each.name for each in desired.slots[:2]}
 
 
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
@@ -543,9 +613,9 @@ def test_without_a_grace_time_two_sweeps_must_still_agree() -> None:
     orphan = node(f"tpu-ci-{HOME}-9")
     ghost = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
     observed = seen(desired, nodes=(*nodes(desired), orphan), runners=(*served(desired), ghost))
-    assert [doing(each) for each in sweeps(desired, observed, 2)] == [
+    assert [sorted(doing(each)) for each in sweeps(desired, observed, 2)] == [
         [],
-        [("RemoveRunner", ghost.name), ("Delete", orphan.name)],
+        [("Delete", orphan.name), ("RemoveRunner", ghost.name)],
     ]
 
 

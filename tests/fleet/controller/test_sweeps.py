@@ -23,7 +23,7 @@ from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import DrainWish
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
+from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
@@ -281,6 +281,55 @@ def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> 
     assert VMS[0] in lab.nodes()
 
 
+FALLBACK = "us-central1-a"
+
+
+def with_fallbacks(lab: Lab, of: int = len(VMS)) -> None:
+    """The first VMs of the pool may stand in another zone too."""
+    slots = lab.record(names.manifest_object("ci"))["slots"]
+    for slot in slots[:of]:
+        slot["fallbacks"] = [{**slot, "zone": FALLBACK, "capacity": "spot"}]
+    lab.records.update(names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
+    end_up(lab.records, "ci")
+
+
+def test_a_dark_fallback_zone_keeps_nothing_from_being_made_at_home(lab: Lab) -> None:
+    with_fallbacks(lab)
+    lab.sweep()
+    for vm in VMS[:2]:
+        lab.cloud.control.remove_node(lab.path(vm))
+    lab.sweep()
+    lab.cloud.control.fail("error", code=503, zone=FALLBACK)
+    assert did(lab.sweep()) == [("create", vm, "done") for vm in VMS[:2]] + [("report", f"zone {FALLBACK}", "done")]
+
+
+def test_a_fallback_zone_that_goes_dark_while_a_sweep_acts_holds_up_only_what_may_be_there(lab: Lab) -> None:
+    """The zone was listed, so what stands in it is asked once more; only its own silence is told of it."""
+    with_fallbacks(lab, of=1)
+    lab.sweep()
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    lab.sweep()
+    lab.cloud.control.preempt(lab.path(VMS[2]))
+    lab.cloud.control.fail("error", code=503, zone=FALLBACK, method="tpu.projects.locations.nodes.get")
+    with clients(lab.config.project, lab.cloud.url, hurried=True) as google:
+        actor = partial(Actor, google=google, records=lab.records, github=lab.api)
+        sweeper = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired))
+        lab.cloud.control.advance(120)
+        swept = sweeper.sweep()
+    assert did(swept) == [("recreate", VMS[2], "done"), ("create", VMS[0], "failed")]
+
+
+def test_a_memory_that_was_lost_while_a_fallback_zone_is_dark_makes_no_second_vm(lab: Lab) -> None:
+    with_fallbacks(lab)
+    elsewhere = lab.path(VMS[0]).replace(ZONE, FALLBACK)
+    lab.cloud.control.remove_node(lab.path(VMS[0]))
+    node = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
+    lab.cloud.control.add_node(elsewhere, node)
+    lab.cloud.control.fail("error", code=503, zone=FALLBACK)
+    for _ in range(3):
+        assert ("create", VMS[0]) not in [each[:2] for each in did(lab.sweep())]
+
+
 def test_a_stockout_of_the_operation_starts_a_wait_and_people_see_until_when(lab: Lab) -> None:
     lab.cloud.control.fail("stockout", zone=ZONE)
     lab.cloud.control.preempt(lab.path(VMS[0]))
@@ -522,10 +571,36 @@ def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -
     seen: dict[str, Mapping[str, Any]] = {}
     swept = replace(lab.sweeper(), actor=actor).sweep()
     assert did(swept) == [("recreate", VMS[0], "deferred")]
+    assert "1 deferred" in summary(swept), "a VM was deleted"
     assert sum(waited) == DELETE_SECONDS
     assert lab.record(names.memory_object("ci")).get("creating", {}) == {}
     lab.cloud.control.advance(600)
     assert did(lab.sweep()) == [("create", VMS[0], "done")]
+
+
+def test_a_replacement_whose_delete_was_sent_counts_though_its_create_could_not_be_asked_for(lab: Lab) -> None:
+    lab.sweep()
+    execute(
+        lab.google.api(Api.TPU).projects().locations().nodes().stop(name=lab.path(VMS[0]), body={}), "stopping a VM"
+    )
+    lab.cloud.control.advance(600)
+    looked: list[str] = []
+
+    class Blind(Actor):
+        """At a TPU API that says nothing after the delete."""
+
+        def _node(self, zone: str, name: str) -> Mapping[str, Any] | None:
+            looked.append(name)
+            if len(looked) > 1:
+                raise GoogleError("looking up a VM", "503", status=503)
+            return super()._node(zone, name)
+
+    actor = partial(Blind, google=lab.google, records=lab.records, github=lab.api)
+    swept = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
+    assert did(swept) == [("recreate", VMS[0], "deferred")]
+    memory = lab.record(names.memory_object("ci"))
+    assert memory["vms"][VMS[0]]["remade"] == 1
+    assert len(memory["replacements"]["tpu-ci"]) == 1
 
 
 def test_a_list_of_operations_that_fails_does_not_blind_its_zone(lab: Lab) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from infra.cli.render.status import rollout_line
+from infra.cli.render.status import _sections, rollout_line
 from infra.fleet.controller.memory import EMPTY, Returning, Rollout, TargetMemory
 from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Target, Undone, Wishes, unknown
 from infra.fleet.status.derive import status
@@ -195,12 +195,25 @@ def test_the_last_sweep_is_told_and_one_that_cannot_be_read_is_as_none() -> None
         "actions": [
             {"do": "create", "subject": VMS[0], "result": "failed", "text": "no capacity"},
             {"do": "report", "subject": "x", "result": "done", "text": ""},
+            {"do": "recreate", "subject": VMS[1], "result": "deferred", "text": ""},
+            {"do": "delete", "subject": VMS[2], "result": "changed", "text": ""},
+            {"do": "create", "subject": VMS[2], "result": "left", "text": ""},
         ],
     }
     sweep = status(scene(sweep=record)).sweep
     assert sweep is not None
     assert (sweep.at, sweep.fuse, sweep.done, sweep.failed) == (START, True, 0, (f"create {VMS[0]}: no capacity",))
+    assert (sweep.deferred, sweep.changed, sweep.left) == (1, 1, 1)
     assert status(scene(sweep={"at": "yesterday"})).sweep is None
+
+
+def test_a_zone_that_somebody_gave_up_is_told_until_it_is_taken_back() -> None:
+    desired = fleet(3)
+    found = status(scene(desired, seen(desired, wishes=Wishes(lost={HOME: "ada"}))))
+    assert found.to_json()["lost"] == [{"zone": HOME, "by": "ada"}]
+    (given_up,) = [lines for title, lines in _sections(found) if title == "Given up"]
+    assert [str(line) for line in given_up] == [f"{HOME}  by ada; `./tidepool zone found {HOME}` takes it back"]
+    assert status(scene(desired)).to_json()["lost"] == []
 
 
 def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
