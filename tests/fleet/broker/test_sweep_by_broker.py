@@ -14,8 +14,9 @@ from infra.fleet.controller.actions import RemoveRunner
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.desired import Desired, read
 from infra.fleet.controller.github import RunnerApi
-from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.memory import Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import KNOWN
 from infra.fleet.controller.outcomes import Result
 from infra.model.errors import ConfigError
 from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
@@ -71,6 +72,23 @@ def test_a_broker_that_refuses_leaves_github_unknown_and_says_why(world: World) 
     seen = observed(world)
     assert not seen.github.known
     assert "503 github-down" in seen.github.reason
+
+
+def left(world: World, scope: str) -> Any:
+    """What a sweep knows of a scope that its pool has left."""
+    memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now())}})
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
+    return observer.observe(desired(), memory).left[scope]
+
+
+def test_a_repository_that_left_and_never_had_a_runner_holds_nothing(world: World) -> None:
+    """A pool of several repositories takes turns, so that one of them may have got none."""
+    assert world.ask().status == 200
+    assert left(world, "repos/lab/never") == KNOWN
+
+
+def test_without_its_record_of_scopes_a_broker_cannot_say_that_one_never_had_a_runner(world: World) -> None:
+    assert "503 bad-record" in left(world, "repos/lab/never").reason
 
 
 def test_a_ghost_goes_and_one_that_came_back_stays(world: World) -> None:

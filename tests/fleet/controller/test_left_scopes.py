@@ -229,6 +229,13 @@ def test_a_memory_of_a_time_without_scopes_is_read_and_learns_them() -> None:
     assert memories.read(learned.to_json()) == learned
 
 
+def test_with_groups_a_pools_runners_are_the_organisations_alone() -> None:
+    """A repository of which none can be must not be asked for, once it left, by a pool that heals meanwhile."""
+    desired = fleet(3, groups=True)
+    learned = first(desired, seen(desired)).memory
+    assert learned.scopes == {"tpu-ci": {"orgs/a-lab": ScopeMemory(until=START, declared=True)}}
+
+
 # How often GitHub is asked
 
 
