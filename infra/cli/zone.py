@@ -42,7 +42,7 @@ def _about(function: F) -> F:
 @command.command(name="lost")
 @_about
 def lost_command(*, zone: str, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
-    """Make nothing in ZONE any more; while it cannot be listed its VMs count as gone, and fallbacks take their places.
+    """Make nothing in ZONE any more; once it was silent for ten minutes its VMs count as gone, and fallbacks serve.
 
     VMs of a zone that answers stay. If the zone comes back with VMs whose slots were made elsewhere, one of each two
     takes no more jobs, and is deleted once it has none.

@@ -25,6 +25,9 @@ SWEEPS: Final = 2
 HEARD: Final = timedelta(minutes=15)
 """How old a VM's word that it runs a job may be: three times as old as the oldest that its supervisor lets it get."""
 
+SILENT: Final = timedelta(minutes=10)
+"""For how long without a break a zone that people gave up must not answer before its VMs count as gone."""
+
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 _RESTS: Final = _UNFIT | {Phase.DRAINING}
 """Phases in which a VM has no job and takes none."""
@@ -250,12 +253,15 @@ class Judge:
 
     def _missed_once(self, slot: Wanted) -> bool:
         """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
-        zones = {place.zone for place in slot.places if not self.observed.given_up(place.zone)}
+        zones = {place.zone for place in slot.places if not self._is_given_up(place.zone)}
         known = [self.memory.nodes.get(node_key(zone, slot.name)) for zone in zones]
         return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
 
     def _is_known_or_lost(self, zone: str) -> bool:
-        return self.observed.zone_known(zone) or self.observed.given_up(zone)
+        return self.observed.zone_known(zone) or self._is_given_up(zone)
+
+    def _is_given_up(self, zone: str) -> bool:
+        return is_given_up(zone, self.observed, self.memory, self.now)
 
     def _possible_zones(self, slot: Wanted) -> frozenset[str]:
         """Zones in which the slot may have a VM: its home, and where one was asked for and may have been made."""
@@ -334,6 +340,16 @@ class Judge:
 
     def _minutes(self, minutes: int) -> timedelta:
         return timedelta(minutes=minutes)
+
+
+def is_given_up(zone: str, observed: Observed, memory: Memory, now: datetime) -> bool:
+    """Whether people gave up a zone that has not answered for a while: then its VMs count as gone, by their word.
+
+    One list that fails is no lost zone, though somebody feared it and its VMs work on. memory: of the sweep before, or
+    later.
+    """
+    silent = memory.reported.get(f"unknown zone {zone}", now)
+    return zone in observed.wishes.lost and not observed.zone_known(zone) and now - silent >= SILENT
 
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:

@@ -17,6 +17,7 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, Recreate, described, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.judge import is_given_up
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.lessons import Lessons
 from infra.fleet.controller.memory import Memory
@@ -133,7 +134,7 @@ class Sweeper:
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
-            left = desired.but({zone for zone in desired.zones if observed.given_up(zone)})
+            left = desired.but({zone for zone in desired.zones if is_given_up(zone, observed, memory, now)})
             outcomes = self._act(replace(self.actor(left), seen=observed), decision, lease)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())

@@ -336,7 +336,9 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), AWAY: KNOWN})
     lost = replace(down, wishes=Wishes(lost={HOME: "ada"}))
     assert doing(decide(desired, down, memory, START + timedelta(days=2))) == [], "its VMs may run on"
-    away = decide(desired, lost, memory, START + minutes(2))
+    begun = decide(desired, lost, memory, START + minutes(2))
+    assert doing(begun) == [], "one list that fails is no lost zone"
+    away = decide(desired, lost, begun.memory, START + minutes(12))
     made = [each for each in away.actions if isinstance(each, Create)]
     assert {each.place.zone for each in made} == {AWAY}
     assert [each.slot for each in made] == [each.name for each in desired.slots]
@@ -348,10 +350,23 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
 
 
+def test_a_zone_that_was_given_up_and_answers_but_now_and_then_keeps_its_busy_vms_alone() -> None:
+    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    works = seen(desired, runners=tuple(replace(each, busy=True) for each in served(desired)))
+    works = replace(works, wishes=Wishes(lost={HOME: "ada"}))
+    dark = replace(works, nodes=(), zones={HOME: unknown("timeout"), AWAY: KNOWN})
+    memory = first(desired, works).memory
+    for index in range(1, 60):
+        now = START + index * minutes(2)
+        decision = decide(desired, works if index % 4 == 0 else dark, memory, now)
+        assert doing(decision) == []
+        memory = remembered(decision, desired, now)
+
+
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
     desired = fleet(2)
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
-    decision = first(desired, down)
+    decision = sweeps(desired, down, 6)[-1]
     assert doing(decision) == []
     assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
 
