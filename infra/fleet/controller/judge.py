@@ -97,6 +97,8 @@ class Judge:
             situations.add(Situation.SERVING)
         if works:
             situations.add(Situation.AT_WORK)
+        if not online and self._says_it_works(node) and pool_of(node) not in self.memory.scopes:
+            situations.add(Situation.OWN_WORD)
         if (online or works) and suspect.drained is None:
             situations.add(Situation.UNDRAINED)
         if any(runner.busy for runner in online):

@@ -156,7 +156,8 @@ class Sweeper:
             return memories.read(record.body if record else None)
         except memories.UnreadableMemoryError as error:
             name = f"gs://{self.records.bucket}/{names.memory_object(self.stack)}"
-            raise SweepError(f"{error}; delete {name} to begin anew, which loses waits and nothing else") from None
+            lost = "waits begin anew, and nobody knows any more where runners of pools that left are registered"
+            raise SweepError(f"{error}; delete {name} to begin anew: {lost}") from None
 
     def _remember(self, memory: Memory, before: Memory) -> None:
         """Write it over what was read, and over nothing else: whoever wrote meanwhile holds the lease by now."""

@@ -204,6 +204,23 @@ def test_a_vm_whose_repository_nobody_knows_is_drained_and_has_the_time_of_a_job
     assert ("Delete", ORPHAN.name) in all_doing(quiet)
 
 
+def test_a_vm_whose_repository_nobody_knows_is_not_deleted_while_it_says_that_it_works() -> None:
+    """A job may run for five days, and its own report is all that is left of it once memory was lost."""
+    desired, memory, done = fleet(3), EMPTY, []
+    observed = seen(desired, nodes=(*seen(desired).nodes, ORPHAN))
+    for index in range(0, 60 * 24, 2):
+        now = START + minutes(index)
+        says = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=now)
+        decision = decide(desired, replace(observed, reports={ORPHAN.name: says}), memory, now)
+        memory = remembered(decision, desired, now)
+        done += [(index, what) for what, _ in doing(decision)]
+    assert done == [(10, "Drain")]
+    assert {each.rule for each in decision.findings} == {"orphan-own-word"}
+    assert not decision.settled
+    silent = decide(desired, observed, memory, START + timedelta(days=1))
+    assert ("Delete", ORPHAN.name) in doing(silent), "one that says nothing any more had its time"
+
+
 def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_job(
     both: tuple[Desired, Memory],
 ) -> None:
