@@ -11,6 +11,7 @@ from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.limits import HOUR
+from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
@@ -24,9 +25,6 @@ SWEEPS: Final = 2
 
 HEARD: Final = timedelta(minutes=15)
 """How old a VM's word that it runs a job may be: three times as old as the oldest that its supervisor lets it get."""
-
-SILENT: Final = timedelta(minutes=10)
-"""For how long without a break a zone that people gave up must not answer before its VMs count as gone."""
 
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 _RESTS: Final = _UNFIT | {Phase.DRAINING}
@@ -342,16 +340,6 @@ class Judge:
 
     def _minutes(self, minutes: int) -> timedelta:
         return timedelta(minutes=minutes)
-
-
-def is_given_up(zone: str, observed: Observed, memory: Memory, now: datetime) -> bool:
-    """Whether people gave up a zone that has not answered for a while: then its VMs count as gone, by their word.
-
-    One list that fails is no lost zone, though somebody feared it and its VMs work on. memory: of the sweep before, or
-    later.
-    """
-    silent = memory.reported.get(f"unknown zone {zone}", now)
-    return zone in observed.wishes.lost and not observed.zone_known(zone) and now - silent >= SILENT
 
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:

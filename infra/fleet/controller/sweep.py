@@ -17,9 +17,9 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, Recreate, described, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.judge import is_given_up
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.lessons import Lessons
+from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed

@@ -363,6 +363,24 @@ def test_a_zone_that_was_given_up_and_answers_but_now_and_then_keeps_its_busy_vm
         memory = remembered(decision, desired, now)
 
 
+def test_a_zone_that_left_the_manifest_and_was_given_up_is_watched_no_more_after_a_week() -> None:
+    """Its VMs are on no list, so that no list ever says that they are gone."""
+    old = slot(0, pool="old", home=place(AWAY))
+    new = fleet(1)
+    before = replace(new, slots=(*new.slots, old))
+    memory, now = first(before, seen(before)).memory, START
+    dark = seen(new, zones={HOME: KNOWN, AWAY: unknown("no answer")})
+    for hour in range(24):
+        now = START + timedelta(hours=hour)
+        memory = decide(new, dark, memory, now).memory
+    assert f"{AWAY}/{old.name}" in memory.nodes
+    for hour in range(24 * 8):
+        now = START + timedelta(hours=24 + hour)
+        memory = decide(new, replace(dark, wishes=Wishes(lost={AWAY: "ada"})), memory, now).memory
+        assert (AWAY in memory.zones) == (hour < 24 * 7 - 1)
+    assert memory.nodes.keys() == {f"{HOME}/{new.slots[0].name}"}
+
+
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
     desired = fleet(2)
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
