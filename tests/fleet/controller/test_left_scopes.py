@@ -158,9 +158,9 @@ def test_an_old_repository_that_cannot_be_asked_spares_vms_of_its_time_and_no_ot
     assert ("Delete", later.name) in done
     assert ("Restart", lost) in done, "what the repository never served is healed all the while"
     assert ("Delete", ORPHAN.name) not in done
-    assert standing(ORPHAN.name, observed, {}, True, {}).standing is Standing.QUIET
+    assert standing(ORPHAN.name, observed, {}, True, {}, ()).standing is Standing.QUIET
     busy = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=START)
-    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}).standing is Standing.BUSY
+    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}, ()).standing is Standing.BUSY
 
 
 def test_an_old_repository_that_is_gone_for_good_is_forgotten_once_no_job_of_it_can_run(
