@@ -19,8 +19,10 @@ from infra.cli.fleet_looks import Fleet
 from infra.cli.leased import leased
 from infra.engines.away import Fallbacks
 from infra.fleet import draining
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, Observed
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
@@ -54,12 +56,15 @@ def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tup
     jobs = _JobsOfRunners(fleet)
 
     def look(settled: bool) -> list[VmStanding]:
-        observed, serves = _observed(fleet, pool_of)
+        desired, observed, memory = _seen(fleet)
+        serves = {each for slot in desired.slots if slot.name in pool_of for each in slot.serves}
+        now = fleet.place.clock()
         with clients(fleet.place.project, fleet.place.endpoint) as google:
             reports = draining.said(Records(google=google, bucket=fleet.place.bucket), pool_of, observed)
         busy = {each.name for vm in pool_of for each in observed.runners_of(vm) if each.busy}
         running = jobs.of(busy, serves)
-        return [draining.standing(vm, observed, reports, settled, running) for vm in sorted(pool_of)]
+        silent = {vm: draining.silent_zones(vm, desired, observed, memory, now) for vm in pool_of}
+        return [draining.standing(vm, observed, reports, settled, running, silent[vm]) for vm in sorted(pool_of)]
 
     return draining.wait(
         look,
@@ -199,10 +204,9 @@ class _JobsOfRunners:
         return self._found
 
 
-def _observed(fleet: Fleet, pool_of: Mapping[str, str]) -> tuple[Observed, frozenset[str]]:
-    """What is seen now, and the repositories whose jobs these VMs take."""
+def _seen(fleet: Fleet) -> tuple[Desired, Observed, Memory]:
+    """What is declared, seen and remembered now."""
     scene = fleet.look()
     if scene.observed is None or scene.desired is None:
         raise Failure(f"the manifest of {fleet.stack} is gone; `./tidepool up {fleet.stack}` makes it")
-    serves = (each for slot in scene.desired.slots if slot.name in pool_of for each in slot.serves)
-    return scene.observed, frozenset(serves)
+    return scene.desired, scene.observed, scene.memory

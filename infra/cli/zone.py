@@ -6,7 +6,7 @@ Owns the wish. What follows of it is the controller's, from its next sweep on.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -19,6 +19,7 @@ from infra.cli.render.console import machines, people
 from infra.cli.stack_file import stack_file
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
+from infra.fleet.controller import memory as memories
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Records
@@ -42,7 +43,7 @@ def _about(function: F) -> F:
 @command.command(name="lost")
 @_about
 def lost_command(*, zone: str, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
-    """Make nothing in ZONE any more; while it cannot be listed its VMs count as gone, and fallbacks take their places.
+    """Make nothing in ZONE any more; once it was silent for ten minutes its VMs count as gone, and fallbacks serve.
 
     VMs of a zone that answers stay. If the zone comes back with VMs whose slots were made elsewhere, one of each two
     takes no more jobs, and is deleted once it has none.
@@ -67,14 +68,33 @@ def _fleet(zone: str, stack: str | None, cloud: CloudName | None, what: str, *, 
         name: {each for pool in stack_file(name).config.pools for each in pool.reach} for name in fleets_declared(stack)
     }
     having = [name for name, each in zones.items() if zone in each]
-    if not having:
-        every = sorted({each for found in zones.values() for each in found})
-        raise Refusal(f"no pool may have a VM in {zone}; zones are {', '.join(every) or 'none'}")
     if len(having) > 1:
         raise Refusal(f"{' and '.join(having)} have VMs in {zone}; say --stack, once for each")
-    fleet = open_fleet(having[0], cloud, people(as_json=as_json))
+    if not having and stack is None:
+        raise Refusal(f"{_nowhere(zone, zones)}; of a zone that a stack file had once, say --stack")
+    fleet = open_fleet(having[0] if having else stack or "", cloud, people(as_json=as_json))
+    if not having and zone not in _remembered(fleet):
+        raise Refusal(f"{_nowhere(zone, zones)}, and the controller remembers none there")
     fleet.session.ask_before_google(f"{what} for {fleet.stack}", yes=yes)
     return fleet
+
+
+def _nowhere(zone: str, zones: Mapping[str, set[str]]) -> str:
+    every = sorted({each for found in zones.values() for each in found})
+    return f"no pool may have a VM in {zone}; zones are {', '.join(every) or 'none'}"
+
+
+def _remembered(fleet: Fleet) -> set[str]:
+    """Zones that the controller watches, or that were given up, though nothing is declared there any more."""
+    try:
+        with clients(fleet.place.project, fleet.place.endpoint) as google:
+            records = Records(google=google, bucket=fleet.place.bucket)
+            memory = records.read(names.memory_object(fleet.stack))
+            wished = records.read(names.wishes_object(fleet.stack))
+        lost = wishes.read_wishes(wished.body).lost if wished else {}
+        return {*memories.read(memory.body if memory else None).zones, *lost}
+    except (GoogleError, memories.UnreadableMemoryError) as error:
+        raise Failure(f"nothing was changed: {error}") from None
 
 
 def _wish(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:

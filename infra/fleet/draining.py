@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 from infra.fleet import wishes
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
 from infra.fleet.controller.orders import order
@@ -106,22 +108,36 @@ def said(records: Records, pool_of: Mapping[str, str], observed: Observed) -> di
     return found
 
 
+def silent_zones(vm: str, desired: Desired, observed: Observed, memory: Memory, now: datetime) -> tuple[str, ...]:
+    """Zones in which a VM may be and that do not answer, without those that people gave up.
+
+    It may be where its slot has a place, where one was asked for, and where one of its name was listed last.
+    """
+    slot, known = desired.slot(vm), memory.vms.get(vm)
+    zones = {place.zone for place in slot.places} if slot else set()
+    zones |= known.tried.keys() if known else set()
+    zones |= {zone for zone, _, name in (key.partition("/") for key in memory.nodes) if name == vm}
+    return tuple(
+        zone for zone in sorted(zones) if not observed.zone_known(zone) and not is_given_up(zone, observed, memory, now)
+    )
+
+
 def standing(
     vm: str,
     observed: Observed,
     reports: Mapping[str, ReportSeen | None],
     settled: bool,
     running: Mapping[str, RunningJob],
+    silent: Collection[str],
 ) -> VmStanding:
     """How far a VM is. reports: see `said`. settled: whether a supervisor has had the time to read its orders.
 
-    running: by runner.
+    running: by runner. silent: see `silent_zones`.
 
     Where GitHub does not answer, a VM's own report counts. One that never reported has no supervisor and so no job.
     """
     node = next((each for each in observed.nodes if each.name == vm), None)
     if node is None or node.state in DEAD:
-        silent = [zone for zone, source in observed.zones.items() if not source.known]
         if node is None and silent:
             return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=f"{', '.join(silent)} did not answer")
         return VmStanding(vm=vm, standing=Standing.QUIET)

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from infra.fleet import draining
-from infra.fleet.controller.memory import EMPTY, VmMemory
-from infra.fleet.controller.observed import DrainWish, Phase, ReportSeen, unknown
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
+from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
-from tests.fleet.controller.given_fleet import HOME, START, fleet, minutes, nodes, runner, seen
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, nodes, place, runner, seen
 
 VM = f"tpu-ci-{HOME}-0"
 
@@ -29,7 +31,10 @@ def standing(
     running: dict[str, RunningJob] | None = None,
     **given: Any,
 ) -> VmStanding:
-    return draining.standing(VM, seen(fleet(1), **given), said, settled, running or {})
+    desired = fleet(1)
+    observed = seen(desired, **given)
+    silent = draining.silent_zones(VM, desired, observed, EMPTY, START)
+    return draining.standing(VM, observed, said, settled, running or {}, silent)
 
 
 def says(phase: Phase, job: str = "", at: Any = START) -> dict[str, ReportSeen | None]:
@@ -85,6 +90,27 @@ def test_a_vm_that_was_taken_away_runs_nothing_and_one_that_nobody_can_see_is_no
     assert standing(nodes=nodes(desired, s0="PREEMPTED"), runners=busy).standing is Standing.QUIET
     assert standing(nodes=()).standing is Standing.QUIET
     assert standing(nodes=(), zones={HOME: unknown("503")}).standing is Standing.UNKNOWN
+
+
+def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for_one_that_was_given_up() -> None:
+    desired = fleet(1)
+    dark = seen(desired, nodes=(), zones={HOME: KNOWN, AWAY: unknown("503")})
+    nothing = VmMemory(seen=START)
+    listed = decide(desired, seen(desired, nodes=(node(VM, zone=AWAY),)), EMPTY, START).memory
+
+    def silent(observed: Observed, memory: Memory, fleet: Desired = desired) -> tuple[str, ...]:
+        return draining.silent_zones(VM, fleet, observed, memory, START + minutes(10))
+
+    assert silent(dark, EMPTY.model_copy(update={"vms": {VM: nothing}})) == ()
+    tried = nothing.model_copy(update={"tried": {AWAY: START}})
+    asked_for = EMPTY.model_copy(update={"vms": {VM: tried}})
+    assert silent(dark, asked_for) == (AWAY,)
+    assert silent(dark, listed) == (AWAY,)
+    assert silent(dark, EMPTY, fleet(1, fallbacks=(place(AWAY),))) == (AWAY,)
+    given_up = replace(dark, wishes=Wishes(lost={AWAY: "ada"}))
+    for memory in (asked_for, listed):
+        assert silent(given_up, memory) == (AWAY,), "it may be silent for a moment alone"
+        assert silent(given_up, memory.model_copy(update={"reported": {f"unknown zone {AWAY}": START}})) == ()
 
 
 class _Watch:

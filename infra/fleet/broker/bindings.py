@@ -97,13 +97,16 @@ class Bindings:
         # Other records stand beside those of VMs, under names that a VM's could be.
         return record is not None and record.body.get("vm") == vm
 
-    def knows_scope(self, scope: str) -> bool:
-        """Whether a runner of this stack was ever registered there. Raises Refused where that cannot be read."""
+    def scopes(self) -> frozenset[str] | None:
+        """Where runners of this stack were ever registered, None where there is no record of it.
+
+        Raises Refused where that cannot be read.
+        """
         try:
             record = self.records.read(names.scopes_object(self.stack))
         except GoogleError as error:
             raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
-        return record is not None and scope in _scopes(record.body)
+        return frozenset(_scopes(record.body)) if record is not None else None
 
     def note_scope(self, scope: str) -> None:
         """Remember that runners are registered there. Raises Refused where the record cannot be read or written."""

@@ -9,7 +9,7 @@ that is asked for here is worth more the second time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -77,8 +77,8 @@ class Keeper:
         records = Records(google=self.google(), bucket=self.bucket)
         fleet, bindings = self.reader.fleet(records), Bindings(records=records, stack=self.stack)
         story.scope = errand.scope or None
-        if errand.scope and errand.scope not in fleet.scopes and not bindings.knows_scope(errand.scope):
-            raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are or were")
+        if errand.scope and errand.scope not in fleet.scopes:
+            _insist(errand, bindings.scopes())
         match errand.kind:
             case Kind.RUNNERS:
                 return self._runners(errand, fleet)
@@ -148,6 +148,14 @@ class Keeper:
         bindings.count_removal(self.clock())
         self.github.remove(errand.scope, runner, deadline=deadline)
         return {"runner": runner.name}
+
+
+def _insist(errand: Errand, registered: Collection[str] | None) -> None:
+    """Raises Refused where no runner is or was. The controller takes that for an empty list, so it must be certain."""
+    if registered is None and errand.kind is Kind.RUNNERS:
+        raise Refused(Reason.BAD_RECORD, "of scopes: there is none, so that nobody knows where runners were")
+    if errand.scope not in (registered or ()):
+        raise Refused(Reason.FOREIGN_RUNNER, f"{errand.scope} is nowhere that this stack's runners are or were")
 
 
 def _shown(runner: Runner) -> dict[str, Any]:

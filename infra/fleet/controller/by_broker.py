@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
+from infra.fleet.broker.refusals import Reason
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import QueuedJob, RunningJob
@@ -23,6 +24,10 @@ SOURCE: Final = "broker"
 T = TypeVar("T")
 _ONE_CALL: Final = 18.0
 """Seconds; the broker gives GitHub fifteen."""
+
+
+class _NeverRegisteredError(GitHubError):
+    """No runner of this stack is or was where one was asked for, by the broker's own record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +47,14 @@ class BrokerApi:
         return (SOURCE,) if scopes else ()
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
-        """Every runner whose name is made by our rule. source: SOURCE, or one scope. Raises GitHubError."""
-        return self._runners(**({} if source == SOURCE else {"scope": source}))
+        """Every runner whose name is made by our rule. source: SOURCE, or one scope. Raises GitHubError.
+
+        A repository may be declared and left without a runner ever registered with it: pools of several take turns.
+        """
+        try:
+            return self._runners(**({} if source == SOURCE else {"scope": source}))
+        except _NeverRegisteredError:
+            return ()
 
     def runner(self, scope: str, name: str) -> RunnerSeen | None:
         """The runner of that name. Raises GitHubError."""
@@ -102,7 +113,9 @@ class BrokerApi:
             raise GitHubError(f"{doing}: the answer is not JSON") from None
         if response.status != 200:
             said: Mapping[str, Any] = body if isinstance(body, dict) else {}
-            raise GitHubError(f"{doing}: {response.status} {said.get('reason', '')}: {said.get('message', '')}")
+            never = said.get("reason") == Reason.FOREIGN_RUNNER.word
+            kind = _NeverRegisteredError if never else GitHubError
+            raise kind(f"{doing}: {response.status} {said.get('reason', '')}: {said.get('message', '')}")
         return body
 
 

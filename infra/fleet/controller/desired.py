@@ -125,8 +125,9 @@ class Desired:
 
     def _scopes(self, slots: Iterable[Wanted]) -> tuple[str, ...]:
         repositories = {repository for slot in slots for repository in slot.serves}
-        owners = {repository.partition("/")[0] for repository in repositories} if self.groups else set()
-        return (*(f"orgs/{owner}" for owner in sorted(owners)), *(f"repos/{each}" for each in sorted(repositories)))
+        if self.groups:
+            return tuple(f"orgs/{owner}" for owner in sorted({each.partition("/")[0] for each in repositories}))
+        return tuple(f"repos/{each}" for each in sorted(repositories))
 
     @property
     def pools(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.limits import HOUR
+from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import orphan_key, runner_key
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
@@ -94,6 +95,8 @@ class Judge:
             situations.add(Situation.SERVING)
         if works:
             situations.add(Situation.AT_WORK)
+        if not online and self._says_it_works(node) and pool_of(node) not in self.memory.scopes:
+            situations.add(Situation.OWN_WORD)
         if (online or works) and suspect.drained is None:
             situations.add(Situation.UNDRAINED)
         if any(runner.busy for runner in online):
@@ -250,12 +253,15 @@ class Judge:
 
     def _missed_once(self, slot: Wanted) -> bool:
         """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
-        zones = {place.zone for place in slot.places if not self.observed.given_up(place.zone)}
+        zones = {place.zone for place in slot.places if not self._is_given_up(place.zone)}
         known = [self.memory.nodes.get(node_key(zone, slot.name)) for zone in zones]
         return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
 
     def _is_known_or_lost(self, zone: str) -> bool:
-        return self.observed.zone_known(zone) or self.observed.given_up(zone)
+        return self.observed.zone_known(zone) or self._is_given_up(zone)
+
+    def _is_given_up(self, zone: str) -> bool:
+        return is_given_up(zone, self.observed, self.memory, self.now)
 
     def _possible_zones(self, slot: Wanted) -> frozenset[str]:
         """Zones in which the slot may have a VM: its home, and where one was asked for and may have been made."""

@@ -1,7 +1,8 @@
 """What the controller remembers between sweeps: one JSON document, version 1, of bounded size.
 
 Owns its shape, its round trip and its bounds. Everything in it can be lost: a controller with an empty memory waits
-longer and does nothing else otherwise. Does not own where it is kept (sweep) nor what is concluded from it.
+longer, and goes by the word of VMs whose pool left, since it knows no more where their runners are. Does not own where
+it is kept (sweep) nor what is concluded from it.
 """
 
 from __future__ import annotations

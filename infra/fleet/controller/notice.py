@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import LAG, Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
@@ -31,7 +32,7 @@ _SKEW: Final = timedelta(minutes=1)
 
 def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> Memory:
     """The memory with this sweep's observations in it."""
-    memory = _with_clock(memory, now)
+    memory = _without_lost(_with_clock(memory, now), desired, observed, now)
     memory = memory.model_copy(update={"deaf": None if observed.github.known else memory.deaf or now})
     nodes = _nodes(memory, desired, observed, now)
     memory = _with_ended(memory, desired, observed, now)
@@ -71,6 +72,25 @@ def orphan_key(node: NodeSeen) -> str:
 
 def runner_key(runner: RunnerSeen) -> str:
     return f"runner {runner.scope}/{runner.id}"
+
+
+def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:
+    """Without what was in zones that people gave up and where nothing is declared: no list would ever end it.
+
+    Such a zone is watched for as long as any other in which nothing is known any more.
+    """
+    gone = {z for z in observed.wishes.lost if z not in desired.zones and is_given_up(z, observed, memory, now)}
+    if not gone:
+        return memory
+    nodes = {key: node for key, node in memory.nodes.items() if key.partition("/")[0] not in gone}
+    suspects = {
+        key: each for key, each in memory.suspects.items() if key.removeprefix("node ").partition("/")[0] not in gone
+    }
+    vms = {
+        vm: each.model_copy(update={"tried": {zone: at for zone, at in each.tried.items() if zone not in gone}})
+        for vm, each in memory.vms.items()
+    }
+    return memory.model_copy(update={"nodes": nodes, "suspects": suspects, "vms": vms})
 
 
 def _nodes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[NodeKey, NodeMemory]:

@@ -1,9 +1,9 @@
 """Looking at everything that a sweep needs, at once: zones, operations, GitHub, reports, wishes, the pointer.
 
-Owns the calls and their deadline. Each source is asked in a thread of its own; one that fails, or is not done in time,
-is unknown, and what it had said so far is not used. List calls grow with zones and scopes, not with VMs: nodes and
-operations are one list each a zone. A list of operations only tells sooner what became of creates: one that fails hides
-no VM.
+Owns the calls and their deadline. Each source is asked in a thread of its own, scopes that left in one. A source that
+fails, or is not done in time, is unknown, and what it had said so far is not used. List calls grow with zones and
+scopes, not with VMs: nodes and operations are one list each a zone. A list of operations only tells sooner what became
+of creates: one that fails hides no VM.
 """
 
 from __future__ import annotations
@@ -84,14 +84,16 @@ class Observer:
         }
         asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
         left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
-        threads = 2 * len(zones) + len(asked_of) + len(left) + 2 + _READERS
+        threads = 2 * len(zones) + len(asked_of) + 2 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
+        # One after another, however many there are: a broker takes few errands at once, and refuses the others.
+        one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="observe-left")
         try:
             until = self.clock() + self.deadline
             looked = {zone: pool.submit(self._zone, zone) for zone in zones}
             operations = {zone: pool.submit(self._ended, zone, asked) for zone, asked in creating.items() if asked}
             scopes = {source: pool.submit(self._runners, source) for source in asked_of}
-            leaving = {scope: pool.submit(self._left, scope) for scope in sorted(left)}
+            leaving = {scope: one.submit(self._left, scope) for scope in sorted(left)}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
@@ -107,6 +109,7 @@ class Observer:
             readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
             said = [self._result(reader, until) for reader in readers]
         finally:
+            one.shutdown(wait=False, cancel_futures=True)
             pool.shutdown(wait=False, cancel_futures=True)
         return Observed(
             zones={zone: source for zone, (source, _) in found.items()},

@@ -273,10 +273,6 @@ class Observed:
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known
 
-    def given_up(self, zone: str) -> bool:
-        """Whether people gave up a zone that cannot be asked: then its VMs count as gone, by their word."""
-        return zone in self.wishes.lost and not self.zone_known(zone)
-
     def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
         return self._by_vm.get(vm, ())
 

@@ -196,7 +196,7 @@ class Proposals:
                 self.proposals.append(self._drain_of_orphan(node, action))
             case Verdict.REPORT:
                 self._told(judged)
-                if self.judge.busy(node.name):
+                if self.judge.busy(node.name) or judged.rule.when is Situation.OWN_WORD:
                     self._wait(judged)
             case Verdict.WAIT:
                 self._wait(judged)

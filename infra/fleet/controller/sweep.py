@@ -19,6 +19,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.lessons import Lessons
+from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
@@ -133,7 +134,7 @@ class Sweeper:
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
             self._remember(decision.memory, memory)
-            left = desired.but({zone for zone in desired.zones if observed.given_up(zone)})
+            left = desired.but({zone for zone in desired.zones if is_given_up(zone, observed, memory, now)})
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
             outcomes = self._act(actor, decision, lease)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
@@ -156,7 +157,8 @@ class Sweeper:
             return memories.read(record.body if record else None)
         except memories.UnreadableMemoryError as error:
             name = f"gs://{self.records.bucket}/{names.memory_object(self.stack)}"
-            raise SweepError(f"{error}; delete {name} to begin anew, which loses waits and nothing else") from None
+            lost = "waits begin anew, and nobody knows any more where runners of pools that left are registered"
+            raise SweepError(f"{error}; delete {name} to begin anew: {lost}") from None
 
     def _remember(self, memory: Memory, before: Memory) -> None:
         """Write it over what was read, and over nothing else: whoever wrote meanwhile holds the lease by now."""

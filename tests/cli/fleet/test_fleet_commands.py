@@ -10,8 +10,12 @@ from rich.console import Console
 
 from infra.cli.render.status import show_status
 from infra.fleet.draining import Standing, VmStanding
+from infra.fleet.google import clients
+from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.local.cloud.github.control import GitHubControl
+from infra.model import names
+from infra.model.stack import load_stack
 from tests.cli.conftest import Checkout
 from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
 from tests.fleet.status.given_scene import scene
@@ -168,6 +172,23 @@ def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> Non
     assert standing.json("zone", "found", "us-west4-a", "--stack", "ci")["wish"] == "found"
     refused = standing.run("zone", "lost", "moon-1-a")
     assert (refused.exit_code, "no pool may have a VM in moon-1-a" in " ".join(refused.output.split())) == (2, True)
+
+
+def test_a_zone_that_left_the_stack_file_is_given_up_as_long_as_anybody_remembers_it(standing: Checkout) -> None:
+    refused = standing.run("zone", "lost", "us-south1-a", "--stack", "ci")
+    assert (refused.exit_code, "the controller remembers none there" in " ".join(refused.output.split())) == (2, True)
+    standing.ok("reconcile", "ci")
+    config = load_stack(standing.root, "ci")
+    with clients(config.project, standing.json("cloud", "status")["url"]) as google:
+        records, name = Records(google=google, bucket=config.bucket.name), names.memory_object("ci")
+        known = records.read(name)
+        assert known is not None
+        zones = {**known.body["zones"], "us-south1-a": known.body["last"]}
+        records.update(name, lambda body: {**(body or {}), "zones": zones})
+        assert standing.json("zone", "lost", "us-south1-a", "--stack", "ci")["wish"] == "lost"
+        records.update(name, lambda _: dict(known.body))
+    assert standing.json("zone", "found", "us-south1-a", "--stack", "ci")["wish"] == "found"
+    assert standing.run("zone", "found", "us-south1-a", "--stack", "ci").exit_code == 2
 
 
 def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on(

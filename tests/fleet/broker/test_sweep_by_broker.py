@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from infra.cli.fleet_place import BROKER, TOKEN, declared_place, told_place
+from infra.fleet.broker.github_app import GitHubApp
+from infra.fleet.broker.keeper import AT_ONCE
 from infra.fleet.broker.settings import BUCKET as BUCKET_NAME
 from infra.fleet.broker.settings import PROJECT as PROJECT_NAME
 from infra.fleet.controller.act import Actor
@@ -14,9 +17,11 @@ from infra.fleet.controller.actions import RemoveRunner
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.desired import Desired, read
 from infra.fleet.controller.github import RunnerApi
-from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.memory import Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import KNOWN
 from infra.fleet.controller.outcomes import Result
+from infra.model import names
 from infra.model.errors import ConfigError
 from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
 from tests.model.given import parse, pool, stack_text
@@ -71,6 +76,51 @@ def test_a_broker_that_refuses_leaves_github_unknown_and_says_why(world: World) 
     seen = observed(world)
     assert not seen.github.known
     assert "503 github-down" in seen.github.reason
+
+
+def left(world: World, scope: str) -> Any:
+    """What a sweep knows of a scope that its pool has left."""
+    memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now())}})
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
+    return observer.observe(desired(), memory).left[scope]
+
+
+def test_a_repository_that_left_and_never_had_a_runner_holds_nothing(world: World) -> None:
+    """A pool of several repositories takes turns, so that one of them may have got none."""
+    assert world.ask().status == 200
+    assert left(world, "repos/lab/never") == KNOWN
+
+
+def test_however_many_scopes_have_left_the_broker_answers_for_each(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that ask in one moment would be refused, however well GitHub is: a broker takes few errands at once."""
+    scopes = [f"repos/lab/left-{index}" for index in range(3 * AT_ONCE)]
+    at_once, most, guard, entered = 0, 0, threading.Lock(), threading.Event()
+
+    def slow(*_: object, **__: object) -> tuple[()]:
+        nonlocal at_once, most
+        with guard:
+            at_once += 1
+            most = max(most, at_once)
+            if at_once == AT_ONCE:
+                entered.set()
+        entered.wait(0.02)
+        with guard:
+            at_once -= 1
+        return ()
+
+    monkeypatch.setattr(GitHubApp, "runners", slow)
+    world.write(names.scopes_object(STACK), {"version": 1, "scopes": scopes})
+    memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now()) for scope in scopes}})
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
+    seen = observer.observe(desired(), memory)
+    assert seen.left == dict.fromkeys(scopes, KNOWN)
+    assert most < AT_ONCE
+
+
+def test_without_its_record_of_scopes_a_broker_cannot_say_that_one_never_had_a_runner(world: World) -> None:
+    assert "503 bad-record" in left(world, "repos/lab/never").reason
 
 
 def test_a_ghost_goes_and_one_that_came_back_stays(world: World) -> None:

@@ -73,6 +73,7 @@ def at_work(vm: str, at: float) -> Observed:
 
 ORPHAN = node(f"tpu-ci-{HOME}-9")
 AT_ORPHAN = ORPHAN.name
+UNKNOWN_POOLS = replace(ORPHAN, labels=labels(pool="of-a-memory-that-was-lost"))
 AWAY_FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
 AWAY_NODE = node(VM, zone=AWAY, capacity=CapacityKind.SPOT)
 TWO = (AWAY_NODE, *nodes(AWAY_FLEET, s0=""))
@@ -129,6 +130,13 @@ CASES: dict[str, Case] = {
         observed=beside(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=9))),
         at=(0, 10),
         done="Drain",
+        about=AT_ORPHAN,
+    ),
+    "orphan-own-word": Case(
+        observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), UNKNOWN_POOLS), runners=served(FLEET)),
+        desired=fleet(6, settings=Settings(job=20)),
+        at=(0, 10, 20),
+        done="Report",
         about=AT_ORPHAN,
     ),
     "orphan-at-work": Case(

@@ -158,9 +158,9 @@ def test_an_old_repository_that_cannot_be_asked_spares_vms_of_its_time_and_no_ot
     assert ("Delete", later.name) in done
     assert ("Restart", lost) in done, "what the repository never served is healed all the while"
     assert ("Delete", ORPHAN.name) not in done
-    assert standing(ORPHAN.name, observed, {}, True, {}).standing is Standing.QUIET
+    assert standing(ORPHAN.name, observed, {}, True, {}, ()).standing is Standing.QUIET
     busy = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=START)
-    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}).standing is Standing.BUSY
+    assert standing(ORPHAN.name, observed, {ORPHAN.name: busy}, True, {}, ()).standing is Standing.BUSY
 
 
 def test_an_old_repository_that_is_gone_for_good_is_forgotten_once_no_job_of_it_can_run(
@@ -204,6 +204,23 @@ def test_a_vm_whose_repository_nobody_knows_is_drained_and_has_the_time_of_a_job
     assert ("Delete", ORPHAN.name) in all_doing(quiet)
 
 
+def test_a_vm_whose_repository_nobody_knows_is_not_deleted_while_it_says_that_it_works() -> None:
+    """A job may run for five days, and its own report is all that is left of it once memory was lost."""
+    desired, memory, done = fleet(3), EMPTY, []
+    observed = seen(desired, nodes=(*seen(desired).nodes, ORPHAN))
+    for index in range(0, 60 * 24, 2):
+        now = START + minutes(index)
+        says = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=now)
+        decision = decide(desired, replace(observed, reports={ORPHAN.name: says}), memory, now)
+        memory = remembered(decision, desired, now)
+        done += [(index, what) for what, _ in doing(decision)]
+    assert done == [(10, "Drain")]
+    assert {each.rule for each in decision.findings} == {"orphan-own-word"}
+    assert not decision.settled
+    silent = decide(desired, observed, memory, START + timedelta(days=1))
+    assert ("Delete", ORPHAN.name) in doing(silent), "one that says nothing any more had its time"
+
+
 def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_job(
     both: tuple[Desired, Memory],
 ) -> None:
@@ -227,6 +244,13 @@ def test_a_memory_of_a_time_without_scopes_is_read_and_learns_them() -> None:
     learned = decide(desired, seen(desired), memory, START + minutes(2)).memory
     assert learned.scopes == {"tpu-ci": {"repos/a-lab/code": ScopeMemory(until=START + minutes(2), declared=True)}}
     assert memories.read(learned.to_json()) == learned
+
+
+def test_with_groups_a_pools_runners_are_the_organisations_alone() -> None:
+    """A repository of which none can be must not be asked for, once it left, by a pool that heals meanwhile."""
+    desired = fleet(3, groups=True)
+    learned = first(desired, seen(desired)).memory
+    assert learned.scopes == {"tpu-ci": {"orgs/a-lab": ScopeMemory(until=START, declared=True)}}
 
 
 # How often GitHub is asked

@@ -396,7 +396,9 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), AWAY: KNOWN})
     lost = replace(down, wishes=Wishes(lost={HOME: "ada"}))
     assert doing(decide(desired, down, memory, START + timedelta(days=2))) == [], "its VMs may run on"
-    away = decide(desired, lost, memory, START + minutes(2))
+    begun = decide(desired, lost, memory, START + minutes(2))
+    assert doing(begun) == [], "one list that fails is no lost zone"
+    away = decide(desired, lost, begun.memory, START + minutes(12))
     made = [each for each in away.actions if isinstance(each, Create)]
     assert {each.place.zone for each in made} == {AWAY}
     assert [each.slot for each in made] == [each.name for each in desired.slots]
@@ -418,10 +420,41 @@ def test_nothing_is_made_while_nobody_can_say_which_zones_people_gave_up() -> No
     assert told == {each.name for each in desired.slots[:2]}
 
 
+def test_a_zone_that_was_given_up_and_answers_but_now_and_then_keeps_its_busy_vms_alone() -> None:
+    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    works = seen(desired, runners=tuple(replace(each, busy=True) for each in served(desired)))
+    works = replace(works, wishes=Wishes(lost={HOME: "ada"}))
+    dark = replace(works, nodes=(), zones={HOME: unknown("timeout"), AWAY: KNOWN})
+    memory = first(desired, works).memory
+    for index in range(1, 60):
+        now = START + index * minutes(2)
+        decision = decide(desired, works if index % 4 == 0 else dark, memory, now)
+        assert doing(decision) == []
+        memory = remembered(decision, desired, now)
+
+
+def test_a_zone_that_left_the_manifest_and_was_given_up_is_watched_no_more_after_a_week() -> None:
+    """Its VMs are on no list, so that no list ever says that they are gone."""
+    old = slot(0, pool="old", home=place(AWAY))
+    new = fleet(1)
+    before = replace(new, slots=(*new.slots, old))
+    memory, now = first(before, seen(before)).memory, START
+    dark = seen(new, zones={HOME: KNOWN, AWAY: unknown("no answer")})
+    for hour in range(24):
+        now = START + timedelta(hours=hour)
+        memory = decide(new, dark, memory, now).memory
+    assert f"{AWAY}/{old.name}" in memory.nodes
+    for hour in range(24 * 8):
+        now = START + timedelta(hours=24 + hour)
+        memory = decide(new, replace(dark, wishes=Wishes(lost={AWAY: "ada"})), memory, now).memory
+        assert (AWAY in memory.zones) == (hour < 24 * 7 - 1)
+    assert memory.nodes.keys() == {f"{HOME}/{new.slots[0].name}"}
+
+
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
     desired = fleet(2)
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
-    decision = first(desired, down)
+    decision = sweeps(desired, down, 6)[-1]
     assert doing(decision) == []
     assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
 
