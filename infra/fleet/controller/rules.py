@@ -61,6 +61,7 @@ class Situation(StrEnum):
     DRAINING = "draining"
     UNFIT = "unfit"
     AT_WORK = "at-work"
+    IMAGELESS = "imageless"
     RESTARTED = "restarted"
     ENGINE = "engine"
     ASKED_FOR = "asked-for"

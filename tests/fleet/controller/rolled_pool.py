@@ -30,8 +30,9 @@ class Pool:
     """target: what is promoted and published. runs: what each VM runs. told: what its orders say.
 
     bad: images and bundles with which a VM is not online; unfit: what it says then. slow: VMs that take their time.
-    gone: a VM that is not there. dark: zones that cannot be asked. deaf: whether GitHub cannot. real: whether a VM
-    without an image serves nobody, as on Google Cloud.
+    gone: a VM that is not there. hung: by VM that serves nobody, the phase that it says, None where it says nothing.
+    dark: zones that cannot be asked. deaf: whether GitHub cannot. real: whether a VM without an image serves nobody, as
+    on Google Cloud.
     """
 
     desired: Desired
@@ -44,6 +45,7 @@ class Pool:
     slow: set[str] = field(default_factory=set)
     bad: str = ""
     gone: str = ""
+    hung: dict[str, Phase | None] = field(default_factory=dict)
     unfit: str = ""
     dark: tuple[str, ...] = ()
     deaf: bool = False
@@ -73,7 +75,7 @@ class Pool:
             zones={zone: unknown("503") if zone in self.dark else KNOWN for zone in sorted(self.desired.zones)},
             github=unknown("502") if self.deaf else KNOWN,
             runners=() if self.deaf else runners,
-            reports={name: self._report(name, online) for name in names},
+            reports={name: self._report(name, online) for name in names if self.hung.get(name, True)},
             targets={POOL: self.target},
             wishes=self.wishes,
         )
@@ -82,14 +84,14 @@ class Pool:
     def serves(self, name: str) -> bool:
         image, bundle = self.runs.get(name, ("", ""))
         broken = any(letter in (image[-1:], bundle[-1:]) for letter in self.bad)
-        return name not in self.slow and not broken and not (self.real and not image)
+        return name not in self.slow and name not in self.hung and not broken and not (self.real and not image)
 
     def _report(self, name: str, online: list[str]) -> ReportSeen:
         image, bundle = self.runs.get(name, ("", ""))
         return ReportSeen(
             vm=name,
             pool=POOL,
-            phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else Phase.PULLING,
+            phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else self.hung.get(name) or Phase.PULLING,
             at=self.now,
             reason="" if name in online else self.unfit,
             image=image or None,

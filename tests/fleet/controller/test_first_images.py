@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.fleet.controller.actions import Assign
-from infra.fleet.controller.observed import Wishes
+from infra.fleet.controller.actions import Assign, Recreate, Restart
+from infra.fleet.controller.observed import Phase, Wishes
 from tests.fleet.controller.given_fleet import fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
 
@@ -90,3 +90,35 @@ def test_a_new_bundle_reaches_a_pool_without_image_though_no_vm_of_it_comes_onli
     pool.target = target("", "2")
     pool.sweeps(6)
     assert (pool.stage, {bundle for _, bundle in pool.runs.values()}) == ("steady", {"2"})
+
+
+def healed(pool: Pool, sweeps: int) -> list[tuple[int, str]]:
+    """VMs that were restarted or made again, by the minute."""
+    found = []
+    for count in range(sweeps):
+        actions = pool.decided().actions
+        found += [(2 * count, each.rule) for each in actions if isinstance(each, (Restart, Recreate))]
+        pool.sweep()
+    return found
+
+
+def test_vms_that_wait_for_a_first_image_are_left_alone_and_people_are_told() -> None:
+    pool = imageless()
+    assert healed(pool, 150) == []
+    decision = pool.decided()
+    assert [(each.subject, each.rule) for each in decision.findings] == [(POOL, "slot-imageless")]
+    assert decision.pools[POOL].unhealthy == {}
+
+
+def test_a_vm_that_waited_for_its_first_image_has_its_whole_allowance_once_it_is_told_one() -> None:
+    pool = imageless()
+    pool.sweeps(150)
+    pool.target, pool.slow = target("b"), {pool.vm(0)}
+    assert healed(pool, 13) == [(22, "slot-unserved")]
+
+
+@pytest.mark.parametrize("phase", [None, Phase.CLEANING])
+def test_a_vm_without_image_that_does_not_say_that_it_waits_for_one_is_healed(phase: Phase | None) -> None:
+    pool = imageless()
+    pool.hung = {pool.vm(0): phase}
+    assert healed(pool, 21) == [(18, "slot-unserved"), (38, "slot-restarted")]
