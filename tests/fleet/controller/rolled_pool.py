@@ -10,6 +10,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Memory, Rollout
 from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Target, Undone, Wishes, unknown
+from infra.model.names import NO_IMAGE
 from tests.fleet.controller.given_fleet import START, fleet, minutes, nodes, remembered, runner, seen
 
 POOL = "tpu-ci"
@@ -31,8 +32,8 @@ class Pool:
 
     bad: images and bundles with which a VM is not online; unfit: what it says then. slow: VMs that take their time.
     gone: a VM that is not there. hung: by VM that serves nobody, the phase that it says, None where it says nothing.
-    dark: zones that cannot be asked. deaf: whether GitHub cannot. real: whether a VM without an image serves nobody, as
-    on Google Cloud.
+    dark: zones that cannot be asked. deaf: whether GitHub cannot. locked: whether orders cannot be read. real: whether
+    a VM without an image serves nobody, as on Google Cloud.
     """
 
     desired: Desired
@@ -49,6 +50,7 @@ class Pool:
     unfit: str = ""
     dark: tuple[str, ...] = ()
     deaf: bool = False
+    locked: bool = False
     real: bool = False
     wishes: Wishes = field(default_factory=Wishes)
 
@@ -77,6 +79,8 @@ class Pool:
             runners=() if self.deaf else runners,
             reports={name: self._report(name, online) for name in names if self.hung.get(name, True)},
             targets={POOL: self.target},
+            told={} if self.locked else {vm: image or NO_IMAGE for vm, (image, _) in self.told.items()},
+            told_source=unknown("503") if self.locked else KNOWN,
             wishes=self.wishes,
         )
         return decide(self.desired, observed, self.memory, self.now)

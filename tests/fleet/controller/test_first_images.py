@@ -72,6 +72,45 @@ def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_se
     assert forgetful.images == "aaaaaa"
 
 
+def forgotten(pool: Pool) -> Pool:
+    """The same VMs and orders under a controller that lost its memory, when nobody serves."""
+    return Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs), told=dict(pool.told), bad="ab")
+
+
+def test_a_controller_that_forgot_everything_in_an_outage_takes_no_image_away_either() -> None:
+    pool = forgotten(steady())
+    pool.wishes = Wishes(paused=frozenset({POOL}))
+    pool.sweeps(30)
+    assert (pool.images, pool.stage) == ("aaaaaa", "steady")
+
+
+def test_what_was_promoted_meanwhile_goes_through_a_canary_then_too() -> None:
+    pool = forgotten(steady())
+    pool.target = target("b")
+    assert pool.sweep() == ["0:b", *(f"{index}:a" for index in range(1, 6))]
+    pool.sweeps(30)
+    assert (pool.images, pool.stage) == ("aaaaaa", "failed")
+
+
+def test_what_one_vm_alone_was_told_is_not_taken_for_proved() -> None:
+    pool = steady()
+    pool.target = target("b")
+    assert pool.sweep() == ["0:b"]
+    pool = forgotten(pool)
+    pool.wishes = Wishes(paused=frozenset({POOL}))
+    pool.sweep()
+    assert "b" not in pool.images
+
+
+def test_where_orders_cannot_be_read_a_pool_that_was_forgotten_is_told_nothing() -> None:
+    pool = forgotten(steady())
+    pool.locked = True
+    assert pool.sweeps(2) == [[], []]
+    pool.locked = False
+    pool.sweep()
+    assert pool.images == "aaaaaa"
+
+
 def test_where_github_cannot_be_asked_a_new_pool_is_told_nothing() -> None:
     pool = Pool(desired=fleet(6), target=target("b"), deaf=True)
     assert pool.sweeps(2) == [[], []]
