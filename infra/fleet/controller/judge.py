@@ -13,7 +13,7 @@ from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
-from infra.fleet.controller.notice import orphan_key, runner_key
+from infra.fleet.controller.notice import HEARD, orphan_key, runner_key, waits_for_an_image
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
 from infra.fleet.controller.sorting import Fleet, pool_of
@@ -22,9 +22,6 @@ from infra.model.catalogue import CapacityKind
 
 SWEEPS: Final = 2
 """Sweeps in a row that must agree before anything without an owner is deleted."""
-
-HEARD: Final = timedelta(minutes=15)
-"""How old a VM's word that it runs a job may be: three times as old as the oldest that its supervisor lets it get."""
 
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 _RESTS: Final = _UNFIT | {Phase.DRAINING}
@@ -224,6 +221,8 @@ class Judge:
             situations.add(Situation.SERVING_AWAY)
         if not self._is_on_trial(slot) and self._calls_itself_unfit(node):
             situations.add(Situation.UNFIT)
+        if waits_for_an_image(node, self.memory, self.observed, self.now):
+            situations.add(Situation.IMAGELESS)
         if known.restarted is not None:
             situations.add(Situation.RESTARTED)
         elif not online and self._says_it_works(node):

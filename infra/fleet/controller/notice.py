@@ -17,15 +17,19 @@ from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import LAG, Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
-from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, RunnerSeen, Trouble, node_key
+from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, Phase, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours
+from infra.model import names
 
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""
 
 PROVED: Final = timedelta(hours=1)
 """A VM that serves so long after it was replaced is sound: what was the matter is forgotten."""
+
+HEARD: Final = timedelta(minutes=15)
+"""How old a VM's word of what it does may be: three times as old as the oldest that its supervisor lets it get."""
 
 _SKEW: Final = timedelta(minutes=1)
 
@@ -93,6 +97,16 @@ def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: dat
     return memory.model_copy(update={"nodes": nodes, "suspects": suspects, "vms": vms})
 
 
+def waits_for_an_image(node: NodeSeen, memory: Memory, observed: Observed, now: datetime) -> bool:
+    """Whether a VM does what it was told: its orders name no image, and it says itself that it is waiting for one."""
+    vm, report = memory.vms.get(node.name), observed.reports.get(node.name)
+    if vm is None or report is None or not observed.reports_source.known:
+        return False
+    told = (vm.assigned or "").partition("|")[0]
+    waits = report.phase is Phase.PULLING and report.is_of(node.made) and abs(now - report.at) < HEARD
+    return told == names.NO_IMAGE and waits
+
+
 def _nodes(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[NodeKey, NodeMemory]:
     seen = {node.key: _node(memory, node, desired, observed, now) for node in observed.nodes}
     for key, known in memory.nodes.items():
@@ -108,7 +122,8 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
     known = before if same and before is not None else None
     steady = known is not None and (known.state, known.health) == (node.state, node.health)
     online = any(runner.serves for runner in observed.runners_of(node.name))
-    unserved = _unserved(known, node, online, memory.deaf, now)
+    excused = online or waits_for_an_image(node, memory, observed, now)
+    unserved = _unserved(known, node, excused, memory.deaf, now)
     report = observed.reports.get(node.name)
     return NodeMemory(
         state=node.state,
@@ -121,19 +136,20 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
         since=known.since if known and steady else now,
         seen=now,
         unserved=unserved,
-        restarted=None if online or known is None or node.state != "READY" else known.restarted,
+        restarted=None if excused or known is None or node.state != "READY" else known.restarted,
         proved=(known is not None and known.proved) or (report is not None and report.proved == node.zone),
     )
 
 
 def _unserved(
-    known: NodeMemory | None, node: NodeSeen, online: bool, deaf: datetime | None, now: datetime
+    known: NodeMemory | None, node: NodeSeen, excused: bool, deaf: datetime | None, now: datetime
 ) -> datetime | None:
-    """An outage of GitHub gives every VM its whole allowance again: registrations were lost in it.
+    """Excused is whoever serves, or waits for its first image: that VM has its whole allowance once it is told one.
 
+    An outage of GitHub gives every VM its whole allowance again: registrations were lost in it.
     A call that fails now and then is no outage: else a VM that never registers would be spared for ever.
     """
-    if node.state != "READY" or online:
+    if node.state != "READY" or excused:
         return None
     before = known.unserved if known else None
     if deaf is not None:

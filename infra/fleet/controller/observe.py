@@ -34,6 +34,7 @@ from infra.fleet.controller.observed import (
     Wishes,
     unknown,
 )
+from infra.fleet.controller.orders import told_image
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
@@ -51,6 +52,8 @@ CALL_SECONDS: Final = 15.0
 _NODE_PAGE: Final = 500
 _READERS: Final = 4
 """Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
+_TELLING: Final = 8
+"""Of how many VMs of a pool orders are read where no rollout of it is remembered: the canary alone has what is new."""
 
 T = TypeVar("T")
 
@@ -84,7 +87,7 @@ class Observer:
         }
         asked_of = self.github.sources(desired.scopes) if self.github else desired.scopes
         left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
-        threads = 2 * len(zones) + len(asked_of) + 2 + _READERS
+        threads = 2 * len(zones) + len(asked_of) + 3 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
         # One after another, however many there are: a broker takes few errands at once, and refuses the others.
         one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="observe-left")
@@ -96,12 +99,14 @@ class Observer:
             leaving = {scope: one.submit(self._left, scope) for scope in sorted(left)}
             wishes = pool.submit(self._wishes, desired.stack)
             targets = pool.submit(self._targets, desired)
+            orders = pool.submit(self._told, desired, memory)
             found = {zone: self._result(future, until) for zone, future in looked.items()}
             ended = {zone: self._result(future, until) for zone, future in operations.items()}
             runners = {scope: self._result(future, until) for scope, future in scopes.items()}
             remaining = {scope: self._result(future, until) for scope, future in leaving.items()}
             seen = [each for _, answer in (*runners.values(), *remaining.values()) for each in answer or ()]
             wished, pointed = self._result(wishes, until), self._result(targets, until)
+            told = self._result(orders, until)
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
             asked, proofs = _to_be_asked(desired, memory, online, nodes), self._proofs(desired.stack)
@@ -127,6 +132,8 @@ class Observer:
             wishes_source=wished[0],
             targets=pointed[1],
             targets_source=pointed[0],
+            told=told[1] or {},
+            told_source=told[0],
         )
 
     def _result(self, future: Future[T], until: float) -> tuple[Source, T | None]:
@@ -202,6 +209,17 @@ class Observer:
         with self._google() as google:
             record = Records(google=google, bucket=self.bucket).read(names.pointer_object())
         return pointed(record.body if record else None, desired)
+
+    def _told(self, desired: Desired, memory: Memory) -> dict[str, str]:
+        """What the orders of pools say that are new here, or were forgotten."""
+        new = [pool for pool in desired.pools if pool not in memory.rollouts]
+        vms = [slot.name for pool in new for slot in desired.of_pool(pool)[:_TELLING] if slot.has_runner]
+        if not vms:
+            return {}
+        with self._google() as google:
+            records = Records(google=google, bucket=self.bucket)
+            found = {vm: told_image(records, vm) for vm in vms}
+        return {vm: image for vm, image in found.items() if image}
 
     def _google(self) -> Clients:
         return clients(self.project, self.endpoint, hurried=True, seconds=CALL_SECONDS)

@@ -229,6 +229,7 @@ class Observed:
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
     operations: a source for every zone whose operations were asked for.
     github: of every scope that is declared. left: by scope, of those that were declared once.
+    told: by VM the image that its orders name, of some VMs of each pool of which no rollout is remembered.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
     manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest.
@@ -241,6 +242,8 @@ class Observed:
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
+    told: Mapping[str, str] = field(default_factory=dict, hash=False)
+    told_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
     operations: Mapping[str, Source] = field(default_factory=dict)
     targets: Mapping[str, Target] | None = None
@@ -263,6 +266,7 @@ class Observed:
                 "pointer": self.targets_source,
             }
             | {f"github {scope}": source for scope, source in self.left.items()}
+            | ({} if self.told_source.known else {"orders": self.told_source})
         )
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names
 
 VERSION: Final = 1
@@ -24,6 +24,18 @@ EMPTY: Final[Body] = {
 def order(records: Records, vm: str, **changes: Any) -> None:
     """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
     records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
+
+
+def told_image(records: Records, vm: str) -> str:
+    """The image that a VM's orders name, `none` where they say so; empty where they say nothing.
+
+    Raises GoogleError where the bucket refuses or does not answer.
+    """
+    try:
+        record = records.read(names.orders_object(vm))
+    except UnreadableRecordError:
+        return ""
+    return str((record.body if record else {}).get("image") or "")
 
 
 def restart(records: Records, vm: str, number: int) -> None:

@@ -85,6 +85,8 @@ class Proposals:
                     self._told(each)
                 case Verdict.WAIT:
                     self._wait(each)
+                case Verdict.KEEP if each.rule.when is Situation.IMAGELESS:
+                    self.findings.append((slot.pool, each.rule.id, each.reason))
                 case _:
                     pass
 

@@ -62,6 +62,7 @@ class Situation(StrEnum):
     UNFIT = "unfit"
     AT_WORK = "at-work"
     OWN_WORD = "own-word"
+    IMAGELESS = "imageless"
     RESTARTED = "restarted"
     ENGINE = "engine"
     ASKED_FOR = "asked-for"

@@ -10,6 +10,7 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Memory, Rollout
 from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Target, Undone, Wishes, unknown
+from infra.model.names import NO_IMAGE
 from tests.fleet.controller.given_fleet import START, fleet, minutes, nodes, remembered, runner, seen
 
 POOL = "tpu-ci"
@@ -30,8 +31,9 @@ class Pool:
     """target: what is promoted and published. runs: what each VM runs. told: what its orders say.
 
     bad: images and bundles with which a VM is not online; unfit: what it says then. slow: VMs that take their time.
-    gone: a VM that is not there. dark: zones that cannot be asked. deaf: whether GitHub cannot. real: whether a VM
-    without an image serves nobody, as on Google Cloud.
+    gone: a VM that is not there. hung: by VM that serves nobody, the phase that it says, None where it says nothing.
+    dark: zones that cannot be asked. deaf: whether GitHub cannot. locked: whether orders cannot be read. real: whether
+    a VM without an image serves nobody, as on Google Cloud.
     """
 
     desired: Desired
@@ -44,9 +46,11 @@ class Pool:
     slow: set[str] = field(default_factory=set)
     bad: str = ""
     gone: str = ""
+    hung: dict[str, Phase | None] = field(default_factory=dict)
     unfit: str = ""
     dark: tuple[str, ...] = ()
     deaf: bool = False
+    locked: bool = False
     real: bool = False
     wishes: Wishes = field(default_factory=Wishes)
 
@@ -73,8 +77,10 @@ class Pool:
             zones={zone: unknown("503") if zone in self.dark else KNOWN for zone in sorted(self.desired.zones)},
             github=unknown("502") if self.deaf else KNOWN,
             runners=() if self.deaf else runners,
-            reports={name: self._report(name, online) for name in names},
+            reports={name: self._report(name, online) for name in names if self.hung.get(name, True)},
             targets={POOL: self.target},
+            told={} if self.locked else {vm: image or NO_IMAGE for vm, (image, _) in self.told.items()},
+            told_source=unknown("503") if self.locked else KNOWN,
             wishes=self.wishes,
         )
         return decide(self.desired, observed, self.memory, self.now)
@@ -82,14 +88,14 @@ class Pool:
     def serves(self, name: str) -> bool:
         image, bundle = self.runs.get(name, ("", ""))
         broken = any(letter in (image[-1:], bundle[-1:]) for letter in self.bad)
-        return name not in self.slow and not broken and not (self.real and not image)
+        return name not in self.slow and name not in self.hung and not broken and not (self.real and not image)
 
     def _report(self, name: str, online: list[str]) -> ReportSeen:
         image, bundle = self.runs.get(name, ("", ""))
         return ReportSeen(
             vm=name,
             pool=POOL,
-            phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else Phase.PULLING,
+            phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else self.hung.get(name) or Phase.PULLING,
             at=self.now,
             reason="" if name in online else self.unfit,
             image=image or None,

@@ -13,7 +13,7 @@ from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired, Settings
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Target, Wishes, unknown
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -83,6 +83,9 @@ RESERVED = quota(64, covers=frozenset({CapacityKind.RESERVED}), reservation="lab
 HELD = fleet(6, caps=(RESERVED,))
 READY_SICK = nodes(FLEET)[1:]
 TRAINING = fleet(slots=tuple(replace(each, serves=()) for each in FLEET.slots))
+ONE = fleet(1)
+WAITS = ReportSeen(vm=VM, pool="tpu-ci", phase=Phase.PULLING, at=START)
+IMAGELESS = seen(ONE, runners=(), reports={VM: WAITS}, targets={"tpu-ci": Target()})
 
 CASES: dict[str, Case] = {
     "slot-preempted": Case(observed=state("PREEMPTED"), done="Recreate"),
@@ -110,6 +113,7 @@ CASES: dict[str, Case] = {
         observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 240), done="Recreate"
     ),
     "slot-unhealthy": Case(observed=lost(nodes=(node(VM, health="TIMEOUT"), *READY_SICK)), at=(0, 20), done="Recreate"),
+    "slot-imageless": Case(observed=IMAGELESS, desired=ONE, at=(0, 2), done="Report", about="tpu-ci"),
     "slot-unserved": Case(observed=lost(), at=(0, 20), done="Restart"),
     "slot-restarted": Case(observed=lost(), at=(0, 20, 40), done="Recreate"),
     "slot-engine": Case(observed=seen(FLEET, nodes=nodes(FLEET, s0=""), engine="an update is under way")),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.fleet.controller.actions import Assign
-from infra.fleet.controller.observed import Wishes
+from infra.fleet.controller.actions import Assign, Recreate, Restart
+from infra.fleet.controller.observed import Phase, Wishes
 from tests.fleet.controller.given_fleet import fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
 
@@ -72,6 +72,45 @@ def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_se
     assert forgetful.images == "aaaaaa"
 
 
+def forgotten(pool: Pool) -> Pool:
+    """The same VMs and orders under a controller that lost its memory, when nobody serves."""
+    return Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs), told=dict(pool.told), bad="ab")
+
+
+def test_a_controller_that_forgot_everything_in_an_outage_takes_no_image_away_either() -> None:
+    pool = forgotten(steady())
+    pool.wishes = Wishes(paused=frozenset({POOL}))
+    pool.sweeps(30)
+    assert (pool.images, pool.stage) == ("aaaaaa", "steady")
+
+
+def test_what_was_promoted_meanwhile_goes_through_a_canary_then_too() -> None:
+    pool = forgotten(steady())
+    pool.target = target("b")
+    assert pool.sweep() == ["0:b", *(f"{index}:a" for index in range(1, 6))]
+    pool.sweeps(30)
+    assert (pool.images, pool.stage) == ("aaaaaa", "failed")
+
+
+def test_what_one_vm_alone_was_told_is_not_taken_for_proved() -> None:
+    pool = steady()
+    pool.target = target("b")
+    assert pool.sweep() == ["0:b"]
+    pool = forgotten(pool)
+    pool.wishes = Wishes(paused=frozenset({POOL}))
+    pool.sweep()
+    assert "b" not in pool.images
+
+
+def test_where_orders_cannot_be_read_a_pool_that_was_forgotten_is_told_nothing() -> None:
+    pool = forgotten(steady())
+    pool.locked = True
+    assert pool.sweeps(2) == [[], []]
+    pool.locked = False
+    pool.sweep()
+    assert pool.images == "aaaaaa"
+
+
 def test_where_github_cannot_be_asked_a_new_pool_is_told_nothing() -> None:
     pool = Pool(desired=fleet(6), target=target("b"), deaf=True)
     assert pool.sweeps(2) == [[], []]
@@ -90,3 +129,35 @@ def test_a_new_bundle_reaches_a_pool_without_image_though_no_vm_of_it_comes_onli
     pool.target = target("", "2")
     pool.sweeps(6)
     assert (pool.stage, {bundle for _, bundle in pool.runs.values()}) == ("steady", {"2"})
+
+
+def healed(pool: Pool, sweeps: int) -> list[tuple[int, str]]:
+    """VMs that were restarted or made again, by the minute."""
+    found = []
+    for count in range(sweeps):
+        actions = pool.decided().actions
+        found += [(2 * count, each.rule) for each in actions if isinstance(each, (Restart, Recreate))]
+        pool.sweep()
+    return found
+
+
+def test_vms_that_wait_for_a_first_image_are_left_alone_and_people_are_told() -> None:
+    pool = imageless()
+    assert healed(pool, 150) == []
+    decision = pool.decided()
+    assert [(each.subject, each.rule) for each in decision.findings] == [(POOL, "slot-imageless")]
+    assert decision.pools[POOL].unhealthy == {}
+
+
+def test_a_vm_that_waited_for_its_first_image_has_its_whole_allowance_once_it_is_told_one() -> None:
+    pool = imageless()
+    pool.sweeps(150)
+    pool.target, pool.slow = target("b"), {pool.vm(0)}
+    assert healed(pool, 13) == [(22, "slot-unserved")]
+
+
+@pytest.mark.parametrize("phase", [None, Phase.CLEANING])
+def test_a_vm_without_image_that_does_not_say_that_it_waits_for_one_is_healed(phase: Phase | None) -> None:
+    pool = imageless()
+    pool.hung = {pool.vm(0): phase}
+    assert healed(pool, 21) == [(18, "slot-unserved"), (38, "slot-restarted")]

@@ -11,13 +11,14 @@ import pytest
 import urllib3
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN, RunnerSeen
+from infra.fleet.controller.orders import order
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
-from tests.fleet.controller.given_fleet import HOME, fleet
+from tests.fleet.controller.given_fleet import HOME, START, fleet, slot
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -111,6 +112,27 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
             records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
+
+
+def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_remembered(observer: Observer) -> None:
+    desired = fleet(slots=(*(slot(index) for index in range(20)), slot(0, pool="known")))
+    with clients("a-lab", observer.endpoint) as google:
+        records = Records(google=google, bucket=BUCKET)
+        for vm, said in (
+            (0, b'{"image": "r@sha256:a"}'),
+            (1, b'{"image": null}'),
+            (2, b"[]"),
+            (3, b'{"image": "none"}'),
+        ):
+            records.put_once(names.orders_object(desired.slots[vm].name), said, "application/json")
+        order(records, "known-us-west4-a-0", image="r@sha256:b")
+        order(records, desired.slots[19].name, image="r@sha256:b")
+    known = Rollout(stable=TargetMemory(), target=TargetMemory(), since=START)
+    seen = observer.observe(desired, EMPTY.model_copy(update={"rollouts": {"known": known}}))
+    assert (seen.told_source, seen.told) == (
+        KNOWN,
+        {desired.slots[0].name: "r@sha256:a", desired.slots[3].name: "none"},
+    )
 
 
 class Pages:
