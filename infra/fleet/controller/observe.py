@@ -54,6 +54,8 @@ _READERS: Final = 4
 """Threads that read reports; all of a large fleet's are asked for only where nobody of it is online."""
 _TELLING: Final = 8
 """Of how many VMs of a pool orders are read where no rollout of it is remembered: the canary alone has what is new."""
+_UNPROVED: Final = 4
+"""Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
 
 T = TypeVar("T")
 
@@ -248,12 +250,13 @@ def _to_be_asked(
 ) -> list[_Vm]:
     """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
 
-    Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists.
+    Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists. And a few that
+    serve: once their report is proved no other VM speaks for them, as it might when they next have no runner.
     """
     waiting = {vm for rollout in memory.rollouts.values() for vm in (*rollout.waiting, *rollout.returning)}
     pools: dict[str, str] = {}
     made: dict[str, dict[str, str]] = {}
-    proving = set()
+    proving, unproved = set(), set()
     for node in nodes:
         if is_ours(node, desired.stack) and pool_of(node):
             pools[node.name] = pool_of(node)
@@ -261,11 +264,15 @@ def _to_be_asked(
             known = memory.nodes.get(node.key)
             if known is not None and known.proved and known.created == node.created:
                 proving.add(node.name)
+            elif node.state == "READY" and node.name in online:
+                unproved.add(node.name)
+    turn = memory.sweeps * _UNPROVED % max(1, len(unproved))
+    asked = {*waiting, *(sorted(unproved) * 2)[turn : turn + _UNPROVED]}
     pools |= {slot.name: slot.pool for slot in desired.slots}
     return [
         _Vm(pool, name, made.get(name, {}), name in proving)
         for name, pool in pools.items()
-        if name not in online or name in waiting
+        if name not in online or name in asked
     ]
 
 

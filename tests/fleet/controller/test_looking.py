@@ -12,13 +12,13 @@ import urllib3
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
-from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import KNOWN, RunnerSeen
+from infra.fleet.controller.observe import DEADLINE, Observer, _to_be_asked
+from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen
 from infra.fleet.controller.orders import order
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
-from tests.fleet.controller.given_fleet import HOME, START, fleet, slot
+from tests.fleet.controller.given_fleet import HOME, START, first, fleet, nodes, seen, slot
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -133,6 +133,19 @@ def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_rememb
         KNOWN,
         {desired.slots[0].name: "r@sha256:a", desired.slots[3].name: "none"},
     )
+
+
+def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report() -> None:
+    desired = fleet(10)
+    online, listed = {slot.name for slot in desired.slots}, nodes(desired)
+    turns = [_to_be_asked(desired, EMPTY.model_copy(update={"sweeps": sweep}), online, listed) for sweep in range(3)]
+    assert [len(asked) for asked in turns] == [4, 4, 4]
+    assert {vm.name for asked in turns for vm in asked} == online
+    reports = {
+        vm: ReportSeen(vm=vm, pool="tpu-ci", phase=Phase.IDLE, at=START, proved=HOME) for vm in sorted(online)[:9]
+    }
+    memory = first(desired, seen(desired, reports=reports)).memory
+    assert [(vm.name, vm.proves) for vm in _to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
 
 
 class Pages:
