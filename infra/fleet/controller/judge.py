@@ -290,7 +290,7 @@ class Judge:
     def _own_report(self, node: NodeSeen) -> ReportSeen | None:
         """Believed of this VM alone; a report of the one that had its name before says nothing."""
         report = self.observed.reports.get(node.name)
-        if report is None or not self.observed.reports_source.known:
+        if report is None:
             return None
         return report if report.is_of(node.made or self.memory.nodes[node.key].first_seen) else None
 

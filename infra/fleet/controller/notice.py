@@ -100,7 +100,7 @@ def _without_lost(memory: Memory, desired: Desired, observed: Observed, now: dat
 def waits_for_an_image(node: NodeSeen, memory: Memory, observed: Observed, now: datetime) -> bool:
     """Whether a VM does what it was told: its orders name no image, and it says itself that it is waiting for one."""
     vm, report = memory.vms.get(node.name), observed.reports.get(node.name)
-    if vm is None or report is None or not observed.reports_source.known:
+    if vm is None or report is None:
         return False
     told = (vm.assigned or "").partition("|")[0]
     waits = report.phase is Phase.PULLING and report.is_of(node.made) and abs(now - report.at) < HEARD

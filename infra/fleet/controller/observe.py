@@ -128,8 +128,8 @@ class Observer:
             else _nothing_to_ask(desired, memory, nodes),
             left={scope: source for scope, (source, _) in remaining.items()},
             runners=tuple(seen),
-            reports={vm: report for _, reports in said for vm, report in (reports or {}).items()},
-            reports_source=next((source for source, _ in said if not source.known), KNOWN),
+            reports={vm: report for _, answer in said if answer for vm, report in answer[0].items()},
+            reports_source=next((source for source in map(_of_reports, said) if not source.known), KNOWN),
             wishes=wished[1] or Wishes(),
             wishes_source=wished[0],
             targets=pointed[1],
@@ -191,16 +191,26 @@ class Observer:
         keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: datetime.now(UTC))
         return Proofs(stack=stack, keys=keys)
 
-    def _reports(self, asked: Sequence[_Vm], proofs: Proofs) -> dict[str, ReportSeen]:
-        """What these VMs say of themselves. A report that cannot be understood says nothing, and hides no other."""
+    def _reports(self, asked: Sequence[_Vm], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
+        """What these VMs say of themselves, and why the first of them cannot be read, empty where all can.
+
+        A report that cannot be read or understood says nothing, and hides no other.
+        """
+        found: dict[str, ReportSeen] = {}
+        failure = ""
         if not asked:
-            return {}
+            return found, failure
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
-            found = {
-                vm.name: proved_report(records, vm.pool, vm.name, proofs, vm.made, proves=vm.proves) for vm in asked
-            }
-        return {vm: report for vm, report in found.items() if report is not None}
+            for vm in asked:
+                try:
+                    report = proved_report(records, vm.pool, vm.name, proofs, vm.made, proves=vm.proves)
+                except GoogleError as error:
+                    failure = failure or str(error)
+                    continue
+                if report is not None:
+                    found[vm.name] = report
+        return found, failure
 
     def _wishes(self, stack: str) -> Wishes:
         with self._google() as google:
@@ -330,6 +340,11 @@ def _nothing_to_ask(desired: Desired, memory: Memory, nodes: Iterable[NodeSeen])
         f"nobody knows with which repository runners of pool {', '.join(strange)} are registered; "
         "declare the pool, or delete its VMs by hand once they have no job"
     )
+
+
+def _of_reports(said: tuple[Source, tuple[dict[str, ReportSeen], str] | None]) -> Source:
+    source, answer = said
+    return unknown(answer[1]) if answer and answer[1] else source
 
 
 def _all_known(scopes: Mapping[str, Source]) -> Source:

@@ -27,6 +27,9 @@ from infra.model import calendar
 _HEAL, _MAKE, _CHANGE, _TIDY = range(4)
 """Urgencies: what is dead first, then what is missing, then what changes, then what is in nobody's way."""
 
+_BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle"})
+"""Rules that fit a VM which says nothing that is against it."""
+
 _SERVES: Final = frozenset({Situation.SERVING, Situation.SERVING_AWAY})
 
 
@@ -70,6 +73,8 @@ class Proposals:
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
             if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
                 self.unhealthy[slot.name] = each.reason
+            if self._waits_for_its_report(slot.name, each):
+                continue
             match each.verdict:
                 case Verdict.RECREATE:
                     self._recreate(slot, each, placing)
@@ -142,6 +147,15 @@ class Proposals:
         self.waiting.append(Waiting(subject=slot.name, rule=judged.rule.id, reason=reason, until=until, stands=stands))
         return True
 
+    def _waits_for_its_report(self, vm: str, judged: Judged) -> bool:
+        """Whether it would be kept or spared by its own word, such as that it runs a job, which cannot be read now."""
+        observed = self.judge.observed
+        mute = not observed.reports_source.known and vm not in observed.reports
+        waits = mute and judged.rule.id in _BY_SILENCE and judged.verdict is not Verdict.WAIT
+        if waits:
+            self._wait(judged, "what it says of itself cannot be read")
+        return waits
+
     def _waits_for_wishes(self, judged: Judged) -> bool:
         """Whether nobody can say which zones people gave up: what is made may be made in one of them."""
         unread = not self.judge.observed.wishes_source.known
@@ -184,6 +198,8 @@ class Proposals:
 
     def _orphan(self, node: NodeSeen, judged: Judged) -> None:
         pool = pool_of(node)
+        if self._waits_for_its_report(node.name, judged):
+            return
         match judged.verdict:
             case Verdict.DELETE:
                 may_live = node.state not in GIVEN_BACK

@@ -451,6 +451,27 @@ def test_a_zone_that_left_the_manifest_and_was_given_up_is_watched_no_more_after
     assert memory.nodes.keys() == {f"{HOME}/{new.slots[0].name}"}
 
 
+def test_a_vm_whose_own_word_cannot_be_read_is_neither_restarted_nor_made_again_nor_deleted() -> None:
+    desired = of_kind(CapacityKind.SPOT, 9)
+    mute, heard = (each.name for each in desired.slots[:2])
+    orphan = node(f"tpu-ci-{HOME}-30")
+    said = {heard: ReportSeen(vm=heard, pool="tpu-ci", phase=Phase.UNFIT, at=START, reason="a chip is missing")}
+    down = seen(
+        desired,
+        nodes=(*nodes(desired), orphan),
+        runners=served(desired, but=(mute, heard)),
+        reports=said,
+        reports_source=unknown("reading Google's keys failed"),
+    )
+    decisions = sweeps(desired, down, 60)
+    done = [each for decision in decisions for each in doing(decision)]
+    assert set(done) == {("Recreate", heard)}, "what could be read counts"
+    waits = {each.subject for each in decisions[-1].waiting if "cannot be read" in each.reason}
+    assert waits == {mute, orphan.name}
+    known = decide(desired, replace(down, reports_source=KNOWN), decisions[-1].memory, START + 60 * SWEEP)
+    assert {("Restart", mute), ("Delete", orphan.name)} <= set(doing(known))
+
+
 def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
     desired = fleet(2)
     down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
