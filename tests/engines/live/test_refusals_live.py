@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,8 +35,6 @@ for number in (1, 2):
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A checkout whose program declares two firewalls more than the project's."""
     made = begun(tmp_path_factory.mktemp("refused"), EngineName.PULUMI, SMALL, write_small)
-    (made.root / "infra").unlink()
-    shutil.copytree(ROOT / "infra", made.root / "infra", ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
     with (made.root / "infra" / "__main__.py").open("a") as program:
         program.write(REFUSED)
     yield made
