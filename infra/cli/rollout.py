@@ -15,21 +15,18 @@ import click
 from infra.cli import options
 from infra.cli.failures import Failure, Refusal
 from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet, stack_of
-from infra.cli.leased import leased
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.status import rollout_line
+from infra.cli.wish import wish
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
-from infra.fleet.controller.lease import Kind
 from infra.fleet.controller.memory import Rollout
 from infra.fleet.controller.observed import Target
 from infra.fleet.controller.parts import Part, parts, shown
 from infra.fleet.controller.rollout import not_tried, undoable
-from infra.fleet.google import GoogleError, clients
-from infra.fleet.records import Body, Records
+from infra.fleet.google import GoogleError
 from infra.fleet.status.derive import in_short, rollouts
 from infra.fleet.status.look import Scene
-from infra.model import names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,7 +72,7 @@ def status_command(*, pool: str | None, stack: str | None, cloud: CloudName | No
 def pause_command(*, pool: str | None, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Let no more VMs of POOL, or of every pool, get what is new. Those that have it keep it."""
     fleet, pools = _asked("Pausing rollouts", pool, stack, cloud, yes=yes, as_json=as_json)
-    _wish(fleet, lambda body: wishes.paused(body, pools))
+    wish(fleet, lambda body: wishes.paused(body, pools))
     _answer(fleet, pools, "paused", as_json=as_json)
 
 
@@ -85,7 +82,7 @@ def pause_command(*, pool: str | None, stack: str | None, cloud: CloudName | Non
 def resume_command(*, pool: str | None, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Go on with what was paused. What went back stays back: `rollout redo` tries it again."""
     fleet, pools = _asked("Resuming rollouts", pool, stack, cloud, yes=yes, as_json=as_json)
-    _wish(fleet, lambda body: wishes.resumed(body, pools))
+    wish(fleet, lambda body: wishes.resumed(body, pools))
     _answer(fleet, pools, "resumed", as_json=as_json)
 
 
@@ -106,7 +103,7 @@ def undo_command(*, pool: str, stack: str | None, cloud: CloudName | None, yes: 
     if not course.undoable:
         raise Refusal(f"{pool} runs what it ran from the start; there is nothing to go back to")
     now = fleet.place.clock()
-    _wish(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
+    wish(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
     if course.leaves_no_image:
         fleet.session.say(f"{pool} ran no image before; on Google Cloud a VM without one takes no job")
     fleet.session.say(f"taken back: {_said(course.undoable)}")
@@ -125,7 +122,7 @@ def redo_command(*, pool: str, stack: str | None, cloud: CloudName | None, yes: 
         _as_it_is(fleet, pools, f"{wanted} of {pool} was not taken back", as_json=as_json)
         return
     again, since = course.taken_back, course.rollout.since
-    _wish(fleet, lambda body: wishes.redone(body, pool, again, since))
+    wish(fleet, lambda body: wishes.redone(body, pool, again, since))
     fleet.session.say(f"tried again: {_said(again)}")
     _answer(fleet, pools, "redone", as_json=as_json)
 
@@ -184,17 +181,6 @@ def _asked(
         raise Refusal(f"{pool} is no pool of {fleet.stack}; pools are {', '.join(declared)}")
     fleet.session.ask_before_google(f"{what} of {pool or f'every pool of {fleet.stack}'}", yes=yes)
     return fleet, (pool,) if pool else declared
-
-
-def _wish(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
-    try:
-        with (
-            leased(fleet.config, fleet.session, Kind.DRAIN),
-            clients(fleet.place.project, fleet.place.endpoint) as google,
-        ):
-            Records(google=google, bucket=fleet.place.bucket).update(names.wishes_object(fleet.stack), change)
-    except GoogleError as error:
-        raise Failure(f"nothing was changed: {error}") from None
 
 
 def _as_it_is(fleet: Fleet, pools: tuple[str, ...], said: str, *, as_json: bool) -> None:

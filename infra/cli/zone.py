@@ -14,15 +14,14 @@ import click
 from infra.cli import options
 from infra.cli.failures import Failure, Refusal
 from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet
-from infra.cli.leased import leased
 from infra.cli.render.console import machines, people
 from infra.cli.stack_file import stack_file
+from infra.cli.wish import wish
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Records
 from infra.model import names
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,7 +49,7 @@ def lost_command(*, zone: str, stack: str | None, cloud: CloudName | None, yes: 
     """
     fleet = _fleet(zone, stack, cloud, f"Giving up {zone}", yes=yes, as_json=as_json)
     since = fleet.place.clock()
-    _wish(fleet, lambda body: wishes.with_lost(body, zone, getpass.getuser(), since))
+    wish(fleet, lambda body: wishes.with_lost(body, zone, getpass.getuser(), since))
     _answer(fleet, zone, "lost", as_json=as_json)
 
 
@@ -59,7 +58,7 @@ def lost_command(*, zone: str, stack: str | None, cloud: CloudName | None, yes: 
 def found_command(*, zone: str, stack: str | None, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Make VMs in ZONE again. Those at fallbacks come home as after a stockout."""
     fleet = _fleet(zone, stack, cloud, f"Taking back that {zone} is lost", yes=yes, as_json=as_json)
-    _wish(fleet, lambda body: wishes.without_lost(body, zone))
+    wish(fleet, lambda body: wishes.without_lost(body, zone))
     _answer(fleet, zone, "found", as_json=as_json)
 
 
@@ -94,17 +93,6 @@ def _remembered(fleet: Fleet) -> set[str]:
         lost = wishes.read_wishes(wished.body).lost if wished else {}
         return {*memories.read(memory.body if memory else None).zones, *lost}
     except (GoogleError, memories.UnreadableMemoryError) as error:
-        raise Failure(f"nothing was changed: {error}") from None
-
-
-def _wish(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
-    try:
-        with (
-            leased(fleet.config, fleet.session, Kind.DRAIN),
-            clients(fleet.place.project, fleet.place.endpoint) as google,
-        ):
-            Records(google=google, bucket=fleet.place.bucket).update(names.wishes_object(fleet.stack), change)
-    except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
 
 
