@@ -16,7 +16,7 @@ from infra.cli.grants import policies_of
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
 from infra.cli.session import cloud_without_engine
-from infra.cli.stack_file import known_stacks, stack_file
+from infra.cli.stack_file import known_stacks
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
@@ -72,12 +72,10 @@ def _fleets(cloud: CloudName | None, console: Console) -> Iterator[Fleet | Fleet
     """Of every stack the fleet, or how it stands where its file does not say where it is; that hides no other."""
     for name in known_stacks():
         try:
-            stack_file(name)
+            yield open_fleet(name, cloud, console)
         except ConfigError as error:
             problem = str(error.problems[0]).replace("\n ", ";")
             yield FleetStatus(stack=name, at=datetime.now(UTC), problems=(problem,))
-        else:
-            yield open_fleet(name, cloud, console)
 
 
 def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
