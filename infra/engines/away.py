@@ -20,8 +20,6 @@ from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE, Place, place
 from infra.model.stack import load_stack
 
-GIVEN_BACK: Final = frozenset(("PREEMPTED", "TERMINATED"))
-"""States in which a node holds no chips."""
 _LEAVING: Final = frozenset((Op.CREATE, Op.REPLACE, Op.DELETE))
 """What a plan does to a slot whose VM at a fallback then has no place any more."""
 

@@ -16,9 +16,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeGuard
 
-from infra.engines.away import GIVEN_BACK, AwayVm, Fallbacks
+from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.care import next_pass, safe_to_continue
 from infra.engines.protocol import Engine, EngineError, Listener
+from infra.fleet.controller.rules import GIVEN_BACK
 from infra.model.catalogue import CapacityKind, accelerator_types
 from infra.model.phases import Bound, Fleet, Phases, Vm, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
