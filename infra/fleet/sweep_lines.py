@@ -103,7 +103,7 @@ def _pools(swept: Swept, jobs: JobsSeen) -> Iterator[Line]:
             "away": figures.away,
             "unhealthy": len(figures.unhealthy),
         }
-        if swept.observed.github.known and any(slot.has_runner for slot in slots):
+        if swept.observed.hears(swept.desired.scopes_of(pool)) and any(slot.has_runner for slot in slots):
             facts |= {"online": figures.online, "busy": figures.busy}
             facts["message"] += f", {figures.online} online"
         if waiting.waiting is not None:

@@ -99,7 +99,7 @@ def _waiting(waiting: Waiting, now: datetime) -> str:
 def _serving(swept: Swept) -> frozenset[str] | None:
     """Declared VMs that take jobs; None where a source that says so did not answer."""
     observed = swept.observed
-    if not (observed.github.known and all(source.known for source in observed.zones.values())):
+    if not (observed.hears(swept.desired.scopes) and all(source.known for source in observed.zones.values())):
         return None
     ready = {node.name for node in observed.nodes if node.state == "READY"}
     online = {runner.vm for runner in observed.runners if runner.online}

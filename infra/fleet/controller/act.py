@@ -28,12 +28,13 @@ from infra.fleet.controller.actions import (
 )
 from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Desired, Place
-from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
+from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, whole_or_failed
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.sorting import pool_of
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
 from infra.model import names, run_labels
@@ -66,7 +67,7 @@ class _Listed:
 
     at: float = float("inf")
     runners: tuple[RunnerSeen, ...] = ()
-    failure: str = ""
+    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +212,7 @@ class Actor:
             return Outcome(action=action, result=Result.CHANGED, text=f"it is another than was seen: {now}")
         if (node.get("labels") or {}) != seen.labels:
             return Outcome(action=action, result=Result.CHANGED, text="its labels are others than were seen")
-        if seen.state not in DEAD and run_labels.read(seen.labels) is None and self._has_a_job(seen.name):
+        if seen.state not in DEAD and run_labels.read(seen.labels) is None and self._has_a_job(seen):
             return Outcome(action=action, result=Result.CHANGED, text="a job began on it")
         try:
             request = self._nodes().delete(name=self._path(seen.zone, seen.name))
@@ -256,37 +257,33 @@ class Actor:
             github.remove(action.scope, action.id)
         return Outcome(action=action, result=Result.DONE)
 
-    def _has_a_job(self, vm: str) -> bool:
+    def _has_a_job(self, node: NodeSeen) -> bool:
         """Asked again right before a delete: a job may have begun since. GitHubError where nobody can say.
 
         One list serves all deletes of some seconds, and is the second that must lack a runner before it is believed not
         to be there: what ends while a list is read may hide others. Runners on either are asked for by name.
         """
         github = self._github()
-        listed = (*self._runners(), *self.seen.runners_of(vm))
-        names = {(runner.scope, runner.name) for runner in listed if runner.vm == vm}
+        listed = (*self._runners(node), *self.seen.runners_of(node.name))
+        names = {(runner.scope, runner.name) for runner in listed if runner.vm == node.name}
         now = (github.runner(scope, name) for scope, name in sorted(names))
         return any(runner is not None and runner.online and runner.busy for runner in now)
 
-    def _runners(self) -> tuple[RunnerSeen, ...]:
-        """All of them, listed at most once in some seconds, also where that failed."""
+    def _runners(self, node: NodeSeen) -> tuple[RunnerSeen, ...]:
+        """All of them, listed at most once in some seconds, also where that failed.
+
+        GitHubError where a scope failed that this VM's runner may be registered with. Of those that are declared no
+        more and did not answer before, no VM that goes now depends on one.
+        """
         now, listed = self.clock(), self._listed
         if not listed.at <= now < listed.at + LISTED_SECONDS:
-            listed.at, listed.failure = now, ""
-            try:
-                listed.runners = self._all_runners()
-            except GitHubError as error:
-                listed.failure = str(error)
-        if listed.failure:
-            raise GitHubError(listed.failure)
+            left = [scope for scope, source in self.seen.left.items() if source.known]
+            listed.at = now
+            listed.runners, listed.failures = whole_or_failed(self._github(), self.desired.scopes, left)
+        its_own = self.memory.scopes.get(pool_of(node), listed.failures)
+        if failed := [why for scope, why in listed.failures.items() if scope in its_own]:
+            raise GitHubError("; ".join(dict.fromkeys(failed)))
         return listed.runners
-
-    def _all_runners(self) -> tuple[RunnerSeen, ...]:
-        """Also of scopes that are declared no more; of one that did not answer, no VM that goes now depends on it."""
-        github = self._github()
-        left = (scope for scope, source in self.seen.left.items() if source.known)
-        sources = (*github.sources(self.desired.scopes), *left)
-        return tuple(runner for source in sources for runner in github.runners(source))
 
     def _github(self) -> GitHub:
         if self.github is None:

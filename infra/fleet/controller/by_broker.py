@@ -42,9 +42,9 @@ class BrokerApi:
     token: Callable[[str], str] = field(repr=False)
     http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(num_pools=1, maxsize=4), repr=False)
 
-    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
+    def sources(self, scopes: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """One list has every scope that is declared: the broker knows where it registers runners."""
-        return (SOURCE,) if scopes else ()
+        return {SOURCE: tuple(scopes)} if scopes else {}
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
         """Every runner whose name is made by our rule. source: SOURCE, or one scope. Raises GitHubError.

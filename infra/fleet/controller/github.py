@@ -8,7 +8,7 @@ https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -40,8 +40,11 @@ class GitHubError(OutsideError):
 class GitHub(Protocol):
     """A way to GitHub. Every call raises GitHubError."""
 
-    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
-        """What is to be asked for the runners of these scopes, each by itself and all at once."""
+    def sources(self, scopes: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """What is to be asked for the runners of these scopes, all at once, with the scopes that each has.
+
+        Where a source of several scopes fails, each of those may be asked by itself.
+        """
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
         """The runners of a source, or of one scope by itself."""
@@ -59,6 +62,27 @@ class GitHub(Protocol):
     def remove(self, scope: str, number: int) -> None: ...
 
 
+def whole_or_failed(
+    github: GitHub, scopes: Collection[str], left: Iterable[str]
+) -> tuple[tuple[RunnerSeen, ...], dict[str, str]]:
+    """The runners of these scopes, one after another, and by scope why those that failed could not be listed.
+
+    left: scopes that are declared no more. A source of several scopes that fails is asked for each by itself.
+    """
+    found: list[RunnerSeen] = []
+    failures: dict[str, str] = {}
+    asked = [*github.sources(scopes).items(), *((scope, (scope,)) for scope in left)]
+    for source, covered in asked:
+        try:
+            found += github.runners(source)
+        except GitHubError as error:
+            if len(covered) > 1:
+                asked += [(scope, (scope,)) for scope in covered]
+            else:
+                failures |= dict.fromkeys(covered, str(error))
+    return tuple(found), failures
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerApi:
     """GitHub at `api`. token: for a scope, `orgs/NAME` or `repos/OWNER/NAME`; raises GitHubError where none is had."""
@@ -67,8 +91,8 @@ class RunnerApi:
     token: Callable[[str], str] = field(repr=False)
     http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(num_pools=2, maxsize=4), repr=False)
 
-    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
-        return tuple(scopes)
+    def sources(self, scopes: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        return {scope: (scope,) for scope in scopes}
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
         """Every runner of a scope. A list that ends before its own count is an error: it must not look like absence."""

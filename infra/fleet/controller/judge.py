@@ -161,14 +161,18 @@ class Judge:
     def heard(self, node: NodeSeen, pool: str) -> bool:
         """Whether every list answered that a runner of this VM may be on.
 
-        A scope that is declared no more matters to VMs that were there while it was.
+        A scope that is declared no more matters to VMs that were there while it was. Of a pool that nobody remembers,
+        a runner may be wherever anything is declared.
         """
         made = node.made or self.memory.nodes[node.key].first_seen
-        silent = {scope for scope, source in self.observed.left.items() if not source.known}
-        scopes = self.memory.scopes.get(pool, {})
-        return self.observed.github.known and not any(
-            made <= each.until for scope, each in scopes.items() if scope in silent
-        )
+        scopes = self.memory.scopes.get(pool)
+        if scopes is None:
+            return self.observed.hears(self.observed.scopes)
+        return self.observed.hears(scope for scope, each in scopes.items() if each.declared or made <= each.until)
+
+    def hears(self, pool: str) -> bool:
+        """Whether every list answered that a runner of a declared pool is on."""
+        return self.observed.hears(self.desired.scopes_of(pool))
 
     def busy(self, vm: str) -> bool:
         return any(runner.online and runner.busy for runner in self.observed.runners_of(vm))
@@ -217,7 +221,8 @@ class Judge:
             situations.add(Situation.UNHEARD)
         if vm.drained is not None:
             situations.add(Situation.DRAINING)
-        if self.observed.github.known and self.away(slot, node) and not wished and (online or vm.drained is not None):
+        taken = online or vm.drained is not None
+        if self.hears(slot.pool) and self.away(slot, node) and not wished and taken:
             situations.add(Situation.SERVING_AWAY)
         if not self._is_on_trial(slot) and self._calls_itself_unfit(node):
             situations.add(Situation.UNFIT)

@@ -199,8 +199,8 @@ class Memory(_Part):
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
     that were declared once. scopes: by pool what its runners are or were registered with at GitHub; of a pool that it
-    lacks, nobody knows. reported: findings that were told already, by `rule subject`, with since when they stand. deaf:
-    since when GitHub is unknown, None while it is known.
+    lacks, nobody knows. reported: findings that were told already, by `rule subject`, with since when they stand.
+    unheard: since when a scope that is declared cannot be asked.
     """
 
     version: Literal[1] = VERSION
@@ -217,7 +217,7 @@ class Memory(_Part):
     pools: Mapping[str, datetime] = Field(default_factory=dict)
     scopes: Mapping[str, Mapping[str, ScopeMemory]] = Field(default_factory=dict)
     reported: Mapping[str, datetime] = Field(default_factory=dict)
-    deaf: datetime | None = None
+    unheard: Mapping[str, datetime] = Field(default_factory=dict)
     fuse: Fuse | None = None
     events: tuple[Event, ...] = ()
 

@@ -19,7 +19,7 @@ from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import LAG, Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, Phase, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
-from infra.fleet.controller.sorting import Fleet, is_ours
+from infra.fleet.controller.sorting import Fleet, is_ours, pool_of
 from infra.model import names
 
 BRIEF: Final = timedelta(minutes=5)
@@ -37,7 +37,7 @@ _SKEW: Final = timedelta(minutes=1)
 def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now: datetime) -> Memory:
     """The memory with this sweep's observations in it."""
     memory = _without_lost(_with_clock(memory, now), desired, observed, now)
-    memory = memory.model_copy(update={"deaf": None if observed.github.known else memory.deaf or now})
+    memory = memory.model_copy(update={"unheard": _unheard(memory, desired, observed, now)})
     nodes = _nodes(memory, desired, observed, now)
     memory = _with_ended(memory, desired, observed, now)
     vms = _vms(memory, desired, observed, fleet, now)
@@ -123,7 +123,7 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
     steady = known is not None and (known.state, known.health) == (node.state, node.health)
     online = any(runner.serves for runner in observed.runners_of(node.name))
     excused = online or waits_for_an_image(node, memory, observed, now)
-    unserved = _unserved(known, node, excused, memory.deaf, now)
+    unserved = _unserved(known, node, excused, _deaf(memory, node, desired), now)
     report = observed.reports.get(node.name)
     return NodeMemory(
         state=node.state,
@@ -138,6 +138,20 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
         unserved=unserved,
         restarted=None if excused or known is None or node.state != "READY" else known.restarted,
         proved=(known is not None and known.proved) or (report is not None and report.proved == node.zone),
+    )
+
+
+def _unheard(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> dict[str, datetime]:
+    """Since when each scope that is declared cannot be asked."""
+    return {scope: memory.unheard.get(scope, now) for scope in desired.scopes if not observed.scope(scope).known}
+
+
+def _deaf(memory: Memory, node: NodeSeen, desired: Desired) -> datetime | None:
+    """Since when a runner of a VM may be online and nobody can say so; None where it can be said."""
+    if not memory.unheard:
+        return None
+    return min(
+        (memory.unheard[each] for each in desired.scopes_of(pool_of(node)) if each in memory.unheard), default=None
     )
 
 
@@ -287,8 +301,7 @@ def _answered(key: str, observed: Observed) -> bool:
     kind, _, rest = key.partition(" ")
     if kind != "runner":
         return observed.zone_known(rest.partition("/")[0])
-    left = observed.left.get(rest.rpartition("/")[0])
-    return observed.github.known if left is None else left.known
+    return observed.scope(rest.rpartition("/")[0]).known
 
 
 def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[Event]:

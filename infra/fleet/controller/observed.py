@@ -5,7 +5,7 @@ A source that did not answer in time, or answered in part, is unknown. Nothing i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -228,7 +228,8 @@ class Observed:
 
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
     operations: a source for every zone whose operations were asked for.
-    github: of every scope that is declared. left: by scope, of those that were declared once.
+    github: of every way to it; unknown where no scope answered. scopes: of each that is declared. left: of each that
+    was declared once.
     told: by VM the image that its orders name, of some VMs of each pool of which no rollout is remembered.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
@@ -238,6 +239,7 @@ class Observed:
     zones: Mapping[str, Source]
     nodes: tuple[NodeSeen, ...] = ()
     github: Source = KNOWN
+    scopes: Mapping[str, Source] = field(default_factory=dict, hash=False)
     left: Mapping[str, Source] = field(default_factory=dict, hash=False)
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
@@ -266,13 +268,23 @@ class Observed:
                 "pointer": self.targets_source,
             }
             | {f"github {scope}": source for scope, source in self.left.items()}
+            | {f"github {scope}": source for scope, source in self.scopes.items() if self.github.known}
             | ({} if self.told_source.known else {"orders": self.told_source})
         )
+
+    def scope(self, scope: str) -> Source:
+        """The source of runners that are registered with a scope."""
+        of_its_own = self.scopes.get(scope) or self.left.get(scope) or KNOWN
+        return of_its_own if self.github.known else self.github
+
+    def hears(self, scopes: Iterable[str]) -> bool:
+        """Whether every runner that is registered with one of these scopes is known."""
+        return self.github.known and all(self.scope(scope).known for scope in scopes)
 
     @property
     def hears_runners(self) -> bool:
         """Whether every runner of ours is known, wherever it may be registered."""
-        return self.github.known and all(source.known for source in self.left.values())
+        return self.hears((*self.scopes, *self.left))
 
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known

@@ -97,7 +97,7 @@ def _begun(pool: str, judge: Judge, target: Target) -> Rollout | None:
     Where it serves nobody, the image is that its VMs were told before, if they were told the same; else none is.
     """
     slots = judge.desired.of_pool(pool)
-    if not judge.observed.github.known:
+    if not judge.hears(pool):
         return None
     serves = any(judge.serving(slot.name) for slot in slots)
     if not serves and not judge.observed.told_source.known:

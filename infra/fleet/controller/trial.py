@@ -34,7 +34,7 @@ def at_once(slots: int, share: float) -> int:
 
 def is_known(slot: Wanted, judge: Judge) -> bool:
     """Whether anybody can say whether a VM serves: GitHub and its zone are asked."""
-    return judge.observed.github.known and judge.zone(slot) is not None
+    return judge.hears(slot.pool) and judge.zone(slot) is not None
 
 
 def has(report: ReportSeen | None, target: TargetMemory) -> bool:
@@ -91,7 +91,7 @@ def further(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> Rollout:
     if rollout.stage == "rolling":
         # A VM that serves nobody risks nothing: it boots, or starts again, with what the canary has proved.
         done += [slot.name for slot in left if slot not in serving]
-    elif judge.observed.github.known and not any(judge.serving(slot.name) for slot in slots):
+    elif all(judge.hears(slot.pool) for slot in slots) and not any(judge.serving(slot.name) for slot in slots):
         serving = [slot for slot in left if _is_ready(slot, judge)]
     room = min(most - len(waiting), share - len(waiting) - len(rollout.returning))
     idle = sum(not judge.busy(slot.name) for slot in serving)
@@ -109,7 +109,7 @@ def held(rollout: Rollout, slots: Sequence[Wanted], judge: Judge, halted: str) -
         return ()
     under_way = rollout.stage in UNDER_WAY
     said = [halted] if halted and under_way else []
-    said += ["GitHub cannot be asked"] if not judge.observed.github.known else []
+    said += ["GitHub cannot be asked"] if not all(judge.hears(slot.pool) for slot in slots) else []
     said += ["reports of VMs cannot be read"] if not judge.observed.reports_source.known else []
     in_work = [*rollout.waiting, *rollout.returning]
     jobs = [vm for vm in in_work if judge.busy(vm) and not _is_there(vm, rollout, judge)]

@@ -136,7 +136,7 @@ def _pool(
 ) -> PoolStatus:
     slots, figures = desired.of_pool(pool), decision.pools[pool]
     zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
-    github_known = observed.github.known
+    github_known = observed.hears(desired.scopes_of(pool))
     unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_JUDGED}
     wished = {wish.subject for wish in observed.wishes.drains}
     drained = {slot.name for slot in slots if wished & {slot.name, pool}}

@@ -136,8 +136,12 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
         yield "; ".join(seen) or "no VM of this name is there"
     if unknown:
         yield f"not known of {', '.join(unknown)}"
-    if not observed.github.known:
-        yield f"its runner is not known: {observed.github.reason}"
+    silent = [
+        scope for scope in (desired.scopes_of(slot.pool) if slot else desired.scopes) if not observed.scope(scope).known
+    ]
+    if silent or not observed.github.known:
+        reasons = dict.fromkeys(observed.scope(scope).reason for scope in silent)
+        yield f"its runner is not known: {'; '.join(reasons) or observed.github.reason}"
     else:
         runners = [f"{each.name} {_work(online=each.online, busy=each.busy)}" for each in observed.runners_of(vm)]
         yield f"runner {'; '.join(runners)}" if runners else "no runner of it is registered"

@@ -12,9 +12,11 @@ import urllib3
 
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
-from infra.fleet.controller.observe import DEADLINE, Observer, _to_be_asked
+from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen
 from infra.fleet.controller.orders import order
+from infra.fleet.controller.reports_read import to_be_asked
+from infra.fleet.controller.zone_lists import nodes as list_nodes
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
@@ -55,8 +57,8 @@ class Meeting:
     def __init__(self, scopes: int) -> None:
         self.scopes, self.barrier = scopes, Barrier(scopes)
 
-    def sources(self, _: object) -> tuple[str, ...]:
-        return tuple(f"repos/lab/{index}" for index in range(self.scopes))
+    def sources(self, _: object) -> dict[str, tuple[str, ...]]:
+        return {f"repos/lab/{index}": (f"repos/lab/{index}",) for index in range(self.scopes)}
 
     def runners(self, _: str) -> tuple[RunnerSeen, ...]:
         self.barrier.wait(timeout=15)
@@ -138,14 +140,14 @@ def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_rememb
 def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report() -> None:
     desired = fleet(10)
     online, listed = {slot.name for slot in desired.slots}, nodes(desired)
-    turns = [_to_be_asked(desired, EMPTY.model_copy(update={"sweeps": sweep}), online, listed) for sweep in range(3)]
+    turns = [to_be_asked(desired, EMPTY.model_copy(update={"sweeps": sweep}), online, listed) for sweep in range(3)]
     assert [len(asked) for asked in turns] == [4, 4, 4]
     assert {vm.name for asked in turns for vm in asked} == online
     reports = {
         vm: ReportSeen(vm=vm, pool="tpu-ci", phase=Phase.IDLE, at=START, proved=HOME) for vm in sorted(online)[:9]
     }
     memory = first(desired, seen(desired, reports=reports)).memory
-    assert [(vm.name, vm.proves) for vm in _to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
+    assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
 
 
 class Pages:
@@ -172,17 +174,16 @@ class Pages:
 
 def listed(*answers: dict[str, Any]) -> list[Any]:
     google: Any = Pages(*answers)
-    observer = Observer(project="a-lab", bucket=BUCKET, endpoint=None, github=None)
-    return list(observer._nodes(google, f"projects/a-lab/locations/{HOME}"))
+    return [node.name for node in list_nodes(google, "a-lab", HOME)]
 
 
 def test_a_zone_is_read_to_its_last_page() -> None:
-    assert listed({"nodes": ["a", "b"]}, {}, {"nodes": ["c"]}) == ["a", "b", "c"]
+    assert listed({"nodes": [{"name": "a"}, {"name": "b"}]}, {}, {"nodes": [{"name": "c"}]}) == ["a", "b", "c"]
 
 
 def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
     with pytest.raises(Exception, match="us-west4-a-x did not answer"):
-        listed({"nodes": ["a"]}, {"unreachable": ["us-west4-a-x"]})
+        listed({"nodes": [{"name": "a"}]}, {"unreachable": ["us-west4-a-x"]})
 
 
 @pytest.mark.parametrize(

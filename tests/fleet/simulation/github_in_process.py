@@ -6,7 +6,7 @@ it is the real broker's keeper.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -165,8 +165,8 @@ class ByKeeper:
     world: World
     process: Process
 
-    def sources(self, scopes: Collection[str]) -> tuple[str, ...]:
-        return (SOURCE,)
+    def sources(self, scopes: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        return {SOURCE: tuple(scopes)}
 
     def runners(self, source: str) -> tuple[RunnerSeen, ...]:
         return self._runners(scope="" if source == SOURCE else source)

@@ -1,0 +1,79 @@
+"""What VMs say of themselves, as far as a sweep needs it: whose reports are read, and what is in them.
+
+Owns the choice of VMs. Does not own what of a report is believed (`infra.fleet.reports`, `infra.fleet.proofs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observed import NodeSeen, ReportSeen
+from infra.fleet.controller.sorting import is_ours, pool_of
+from infra.fleet.google import GoogleError
+from infra.fleet.proofs import Proofs
+from infra.fleet.records import Records
+from infra.fleet.reports import proved_report
+
+_UNPROVED: Final = 4
+"""Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
+
+
+class Asked(NamedTuple):
+    """made: by zone, when the VM of that name there was made. proves: whether its reports were proved before."""
+
+    pool: str
+    name: str
+    made: Mapping[str, str] = {}
+    proves: bool = False
+
+
+def to_be_asked(
+    desired: Desired, memory: Memory, online: Collection[str | None], nodes: Iterable[NodeSeen]
+) -> list[Asked]:
+    """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
+
+    Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists. And a few that
+    serve: once their report is proved no other VM speaks for them, as it might when they next have no runner.
+    """
+    waiting = {vm for rollout in memory.rollouts.values() for vm in (*rollout.waiting, *rollout.returning)}
+    pools: dict[str, str] = {}
+    made: dict[str, dict[str, str]] = {}
+    proving, unproved = set(), set()
+    for node in nodes:
+        if is_ours(node, desired.stack) and pool_of(node):
+            pools[node.name] = pool_of(node)
+            made.setdefault(node.name, {})[node.zone] = node.created
+            known = memory.nodes.get(node.key)
+            if known is not None and known.proved and known.created == node.created:
+                proving.add(node.name)
+            elif node.state == "READY" and node.name in online:
+                unproved.add(node.name)
+    turn = memory.sweeps * _UNPROVED % max(1, len(unproved))
+    asked = {*waiting, *(sorted(unproved) * 2)[turn : turn + _UNPROVED]}
+    pools |= {slot.name: slot.pool for slot in desired.slots}
+    return [
+        Asked(pool, name, made.get(name, {}), name in proving)
+        for name, pool in pools.items()
+        if name not in online or name in asked
+    ]
+
+
+def read(records: Records, asked: Sequence[Asked], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
+    """What these VMs say of themselves, and why the first of them cannot be read, empty where all can.
+
+    A report that cannot be read or understood says nothing, and hides no other.
+    """
+    found: dict[str, ReportSeen] = {}
+    failure = ""
+    for vm in asked:
+        try:
+            report = proved_report(records, vm.pool, vm.name, proofs, vm.made, proves=vm.proves)
+        except GoogleError as error:
+            failure = failure or str(error)
+            continue
+        if report is not None:
+            found[vm.name] = report
+    return found, failure

@@ -1,0 +1,94 @@
+"""The TPU API of one zone as a sweep sees it: its VMs, and which creates of ours are over.
+
+Owns the two lists, with all their pages, and the reading of what stands in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from infra.fleet.controller import troubles
+from infra.fleet.controller.memory import Creating
+from infra.fleet.controller.observed import CreateEnded, NodeSeen
+from infra.fleet.google import Api, Clients, execute
+from infra.model.catalogue import CapacityKind
+
+_PAGE: Final = 500
+
+
+class ShapeError(Exception):
+    """An answer that is not what its API promises."""
+
+
+def nodes(google: Clients, project: str, zone: str) -> list[NodeSeen]:
+    """Every TPU VM of a zone. Raises ShapeError and GoogleError."""
+    return [_node(zone, node) for node in _nodes(google, f"projects/{project}/locations/{zone}")]
+
+
+def ended(google: Clients, project: str, zone: str, creating: Mapping[str, Creating]) -> list[CreateEnded]:
+    """Which of these creates are over. Raises GoogleError."""
+    return list(_ended(zone, creating, _operations(google, f"projects/{project}/locations/{zone}")))
+
+
+def _nodes(google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
+    api = google.api(Api.TPU).projects().locations().nodes()
+    request = api.list(parent=parent, pageSize=_PAGE)
+    while request is not None:
+        answer = execute(request, f"listing the TPU VMs of {parent}")
+        if answer.get("unreachable"):
+            raise ShapeError(f"listing the TPU VMs of {parent}: {', '.join(answer['unreachable'])} did not answer")
+        yield from answer.get("nodes", ())
+        request = api.list_next(request, answer)
+
+
+def _operations(google: Clients, parent: str) -> Iterable[Mapping[str, Any]]:
+    api = google.api(Api.TPU).projects().locations().operations()
+    request = api.list(name=parent, pageSize=_PAGE)
+    while request is not None:
+        answer = execute(request, f"listing the operations of {parent}")
+        yield from answer.get("operations", ())
+        request = api.list_next(request, answer)
+
+
+def _node(zone: str, node: Mapping[str, Any]) -> NodeSeen:
+    scheduling = node.get("schedulingConfig") or {}
+    try:
+        return NodeSeen(
+            name=str(node["name"]).rpartition("/")[2],
+            zone=zone,
+            state=str(node.get("state", "STATE_UNSPECIFIED")),
+            health=str(node.get("health", "")),
+            health_text=str(node.get("healthDescription", "")),
+            accelerator=str(node.get("acceleratorType", "")),
+            capacity=_capacity(scheduling),
+            created=str(node.get("createTime", "")),
+            labels=dict(node.get("labels") or {}),
+        )
+    except (KeyError, TypeError) as error:
+        raise ShapeError(f"a TPU VM in {zone} cannot be read: {type(error).__name__} {error}") from None
+
+
+def _capacity(scheduling: Mapping[str, Any]) -> CapacityKind:
+    for key, kind in (
+        ("reserved", CapacityKind.RESERVED),
+        ("spot", CapacityKind.SPOT),
+        ("preemptible", CapacityKind.PREEMPTIBLE),
+    ):
+        if scheduling.get(key):
+            return kind
+    return CapacityKind.ON_DEMAND
+
+
+def _ended(
+    zone: str, creating: Mapping[str, Creating], operations: Iterable[Mapping[str, Any]]
+) -> Iterable[CreateEnded]:
+    by_name = {str(operation.get("name")): operation for operation in operations}
+    for slot, asked in creating.items():
+        operation = by_name.get(asked.operation, {})
+        if not operation.get("done"):
+            continue
+        error = operation.get("error") or {}
+        text = str(error.get("message", ""))
+        trouble = troubles.of_operation(int(error.get("code", 0)), text) if error else None
+        yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)

@@ -1,0 +1,163 @@
+"""What one repository or organisation does not answer concerns the pools that are registered there, and no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.github import GitHubError, whole_or_failed
+from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, Target, unknown
+from tests.fleet.controller.given_fleet import (
+    START,
+    SWEEP,
+    doing,
+    first,
+    fleet,
+    labels,
+    minutes,
+    node,
+    remembered,
+    seen,
+    served,
+    slot,
+    sweeps,
+)
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+HEARD, SILENT = "repos/a-lab/code", "repos/a-lab/other"
+OTHER = replace(slot(0, pool="other"), serves=("a-lab/other",))
+FLEET = fleet(slots=(slot(0), slot(1), OTHER))
+ONE_IS_SILENT = {HEARD: KNOWN, SILENT: unknown("404")}
+
+
+def listed(**given: Any) -> Observed:
+    """A VM for each slot, of which only those of the first pool have a runner that anybody lists."""
+    usual: dict[str, Any] = {
+        "nodes": (
+            *(node(each.name) for each in FLEET.slots[:2]),
+            node(OTHER.name, labels=labels(pool="other")),
+        ),
+        "scopes": ONE_IS_SILENT,
+        "runners": served(FLEET, but=(OTHER.name,)),
+    }
+    return seen(FLEET, **{**usual, **given})
+
+
+def test_a_pool_is_healed_while_the_repository_of_another_cannot_be_asked() -> None:
+    without = served(FLEET, but=(OTHER.name, FLEET.slots[0].name))
+    decisions = sweeps(FLEET, listed(runners=without), 12)
+    assert [did for each in decisions for did in doing(each)] == [("Restart", FLEET.slots[0].name)]
+    assert all("github " + SILENT in {found.subject for found in each.findings} for each in decisions)
+
+
+def test_a_vm_whose_repository_cannot_be_asked_is_left_alone_and_has_its_whole_allowance_again() -> None:
+    memory = sweeps(FLEET, listed(), 60)[-1].memory
+    assert memory.nodes[f"us-west4-a/{OTHER.name}"].unserved is None
+    since = START + 60 * SWEEP
+    silent = listed(scopes={HEARD: KNOWN, SILENT: KNOWN})
+    decisions = sweeps(FLEET, silent, 10, memory=memory, start=since)
+    assert [did for each in decisions for did in doing(each)] == []
+    assert doing(first(FLEET, silent, decisions[-1].memory, since + minutes(21))) == [("Restart", OTHER.name)]
+
+
+def test_an_orphan_goes_though_the_repository_of_another_pool_cannot_be_asked() -> None:
+    mine, others = node("tpu-ci-us-west4-a-9"), node("other-us-west4-a-9", labels=labels(pool="other"))
+    two = (*listed().nodes, mine, others)
+    gone = [did for each in sweeps(FLEET, listed(nodes=two), 8) for did in doing(each)]
+    assert ("Delete", mine.name) in gone
+    assert ("Delete", others.name) not in gone
+
+
+def test_an_orphan_of_a_pool_that_nobody_remembers_waits_for_every_repository() -> None:
+    strange = node("gone-us-west4-a-0", labels=labels(pool="gone"))
+    decisions = sweeps(FLEET, listed(nodes=(*listed().nodes, strange)), 20)
+    assert not [did for each in decisions for did in doing(each) if did[1] == strange.name]
+
+
+def test_a_rollout_goes_on_in_a_pool_whose_repository_answers() -> None:
+    old, new = (Target(images={"us-west4": f"r@sha256:{each}"}, bundle=None) for each in ("a", "b"))
+    both = dict.fromkeys(FLEET.pools, old)
+    every = listed(scopes={HEARD: KNOWN, SILENT: KNOWN}, runners=served(FLEET), targets=both)
+    memory = remembered(sweeps(FLEET, every, 2)[-1], FLEET, START)
+    decision = first(FLEET, listed(targets=dict.fromkeys(FLEET.pools, new)), memory, START + 3 * SWEEP)
+    rollouts = decision.memory.rollouts
+    assert len(rollouts["tpu-ci"].waiting) == 1
+    assert not rollouts["other"].waiting
+    assert "GitHub cannot be asked" in rollouts["other"].held
+    assert "GitHub cannot be asked" not in rollouts["tpu-ci"].held
+
+
+class Broker:
+    """One list for all scopes, which fails as a whole where one of them does."""
+
+    def __init__(self, *silent: str) -> None:
+        self.silent, self.asked = silent, list[str]()
+
+    def sources(self, scopes: Any) -> dict[str, tuple[str, ...]]:
+        return {"broker": tuple(scopes)}
+
+    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
+        self.asked.append(source)
+        if source in self.silent or (source == "broker" and self.silent):
+            raise GitHubError(f"{source}: github-refused")
+        scopes = (HEARD, SILENT) if source == "broker" else (source,)
+        return tuple(RunnerSeen(id=1, name="x", scope=scope, online=True, busy=False) for scope in scopes)
+
+
+def looked(cloud: TestCloud, github: Any) -> Observed:
+    return Observer(project="a-lab", bucket="b", endpoint=cloud.url, github=github).observe(FLEET, EMPTY)
+
+
+def test_a_brokers_list_that_fails_is_asked_for_scope_by_scope(cloud: TestCloud) -> None:
+    found = looked(cloud, Broker(SILENT))
+    assert (found.github, found.scope(HEARD)) == (KNOWN, KNOWN)
+    assert found.scope(SILENT).reason == f"{SILENT}: github-refused"
+    assert [each.scope for each in found.runners] == [HEARD]
+    assert "github" in found.sources
+    assert not found.sources[f"github {SILENT}"].known
+
+
+def test_where_no_scope_answers_github_is_unknown_and_is_one_source(cloud: TestCloud) -> None:
+    found = looked(cloud, Broker(HEARD, SILENT))
+    assert found.github.reason == "broker: broker: github-refused"
+    assert [name for name in found.sources if "github" in name] == ["github"]
+
+
+def test_where_all_answer_one_list_is_enough(cloud: TestCloud) -> None:
+    broker = Broker()
+    assert looked(cloud, broker).scopes == {HEARD: KNOWN, SILENT: KNOWN}
+    assert broker.asked == ["broker"]
+
+
+def test_a_delete_waits_for_the_repository_of_its_own_vm_alone() -> None:
+    github: Any = Broker(SILENT)
+    nothing: Any = None
+    memory = first(FLEET, listed()).memory
+    actor = Actor(google=nothing, records=nothing, github=github, desired=FLEET, seen=listed(), memory=memory)
+    github.runner = lambda scope, name: None
+    assert not actor._has_a_job(node(FLEET.slots[0].name))
+    with pytest.raises(GitHubError, match="github-refused"):
+        actor._has_a_job(node(OTHER.name, labels=labels(pool="other")))
+    assert github.asked == ["broker", HEARD, SILENT]
+
+
+def test_runners_that_were_listed_stand_beside_the_scopes_that_failed() -> None:
+    github: Any = Broker(SILENT)
+    runners, failures = whole_or_failed(github, [HEARD, SILENT], ["repos/a-lab/gone"])
+    assert [each.scope for each in runners] == ["repos/a-lab/gone", HEARD]
+    assert failures.keys() == {SILENT}
+
+
+def test_an_outage_of_all_is_none_of_one_once_the_others_answer() -> None:
+    memory = first(FLEET, listed(github=unknown("502"), runners=())).memory
+    assert memory.unheard.keys() == {HEARD, SILENT}
+    memory = first(FLEET, listed(), memory, START + timedelta(minutes=8)).memory
+    assert memory.unheard == {SILENT: START}
