@@ -11,7 +11,7 @@ https://cloud.google.com/compute/docs/instances/verifying-instance-identity, rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -38,11 +38,14 @@ class Proofs:
     stack: str
     keys: GoogleKeys = field(repr=False)
 
-    def zone(self, records: Records, vm: str, record: Record, made: Mapping[str, str]) -> str:
+    def zone(
+        self, records: Records, vm: str, record: Record, made: Mapping[str, str], unlisted: Collection[str] = ()
+    ) -> str:
         """The zone of the VM that wrote its report, empty where the report has no proof, or one without a machine.
 
-        made: by zone, when the VM of that name there was made. Raises ForgedReportError, and GoogleError where keys or
-        records cannot be had.
+        made: by zone, when the VM of that name there was made. unlisted: zones in which nobody can say that; there the
+        machine must be the one to which the broker bound the VM, or no other VM's. Raises ForgedReportError, and
+        GoogleError where keys or records cannot be had.
         """
         text, token = report_proof.parted(record.content)
         if not token:
@@ -50,10 +53,11 @@ class Proofs:
         instance = self._signer(token, report_proof.audience(text), record.updated)
         if instance is None:
             return ""
-        if instance.zone not in made:
+        if instance.zone not in made and instance.zone not in unlisted:
             raise ForgedReportError(f"it was written in {instance.zone}, and the VM is not there")
         bound = _body(records, names.binding_object(self.stack, vm))
-        if bound.get("instance") and str(bound.get("life", "")).partition(" ")[2] == made[instance.zone]:
+        life = str(bound.get("life", "")).partition(" ")[2]
+        if bound.get("instance") and life == made.get(instance.zone):
             owner = vm if bound["instance"] == instance.id else ""
         else:
             owner = _body(records, names.instance_object(self.stack, instance.id)).get("vm", vm)

@@ -5,7 +5,7 @@ Owns how much of a report is read and that nothing in it works on whoever reads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -24,19 +24,26 @@ _LONGEST: Final = 300
 
 
 def proved_report(
-    records: Records, pool: str, vm: str, proofs: Proofs, made: Mapping[str, str], *, proves: bool
+    records: Records,
+    pool: str,
+    vm: str,
+    proofs: Proofs,
+    made: Mapping[str, str],
+    unlisted: Collection[str] = (),
+    *,
+    proves: bool,
 ) -> ReportSeen | None:
     """What a VM's report says, where no other can have written it; None where it says nothing.
 
-    made: as `Proofs.zone` takes it. proves: whether the VM is known to prove its reports. One that does not proves them
-    no better than those who wrote them before there were proofs. Raises GoogleError.
+    made, unlisted: as `Proofs.zone` takes them. proves: whether the VM is known to prove its reports. One that does not
+    proves them no better than those who wrote them before there were proofs. Raises GoogleError.
     """
     try:
         record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
         body = None if record is None else _dated(_plain(record.body), record.updated)
         if record is None or body is None:
             return None
-        zone = proofs.zone(records, vm, record, made)
+        zone = proofs.zone(records, vm, record, made, unlisted)
     except (UnreadableRecordError, RecursionError, ForgedReportError):
         return None
     seen = report_seen(pool, vm, body)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
@@ -33,7 +34,7 @@ from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.rules import DEAD, GIVEN_BACK
 from infra.fleet.controller.sorting import pool_of
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
@@ -132,19 +133,20 @@ class Actor:
         """Why an action is not begun in this sweep; empty where it is."""
         if self.clock() >= self.began + ACTING_SECONDS:
             return "the sweep's time is over"
-        if isinstance(action, Create) and (why := self._trouble(action.slot, action.place)):
+        if isinstance(action, Create) and (why := self._trouble(action, action.place)):
             return why
         zone = _zone(action)
         return f"{zone} is in trouble: {self.troubles[zone]}" if zone in self.troubles else ""
 
     def _deferred(self, action: Recreate, lost: str) -> Outcome | None:
         """The outcome of a replacement that is not made now though its delete was sent; None where it may be."""
-        why = lost or (self._trouble(action.slot, action.place) if action.place else "")
+        why = lost or (self._trouble(action, action.place) if action.place else "")
         return Outcome(action=action, result=Result.DEFERRED, text=why) if why else None
 
-    def _trouble(self, name: str, place: Place) -> str:
-        """What was the matter with a place in this sweep, or with a zone that is asked before it."""
-        asked = (place.zone, self._key(name, place), *self._asked_first(name, place))
+    def _trouble(self, action: Create | Recreate, place: Place) -> str:
+        """What was the matter with a place in this sweep, or with a zone that must answer before it."""
+        first = set(self._asked_first(action.slot, place)) - action.passed
+        asked = (place.zone, self._key(action.slot, place), *sorted(first))
         known = (each for each in asked if each in self.troubles)
         return next((f"{each} is in trouble: {self.troubles[each]}" for each in known), "")
 
@@ -173,7 +175,7 @@ class Actor:
     def _do(self, action: Action) -> Outcome:
         match action:
             case Create():
-                return self._create(action, action.slot, action.place)
+                return self._create(action, action.place)
             case Recreate():
                 return self._recreate(action)
             case Delete():
@@ -201,7 +203,7 @@ class Actor:
         """What making a VM again came to; None while the one before is there still."""
         if action.place is None or self._node(action.node.zone, action.node.name) is not None:
             return None
-        return self._create(action, action.slot, action.place)
+        return self._create(action, action.place)
 
     def _deleted(self, action: Action, seen: NodeSeen) -> Outcome:
         node = self._node(seen.zone, seen.name)
@@ -222,10 +224,14 @@ class Actor:
                 raise
         return Outcome(action=action, result=Result.DONE)
 
-    def _create(self, action: Action, name: str, place: Place) -> Outcome:
+    def _create(self, action: Create | Recreate, place: Place) -> Outcome:
+        name = action.slot
         for zone in self._asked_first(name, place):
-            if self._node(zone, name) is not None:
+            if zone not in action.passed and self._node(zone, name) is not None:
                 return Outcome(action=action, result=Result.CHANGED, text=f"it stands in {zone}")
+        for zone in sorted(action.passed):
+            if self._stands_after_all(zone, name):
+                return Outcome(action=action, result=Result.CHANGED, text=f"it stands in {zone} after all")
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
@@ -239,6 +245,15 @@ class Actor:
             self.troubles.setdefault(self._key(name, place), text)
             return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
         return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
+
+    def _stands_after_all(self, zone: str, name: str) -> bool:
+        """Whether a zone that cannot be listed answers for one VM, which is not the one that Google took back."""
+        if zone in self.troubles:
+            return False
+        with suppress(GoogleError):
+            node = self._node(zone, name)
+            return node is not None and node.get("state") not in GIVEN_BACK
+        return False
 
     def _not_created(self, action: Action, error: GoogleError, key: str) -> Outcome:
         if error.status == _EXISTS:

@@ -24,22 +24,24 @@ class _Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create(_Action):
-    """Make a slot's VM at a place."""
+    """Make a slot's VM at a place. passed: silent zones that surely have none of it, so that no answer will do."""
 
     slot: str
     place: Place
+    passed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recreate(_Action):
     """Delete a slot's VM, if it still is as it was seen, and once it is gone make it again at `place`.
 
-    place: in the zone of the node; None where a later sweep has to find one.
+    place: in the zone of the node; None where a later sweep has to find one. passed: as of `Create`.
     """
 
     slot: str
     node: NodeSeen
     place: Place | None
+    passed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ def _tried(memory: Memory, slot: str, now: datetime, *, remade: bool) -> Memory:
 def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:
     known = memory.vms[slot]
     before = known.tried.get(place.zone)
-    known = known.model_copy(update={"tried": {**known.tried, place.zone: now}})
+    lacked = {zone: since for zone, since in known.lacked.items() if zone != place.zone}
+    known = known.model_copy(update={"tried": {**known.tried, place.zone: now}, "lacked": lacked})
     asked = Creating(zone=place.zone, capacity=place.capacity, at=now, before=before)
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}, "creating": {**memory.creating, slot: asked}})

@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from infra.fleet.controller.absence import SWEEPS, Absence
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.limits import HOUR
-from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import HEARD, orphan_key, runner_key, waits_for_an_image
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, node_key
+from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
 from infra.fleet.controller.sorting import Fleet, pool_of
 from infra.model import run_labels
 from infra.model.catalogue import CapacityKind
-
-SWEEPS: Final = 2
-"""Sweeps in a row that must agree before anything without an owner is deleted."""
 
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})
 _RESTS: Final = _UNFIT | {Phase.DRAINING}
@@ -61,7 +58,9 @@ class Judge:
         node = self.fleet.slots[slot.name]
         if node is None:
             clocks = {"declared": self.observed.declared}
-            return self._ruled(slot.name, Subject.SLOT, ABSENT, "", self._absent(slot), clocks, self.observed.engine)
+            return self._ruled(
+                slot.name, Subject.SLOT, ABSENT, "", self.absence.situations(slot), clocks, self.observed.engine
+            )
         if self._successor(slot) is not None:
             return self._ruled(slot.name, Subject.SLOT, ABSENT, "", frozenset({Situation.ASKED_FOR}))
         known = self.memory.nodes[node.key]
@@ -186,7 +185,7 @@ class Judge:
         where = self._successor(slot) or self.fleet.slots[slot.name]
         if where is not None:
             return where.zone
-        unsure = {Situation.UNHEARD, Situation.MISSED_ONCE} & self._absent(slot)
+        unsure = {Situation.UNHEARD, Situation.MISSED_ONCE} & self.absence.situations(slot)
         return None if unsure else slot.home.zone
 
     @property
@@ -239,37 +238,10 @@ class Judge:
         node = self.fleet.slots[slot.name]
         return None if node is not None and node.state == "READY" else self.memory.creating.get(slot.name)
 
-    def _absent(self, slot: Wanted) -> frozenset[Situation]:
-        situations = set()
-        if self.observed.engine:
-            situations.add(Situation.ENGINE)
-        if not all(self._is_known_or_lost(zone) for zone in self._possible_zones(slot)):
-            situations.add(Situation.UNHEARD)
-        if slot.name in self.memory.creating:
-            situations.add(Situation.ASKED_FOR)
-        if self._missed_once(slot):
-            situations.add(Situation.MISSED_ONCE)
-        if slot.name in self.fleet.taken:
-            situations.add(Situation.TAKEN)
-        if self.observed.declared is not None:
-            situations.add(Situation.JUST_DECLARED)
-        return frozenset(situations)
-
-    def _missed_once(self, slot: Wanted) -> bool:
-        """Made again in its own zone, a VM that a list left out is refused as there already; in another it is not."""
-        zones = {place.zone for place in slot.places if not self._is_given_up(place.zone)}
-        known = [self.memory.nodes.get(node_key(zone, slot.name)) for zone in zones]
-        return len(zones) > 1 and any(each is not None and each.ours and each.missing < SWEEPS for each in known)
-
-    def _is_known_or_lost(self, zone: str) -> bool:
-        return self.observed.zone_known(zone) or self._is_given_up(zone)
-
-    def _is_given_up(self, zone: str) -> bool:
-        return is_given_up(zone, self.observed, self.memory, self.now)
-
-    def _possible_zones(self, slot: Wanted) -> frozenset[str]:
-        """Zones in which the slot may have a VM: its home, and where one was asked for and may have been made."""
-        return frozenset({slot.home.zone, *self.memory.vms[slot.name].tried})
+    @property
+    def absence(self) -> Absence:
+        """What is known of slots whose VM no list shows."""
+        return Absence(desired=self.desired, observed=self.observed, fleet=self.fleet, memory=self.memory, now=self.now)
 
     def _is_on_trial(self, slot: Wanted) -> bool:
         """Whether it is to prove a new version: that is taken back before the VM itself is blamed."""

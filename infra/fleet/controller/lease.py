@@ -39,6 +39,10 @@ class Kind(StrEnum):
     DESTROY = "destroy"
 
 
+MAKERS: Final = frozenset({Kind.UP, Kind.DESTROY})
+"""Commands that make and delete VMs."""
+
+
 class LeaseTakenError(OutsideError):
     """Somebody else acts on the fleet; its text says who and until when."""
 
@@ -56,7 +60,7 @@ class Lease:
     """One holder's lease. clock: with a time zone. ended: whether another holder is known to have ended.
 
     last: when it was taken or renewed. applied: the generation of the manifest with which an `up` last ended, as the
-    lease says; None where none has.
+    lease says; None where none has. commanded: which command that makes VMs held it last.
     """
 
     records: Records
@@ -68,6 +72,7 @@ class Lease:
     ended: Callable[[str], bool] = lambda _: False
     last: datetime | None = None
     applied: int | None = None
+    commanded: str | None = None
 
     def take(self) -> None:
         """Take or renew it. Raises LeaseTakenError while another holds it, GoogleError where the bucket fails."""
@@ -94,6 +99,7 @@ class Lease:
             if until is not None and _makes_sense(until, now) and not self.ended(other):
                 raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
         self.applied = _applied(current)
+        self.commanded = self.holder if self.kind in MAKERS else _commanded(current)
         return self._body(now + self.time)
 
     def _given_back(self, current: Body | None) -> Body:
@@ -108,6 +114,7 @@ class Lease:
             "holder": self.holder,
             "until": until.isoformat(),
             "applied": self.applied,
+            "commanded": self.commanded,
         }
 
 
@@ -128,7 +135,7 @@ def engine_at_work(lease: Body | None, now: datetime) -> str:
     """Which command changes the stack now, as its lease says; empty where none does."""
     kind = lease.get("kind") if lease else None
     until = _until(lease) if lease else None
-    if kind not in (Kind.UP, Kind.DESTROY) or until is None or not _makes_sense(until, now):
+    if kind not in MAKERS or until is None or not _makes_sense(until, now):
         return ""
     return f"`./tidepool {kind}` is at work until {until:%H:%M:%S} UTC at most"
 
@@ -149,6 +156,16 @@ def _makes_sense(until: datetime, now: datetime) -> bool:
 def _applied(current: Body | None) -> int | None:
     found = current.get("applied") if current else None
     return found if isinstance(found, int) else None
+
+
+def epoch(manifest: int, lease: Body | None) -> str:
+    """Another one after each manifest, by its generation, and after each command that may have made VMs."""
+    return f"{manifest} {_commanded(lease) or ''}".rstrip()
+
+
+def _commanded(current: Body | None) -> str | None:
+    found = current.get("commanded") if current else None
+    return found if isinstance(found, str) else None
 
 
 def _until(current: Body) -> datetime | None:

@@ -42,9 +42,10 @@ class _Part(BaseModel):
 class NodeMemory(_Part):
     """One node as it was last listed. since: when state and health were first seen as they are.
 
-    missing: sweeps in a row in which its zone answered without it. unserved: since when it is READY without a runner
-    online, anew after an outage of GitHub. restarted: when its supervisor was last asked to start its loop again.
-    proved: whether it once proved a report, and so is able to.
+    missing: sweeps in a row in which its zone answered without it. asked: when it was first seen, the time of the
+    create that had last been asked for there: it tells a later create from its own. unserved: since when it is READY
+    without a runner online, anew after an outage of GitHub. restarted: when its supervisor was last asked to start its
+    loop again. proved: whether it once proved a report, and so is able to.
     """
 
     state: str
@@ -57,6 +58,7 @@ class NodeMemory(_Part):
     since: datetime
     seen: datetime
     missing: int = 0
+    asked: datetime | None = None
     unserved: datetime | None = None
     restarted: datetime | None = None
     proved: bool = False
@@ -66,7 +68,8 @@ class VmMemory(_Part):
     """What belongs to a slot's name, whichever node bears it.
 
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
-    was last answered by a stockout. assigned: the key of what its orders say. region: where it stood for them. drained:
+    was last answered by a stockout. lacked: by zone, since when its lists lack it, each of them, where it may be.
+    assigned: the key of what its orders say. region: where it stood for them. drained:
     since when its orders say to take no job. attempts: creates and replacements since a runner of it was last online.
     remade, remade_at, remade_before: how often in a row it was replaced though Google had not taken it, when last, and
     when the time before.
@@ -79,6 +82,7 @@ class VmMemory(_Part):
     remade_before: datetime | None = None
     tried: Mapping[str, datetime] = Field(default_factory=dict)
     refused: Mapping[str, datetime] = Field(default_factory=dict)
+    lacked: Mapping[str, datetime] = Field(default_factory=dict)
     assigned: str | None = None
     region: str = ""
     assigned_at: datetime | None = None
@@ -97,6 +101,18 @@ class Creating(_Part):
     at: datetime
     operation: str = ""
     before: datetime | None = None
+
+
+class Listing(_Part):
+    """When a zone was last listed whole, and in which epoch (`Observed.epoch`).
+
+    failed, silent: how many lists failed since, and when the first of them did.
+    """
+
+    at: datetime
+    epoch: str = ""
+    failed: int = 0
+    silent: datetime | None = None
 
 
 class Suspect(_Part):
@@ -198,9 +214,9 @@ class Memory(_Part):
     """Everything that is remembered. Maps are by node key, slot, pool, backoff key or subject, as their types say.
 
     zones: zones that were ours once, with the sweep's time at which they last had to be watched. pools: names of pools
-    that were declared once. scopes: by pool what its runners are or were registered with at GitHub; of a pool that it
-    lacks, nobody knows. reported: findings that were told already, by `rule subject`, with since when they stand.
-    unheard: since when a scope that is declared cannot be asked.
+    that were declared once. listed: how each zone was listed last. scopes: by pool what its runners are or were
+    registered with at GitHub; of a pool that it lacks, nobody knows. reported: findings that were told already, by
+    `rule subject`, with since when they stand. unheard: since when a scope that is declared cannot be asked.
     """
 
     version: Literal[1] = VERSION
@@ -215,6 +231,7 @@ class Memory(_Part):
     rollouts: Mapping[str, Rollout] = Field(default_factory=dict)
     zones: Mapping[str, datetime] = Field(default_factory=dict)
     pools: Mapping[str, datetime] = Field(default_factory=dict)
+    listed: Mapping[str, Listing] = Field(default_factory=dict)
     scopes: Mapping[str, Mapping[str, ScopeMemory]] = Field(default_factory=dict)
     reported: Mapping[str, datetime] = Field(default_factory=dict)
     unheard: Mapping[str, datetime] = Field(default_factory=dict)
@@ -264,6 +281,7 @@ def bounded(memory: Memory, slots: frozenset[str], now: datetime) -> Memory:
                 {key: each for key, each in memory.backoff.items() if now - each.until < _BACKOFF_FORGET}, "until"
             ),
             "zones": {zone: at for zone, at in memory.zones.items() if now - at < _FORGET},
+            "listed": {zone: each for zone, each in memory.listed.items() if zone in memory.zones},
             "pools": pools,
             "scopes": _scopes(memory.scopes, pools, now),
             "rollouts": {pool: rollout for pool, rollout in memory.rollouts.items() if pool in pools},

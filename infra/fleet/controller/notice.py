@@ -16,7 +16,17 @@ from pydantic import BaseModel
 from infra.fleet.controller import backoff
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.lost import is_given_up
-from infra.fleet.controller.memory import LAG, Creating, Event, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import (
+    LAG,
+    Creating,
+    Event,
+    Listing,
+    Memory,
+    NodeMemory,
+    ScopeMemory,
+    Suspect,
+    VmMemory,
+)
 from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, Phase, RunnerSeen, Trouble, node_key
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours, pool_of
@@ -59,6 +69,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
                 **{key.partition("/")[0]: now for key, node in nodes.items() if node.ours and not node.missing},
             },
             "pools": {**memory.pools, **dict.fromkeys(desired.pools, now)},
+            "listed": _listed(memory, observed, now),
             "scopes": _scopes(memory, desired, observed, now),
             "events": (
                 *memory.events,
@@ -137,6 +148,7 @@ def _node(memory: Memory, node: NodeSeen, desired: Desired, observed: Observed, 
         seen=now,
         unserved=unserved,
         restarted=None if excused or known is None or node.state != "READY" else known.restarted,
+        asked=known.asked if known else memory.vms[node.name].tried.get(node.zone) if node.name in memory.vms else None,
         proved=(known is not None and known.proved) or (report is not None and report.proved == node.zone),
     )
 
@@ -179,6 +191,7 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
         changes: dict[str, Any] = {"seen": now, "tried": _still_possible(slot.name, known, memory, observed, now)}
         if node is not None and node.state not in DEAD:
             changes["refused"] = {zone: at for zone, at in known.refused.items() if zone != node.zone}
+        changes["lacked"] = _lacked(slot, known, observed, now)
         is_ready = node is not None and node.state == "READY"
         serves = is_ready and any(runner.serves for runner in observed.runners_of(slot.name))
         if serves:
@@ -187,6 +200,27 @@ def _vms(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, now
             changes |= {"remade": 0, "remade_at": None}
         vms[slot.name] = known.model_copy(update=changes)
     return vms
+
+
+def _lacked(slot: Wanted, known: VmMemory, observed: Observed, now: datetime) -> dict[str, datetime]:
+    """Of zones where its VM may be: a zone that cannot be listed keeps its time."""
+    listed = {node.zone for node in observed.nodes_of(slot.name)}
+    return {
+        zone: known.lacked.get(zone, now)
+        for zone in (slot.home.zone, *known.tried)
+        if zone not in listed and (zone in known.lacked or observed.zone_known(zone))
+    }
+
+
+def _listed(memory: Memory, observed: Observed, now: datetime) -> dict[str, Listing]:
+    listed = dict(memory.listed)
+    for zone, source in observed.zones.items():
+        if source.known:
+            listed[zone] = Listing(at=now, epoch=observed.epoch)
+        elif zone in listed:
+            before = listed[zone]
+            listed[zone] = before.model_copy(update={"failed": before.failed + 1, "silent": before.silent or now})
+    return listed
 
 
 def _unseen(slot: Wanted, observed: Observed, now: datetime) -> dict[str, datetime]:
@@ -228,7 +262,7 @@ def refused(
     entry = backoff.failed(memory.backoff.get(key), key, trouble, text, asked.at, now)
     vms = dict(memory.vms)
     if trouble is Trouble.STOCKOUT:
-        known = vms.get(slot) or VmMemory(seen=now)
+        known = unasked(vms.get(slot) or VmMemory(seen=now), asked)
         vms[slot] = known.model_copy(update={"refused": {**known.refused, asked.zone: now}})
     event = Event(at=now, subject=slot, what=f"could not be made in {asked.zone}: {trouble.value}: {text}"[:300])
     return memory.model_copy(
@@ -239,6 +273,14 @@ def refused(
             "events": (*memory.events, event),
         }
     )
+
+
+def unasked(known: VmMemory, asked: Creating) -> VmMemory:
+    """Its zone is no place where it may be because of a create that nobody asked for, or that surely made nothing."""
+    tried = {zone: at for zone, at in known.tried.items() if zone != asked.zone}
+    if asked.before is not None:
+        tried[asked.zone] = asked.before
+    return known.model_copy(update={"tried": tried})
 
 
 def _is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now: datetime) -> bool:

@@ -112,7 +112,9 @@ class Observer:
             told = self._result(orders, until)
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
-            asked, proofs = reports_read.to_be_asked(desired, memory, online, nodes), self._proofs(desired.stack)
+            unlisted = {zone for zone, (source, _) in found.items() if not source.known}
+            asked = reports_read.to_be_asked(desired, memory, online, nodes, unlisted)
+            proofs = self._proofs(desired.stack)
             until = self.clock() + self.deadline
             readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
             said = [self._result(reader, until) for reader in readers]

@@ -233,7 +233,8 @@ class Observed:
     told: by VM the image that its orders name, of some VMs of each pool of which no rollout is remembered.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
-    manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest.
+    manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest. epoch:
+    another one after each manifest and each command that may have made VMs.
     """
 
     zones: Mapping[str, Source]
@@ -254,6 +255,7 @@ class Observed:
     wishes_source: Source = KNOWN
     engine: str = ""
     declared: datetime | None = None
+    epoch: str = ""
 
     @property
     def sources(self) -> Mapping[str, Source]:
@@ -291,6 +293,16 @@ class Observed:
 
     def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
         return self._by_vm.get(vm, ())
+
+    def nodes_of(self, vm: str) -> tuple[NodeSeen, ...]:
+        return self._by_name.get(vm, ())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[NodeSeen, ...]]:
+        found: dict[str, tuple[NodeSeen, ...]] = {}
+        for node in self.nodes:
+            found[node.name] = (*found.get(node.name, ()), node)
+        return found
 
     @cached_property
     def _by_vm(self) -> Mapping[str, tuple[RunnerSeen, ...]]:

@@ -14,8 +14,8 @@ from enum import StrEnum
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject, verb
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.intents import EVENT_LENGTH, is_remade
-from infra.fleet.controller.memory import Creating, Event, Memory, VmMemory
-from infra.fleet.controller.notice import refused
+from infra.fleet.controller.memory import Event, Memory, VmMemory
+from infra.fleet.controller.notice import refused, unasked
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.rules import GIVEN_BACK
 
@@ -91,18 +91,9 @@ def _after_create(
         creating = {**memory.creating, action.slot: asked.model_copy(update={"operation": outcome.operation})}
     else:
         creating = {slot: each for slot, each in memory.creating.items() if slot != action.slot}
-    if outcome.was_not_begun:
-        memory = _unasked(memory, action.slot, asked)
+    if outcome.was_not_begun or outcome.result is Result.DEFERRED:
+        memory = memory.model_copy(update={"vms": {**memory.vms, action.slot: unasked(memory.vms[action.slot], asked)}})
     return memory.model_copy(update={"creating": creating})
-
-
-def _unasked(memory: Memory, slot: str, asked: Creating) -> Memory:
-    """Its zone is no place where it may be because of a create that nobody asked for."""
-    known = memory.vms[slot]
-    tried = {zone: at for zone, at in known.tried.items() if zone != asked.zone}
-    if asked.before is not None:
-        tried[asked.zone] = asked.before
-    return memory.model_copy(update={"vms": {**memory.vms, slot: known.model_copy(update={"tried": tried})}})
 
 
 def _given_back(memory: Memory, desired: Desired, action: Recreate) -> Memory:

@@ -6,11 +6,12 @@ Owns the choice and the waits that stand before it. A fallback is taken once eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from infra.fleet.controller import backoff
+from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.desired import Place, Wanted
 from infra.fleet.controller.memory import LAG, Backoff, Memory
 from infra.fleet.controller.room import Room
@@ -33,7 +34,8 @@ class Placing:
     """The places that one sweep gives away.
 
     unknown: zones that did not answer: what stands there is not known, so nothing is made there. probing: places after
-    a failure that a VM tries already. lost: zones that somebody gave up, and who.
+    a failure that a VM tries already. lost: zones that somebody gave up, and who. passed: of a slot, silent zones that
+    surely have no VM of it.
     """
 
     memory: Memory
@@ -41,23 +43,35 @@ class Placing:
     now: datetime
     unknown: frozenset[str] = frozenset()
     probing: set[str] = field(default_factory=set)
-    lost: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str]
+    passed: Callable[[Wanted], frozenset[str]]
 
     @classmethod
-    def of(
-        cls, memory: Memory, room: Room, slots: Sequence[Wanted], now: datetime, *, unknown: frozenset[str]
-    ) -> Placing:
-        accelerators = {slot.name: slot.accelerator.name for slot in slots}
+    def of(cls, room: Room, absence: Absence) -> Placing:
+        """Those that are left with what a sweep saw."""
+        memory, observed, desired = absence.memory, absence.observed, absence.desired
+        accelerators = {slot.name: slot.accelerator.name for slot in desired.slots}
         asked = {
             backoff.backoff_key(each.zone, accelerators[name], each.capacity)
             for name, each in memory.creating.items()
             if name in accelerators
         }
-        return cls(memory=memory, room=room, now=now, unknown=unknown, probing=asked & memory.backoff.keys())
+        return cls(
+            memory=memory,
+            room=room,
+            now=absence.now,
+            unknown=frozenset(zone for zone in desired.zones if not observed.zone_known(zone)),
+            probing=asked & memory.backoff.keys(),
+            lost=observed.wishes.lost,
+            passed=absence.passed,
+        )
 
     def place(self, slot: Wanted, only_zone: str | None = None) -> Place | NoPlace:
         """A place for a slot's VM, counted as given away. only_zone: no other zone will do."""
+        passed = self.passed(slot) if self.unknown else frozenset()
         for place in slot.places:
+            if place.zone in passed and place is not slot.places[-1]:
+                continue
             if place.zone in self.lost:
                 if place is not slot.places[-1]:
                     continue

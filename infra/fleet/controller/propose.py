@@ -67,9 +67,7 @@ class Proposals:
     def _slots(self, judged: list[tuple[Wanted, Judged]]) -> None:
         judge = self.judge
         room = Room(judge.desired, judge.fleet, judge.memory)
-        unknown = frozenset(zone for zone in judge.desired.zones if not judge.observed.zone_known(zone))
-        placing = Placing.of(judge.memory, room, judge.desired.slots, judge.now, unknown=unknown)
-        placing.lost = judge.observed.wishes.lost
+        placing = Placing.of(room, judge.absence)
         for slot, each in sorted(judged, key=lambda pair: (judge.memory.vms[pair[0].name].attempts, pair[0].name)):
             if each.verdict is not Verdict.KEEP and each.rule.when not in _SERVES:
                 self.unhealthy[slot.name] = each.reason
@@ -117,6 +115,7 @@ class Proposals:
             slot=slot.name,
             node=node,
             place=place if isinstance(place, Place) else None,
+            passed=self.judge.absence.passed(slot),
             rule=judged.rule.id,
             reason=judged.reason,
         )
@@ -174,7 +173,8 @@ class Proposals:
             )
             self.waiting.append(wait)
             return
-        action = Create(slot=slot.name, place=place, rule=judged.rule.id, reason=judged.reason)
+        passed = self.judge.absence.passed(slot)
+        action = Create(slot=slot.name, place=place, passed=passed, rule=judged.rule.id, reason=judged.reason)
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_MAKE, freeze=judged.rule.freeze))
 
     def _return_home(self, slot: Wanted, judged: Judged) -> None:

@@ -22,16 +22,24 @@ _UNPROVED: Final = 4
 
 
 class Asked(NamedTuple):
-    """made: by zone, when the VM of that name there was made. proves: whether its reports were proved before."""
+    """made: by zone, when the VM of that name there was made. proves: whether its reports were proved before.
+
+    unlisted: zones in which it may stand and nobody can say so: a report from there shows that it does.
+    """
 
     pool: str
     name: str
     made: Mapping[str, str] = {}
     proves: bool = False
+    unlisted: Collection[str] = ()
 
 
 def to_be_asked(
-    desired: Desired, memory: Memory, online: Collection[str | None], nodes: Iterable[NodeSeen]
+    desired: Desired,
+    memory: Memory,
+    online: Collection[str | None],
+    nodes: Iterable[NodeSeen],
+    unlisted: Collection[str] = (),
 ) -> list[Asked]:
     """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
 
@@ -55,7 +63,7 @@ def to_be_asked(
     asked = {*waiting, *(sorted(unproved) * 2)[turn : turn + _UNPROVED]}
     pools |= {slot.name: slot.pool for slot in desired.slots}
     return [
-        Asked(pool, name, made.get(name, {}), name in proving)
+        Asked(pool, name, made.get(name, {}), name in proving, () if name in made else unlisted)
         for name, pool in pools.items()
         if name not in online or name in asked
     ]
@@ -70,7 +78,7 @@ def read(records: Records, asked: Sequence[Asked], proofs: Proofs) -> tuple[dict
     failure = ""
     for vm in asked:
         try:
-            report = proved_report(records, vm.pool, vm.name, proofs, vm.made, proves=vm.proves)
+            report = proved_report(records, vm.pool, vm.name, proofs, vm.made, vm.unlisted, proves=vm.proves)
         except GoogleError as error:
             failure = failure or str(error)
             continue

@@ -140,12 +140,26 @@ class Fallback(BaseModel):
     why: str
 
 
+class Silence(BaseModel):
+    """After how many lists of a zone that failed in a row, over how many minutes, it is passed over for some slots.
+
+    lacked: for how many minutes complete lists before must have lacked a VM to prove that it is not there.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lists: Annotated[int, Field(gt=0)]
+    minutes: Annotated[int, Field(gt=0)]
+    lacked: Annotated[int, Field(gt=0)]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1]
     remakes: Remakes
     fallbacks: tuple[Fallback, ...]
+    silence: Silence
     rules: tuple[Rule, ...]
 
 
@@ -163,6 +177,11 @@ def remakes() -> Remakes:
 def fallbacks() -> Mapping[Trouble, Fallback]:
     """Which troubles of a place lead to a fallback."""
     return {each.trouble: each for each in _table().fallbacks}
+
+
+def silence() -> Silence:
+    """When a zone that cannot be listed leads to a fallback."""
+    return _table().silence
 
 
 @cache

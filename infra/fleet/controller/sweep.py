@@ -17,7 +17,7 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, Recreate, described, verb
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
+from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, epoch, held, wall_clock
 from infra.fleet.controller.lessons import Lessons
 from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
@@ -129,6 +129,7 @@ class Sweeper:
             desired, record = self._desired()
             memory = self._memory()
             observed = self.observer.observe(desired, memory)
+            observed = replace(observed, epoch=epoch(record.generation, {"commanded": lease.commanded}))
             if record.generation != lease.applied:
                 observed = replace(observed, declared=record.updated)
             now = self.clock()

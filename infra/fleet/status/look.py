@@ -13,12 +13,12 @@ from typing import Any, Final
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import engine_at_work, wall_clock
+from infra.fleet.controller.lease import engine_at_work, epoch, wall_clock
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.records import Records
+from infra.fleet.records import Record, Records
 from infra.fleet.status.queue import JobsSeen, waiting_jobs
 from infra.model import names
 from infra.model.offers import Offer
@@ -63,9 +63,10 @@ def look(
     problems: list[str] = []
     with clients(observer.project, observer.endpoint) as google:
         records = Records(google=google, bucket=observer.bucket)
-        manifest = _manifest(records, stack)
-        if manifest is None:
+        published = _manifest(records, stack)
+        if published is None:
             return Scene(stack=stack, at=clock(), problems=(f"nothing is published; `./tidepool up {stack}` does it",))
+        manifest = published.body
         try:
             desired = manifests.read_for(stack, observer.project, manifest)
         except manifests.ManifestError as error:
@@ -74,7 +75,12 @@ def look(
         sweep = _record(records, names.sweep_object(stack), problems)
         lease = _record(records, names.lease_object(stack), problems)
     seen = observer.observe(desired, memory)
-    observed = replace(seen, engine=engine_at_work(lease, wall_clock()), wishes=seen.wishes.at(clock()))
+    observed = replace(
+        seen,
+        engine=engine_at_work(lease, wall_clock()),
+        epoch=epoch(published.generation, lease),
+        wishes=seen.wishes.at(clock()),
+    )
     repositories = {repository for slot in desired.slots for repository in slot.serves}
     return Scene(
         stack=stack,
@@ -91,15 +97,14 @@ def look(
     )
 
 
-def _manifest(records: Records, stack: str) -> Mapping[str, Any] | None:
+def _manifest(records: Records, stack: str) -> Record | None:
     """None where there is no manifest, or no bucket yet."""
     try:
-        record = records.read(names.manifest_object(stack))
+        return records.read(names.manifest_object(stack))
     except GoogleError as error:
         if error.status == _MISSING:
             return None
         raise
-    return record.body if record else None
 
 
 def _memory(records: Records, stack: str, problems: list[str]) -> Memory:

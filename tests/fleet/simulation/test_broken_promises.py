@@ -11,8 +11,9 @@ from unittest.mock import patch
 import pytest
 
 from infra.fleet.controller import decide, judge, limits, notice, sorting
+from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import Action
+from infra.fleet.controller.actions import Create, Recreate
 from infra.fleet.controller.desired import Place
 from infra.fleet.controller.lease import Lease
 from infra.fleet.controller.observed import RunnerSeen
@@ -49,8 +50,8 @@ def hears(**said: bool) -> Sabotage:
 def looks_nowhere_else() -> Sabotage:
     """A controller that believes its lists, and asks no other place for a slot's VM before it makes one."""
 
-    def create(actor: Actor, action: Action, name: str, place: Place) -> Outcome:
-        return MADE(replace(actor, desired=replace(actor.desired, slots=())), action, name, place)
+    def create(actor: Actor, action: Create | Recreate, place: Place) -> Outcome:
+        return MADE(replace(actor, desired=replace(actor.desired, slots=())), action, place)
 
     return patch.object(Actor, "_create", create)
 
@@ -102,6 +103,11 @@ BREACHES: Final = {
         [looks_nowhere_else],
         "tpu-ci-us-west4-a-0 has VMs in us-central1-a, us-west4-a",
         [at(1, "stockout", 2, minutes=90), at(3, "empty-list", 2, minutes=20, roll=AWAY)],
+    ),
+    "two VMs of a slot, one in a silent zone": Breach(
+        [lambda: patch.object(Absence, "_is_surely_without", lambda *_: True)],
+        "tpu-ci-us-west4-a-0 has VMs in us-west4-a, us-central1-a",
+        [at(1, "zone-outage", 2, minutes=60)],
     ),
     "chips of a quota": Breach(
         [lambda: patch.object(Room, "refusal", lambda *_: "")], "20 chips of .* which has 16", [at(1, "displaced", 2)]

@@ -1,0 +1,284 @@
+"""A zone that cannot be listed for long: slots that surely have no VM there take fallbacks, all others wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.actions import Action, Create, Recreate, subject
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.desired import Desired, Settings
+from infra.fleet.controller.memory import EMPTY, Memory, read
+from infra.fleet.controller.observed import (
+    KNOWN,
+    NodeSeen,
+    Observed,
+    Phase,
+    ReportSeen,
+    RunnerSeen,
+    Trouble,
+    unknown,
+)
+from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.rules import silence
+from infra.fleet.google import GoogleError
+from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
+    START,
+    SWEEP,
+    doing,
+    fleet,
+    minutes,
+    node,
+    nodes,
+    place,
+    quota,
+    runner,
+    seen,
+    served,
+)
+
+FLEET = fleet(3, fallbacks=(place(AWAY),), settings=Settings(replacements=50))
+FIRST, SECOND, THIRD = (slot.name for slot in FLEET.slots)
+ENOUGH = minutes(silence().minutes)
+
+
+class Course:
+    """Sweeps one after another, with what each action came to."""
+
+    def __init__(self, desired: Desired = FLEET) -> None:
+        self.desired, self.now = desired, START
+        self.memory: Memory = EMPTY
+        self.did: list[Action] = []
+
+    def sweep(
+        self, observed: Observed, result: Result = Result.DONE, trouble: Trouble | None = None
+    ) -> list[tuple[str, str]]:
+        """result, trouble: of every action of this sweep."""
+        self.now += SWEEP
+        decision = decide(self.desired, observed, self.memory, self.now)
+        self.did = [each for each in decision.actions if isinstance(each, Create | Recreate)]
+        results = [Outcome(action=each, result=result, trouble=trouble) for each in decision.actions]
+        self.memory = read(learned(decision.memory, self.desired, results, self.now).to_json())
+        return doing(decision)
+
+    def sweeps(self, observed: Observed, time: timedelta) -> list[tuple[str, str]]:
+        until = self.now + time
+        done = []
+        while self.now < until:
+            done += self.sweep(observed)
+        return done
+
+    @property
+    def places(self) -> dict[str, str]:
+        return {subject(each): each.place.zone for each in self.did if isinstance(each, Create) and each.place}
+
+
+def dark(desired: Desired = FLEET, **given: Any) -> Observed:
+    """Its home cannot be listed."""
+    zones = {**dict.fromkeys(desired.zones, KNOWN), HOME: unknown("503")}
+    return seen(desired, **{"zones": zones, "nodes": (), "runners": (), **given})
+
+
+def taken(*names: str, but: Sequence[NodeSeen] = ()) -> tuple[NodeSeen, ...]:
+    """All of the fleet READY, but for those that Google took back."""
+    return tuple(replace(each, state="PREEMPTED") if each.name in names else each for each in (*nodes(FLEET), *but))
+
+
+def after_preemption(**outcome: Any) -> Course:
+    """The last list shows the first VM taken away; what became of its replacement is given."""
+    course = Course()
+    course.sweep(seen(FLEET))
+    left = {"nodes": taken(FIRST), "runners": served(FLEET, but=(FIRST,))}
+    assert course.sweep(seen(FLEET, **left), **outcome) == [("Recreate", FIRST)]
+    return course
+
+
+@pytest.mark.parametrize("result", [Result.DEFERRED, Result.LEFT], ids=["its delete was sent", "nothing was begun"])
+def test_what_google_took_back_goes_to_its_fallback_once_its_zone_was_silent_for_long(result: Result) -> None:
+    course = after_preemption(result=result)
+    assert course.sweeps(dark(), ENOUGH) == []
+    assert course.sweep(dark()) == [("Create", FIRST)]
+    assert course.places == {FIRST: AWAY}
+
+
+def test_vms_that_may_still_run_in_a_silent_zone_wait_for_people() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    assert {name for _, name in course.sweeps(dark(), timedelta(days=2))} == {FIRST}
+
+
+@pytest.mark.parametrize(
+    "outcome", [{}, {"result": Result.FAILED, "trouble": Trouble.OUTAGE}], ids=["it was taken", "nobody knows"]
+)
+def test_a_vm_of_which_a_create_may_have_been_done_waits(outcome: Mapping[str, Any]) -> None:
+    course = after_preemption(**outcome)
+    assert course.sweeps(dark(), timedelta(days=2)) == []
+
+
+def test_a_vm_whose_create_was_answered_by_a_stockout_goes() -> None:
+    course = after_preemption(result=Result.FAILED, trouble=Trouble.STOCKOUT)
+    course.sweeps(seen(FLEET, nodes=taken(FIRST)[1:], runners=served(FLEET, but=(FIRST,))), minutes(2))
+    assert ("Create", FIRST) in course.sweeps(dark(), ENOUGH + 2 * SWEEP)
+
+
+def test_a_vm_that_complete_lists_lacked_for_long_goes_and_one_that_a_few_lacked_does_not() -> None:
+    for time, goes in ((minutes(silence().lacked) + SWEEP, True), (minutes(silence().lacked) - SWEEP, False)):
+        full = replace(FLEET, caps=(quota(8), quota(8, AWAY)))
+        course = Course(full)
+        others = {"nodes": nodes(FLEET, s0=""), "runners": served(FLEET, but=(FIRST,))}
+        room = (node("somebody", labels={}, zone=HOME), node("else", labels={}, zone=AWAY, accelerator="v5litepod-8"))
+        shown = seen(full, **{**others, "nodes": (*others["nodes"], *room)})
+        assert course.sweeps(shown, time) == [], "neither place has chips"
+        freed = dark(full, runners=others["runners"])
+        assert (("Create", FIRST) in course.sweeps(freed, ENOUGH + 2 * SWEEP)) == goes
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        {"runners": (runner(FIRST),)},
+        {"github": unknown("502")},
+        {"scopes": {"repos/a-lab/code": unknown("404")}},
+        {"reports_source": unknown("503")},
+        {"epoch": "another command made VMs since"},
+        {"declared": START + 20 * SWEEP},
+        {"wishes_source": unknown("503")},
+    ],
+    ids=["runner", "github", "repository", "reports", "command", "apply", "wishes"],
+)
+def test_any_doubt_that_a_vm_is_gone_keeps_its_slot_from_a_fallback(sign: Mapping[str, Any]) -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    assert course.sweeps(dark(**sign), timedelta(hours=6)) == []
+
+
+def test_a_vm_that_speaks_for_itself_is_not_made_twice() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    course.sweeps(dark(), ENOUGH)
+    now = course.now + SWEEP
+    speaks = ReportSeen(vm=FIRST, pool="tpu-ci", phase=Phase.BOOTING, at=now - minutes(5))
+    assert course.sweep(dark(reports={FIRST: speaks})) == []
+    assert course.sweep(dark(reports={FIRST: replace(speaks, at=now - minutes(20))})) == [("Create", FIRST)]
+
+
+def test_a_list_that_lags_and_shows_an_older_vm_as_dead_proves_nothing() -> None:
+    """It was made again, and serves; then a list shows the one before once more, and the zone falls silent."""
+    course = after_preemption()
+    anew = [replace(node(FIRST), created="2026-11-21T12:04:10Z")]
+    course.sweep(seen(FLEET, nodes=(*nodes(FLEET, s0=""), *anew)))
+    course.sweep(seen(FLEET, nodes=taken(FIRST)), result=Result.LEFT)
+    assert course.sweeps(dark(), timedelta(days=1)) == []
+
+
+def test_a_zone_that_answers_now_and_then_is_not_silent() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    left = seen(FLEET, nodes=taken(FIRST), runners=served(FLEET, but=(FIRST,)))
+    for _ in range(8):
+        assert course.sweeps(dark(), minutes(silence().minutes - 4)) == []
+        course.sweep(left, result=Result.LEFT)
+
+
+def test_a_controller_without_memory_proves_nothing() -> None:
+    course = Course()
+    assert course.sweeps(dark(), timedelta(days=1)) == []
+
+
+def test_one_that_was_taken_back_at_its_fallback_is_made_again_there_while_its_home_is_silent() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    course.sweeps(dark(), ENOUGH + SWEEP)
+    away = replace(node(FIRST, zone=AWAY), created="2026-11-21T13:00:00Z")
+    course.sweep(dark(nodes=(away,), runners=(runner(FIRST),)))
+    gone = replace(away, state="PREEMPTED")
+    assert course.sweep(dark(nodes=(gone,))) == [("Recreate", FIRST)]
+    (again,) = course.did
+    assert isinstance(again, Recreate)
+    assert (again.place and again.place.zone, again.passed) == (AWAY, {HOME})
+
+
+class Nodes:
+    """The TPU API: by zone what it answers for any VM, and what was made."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers, self.asked, self.made = answers, list[str](), list[str]()
+
+    def api(self, _: object) -> Nodes:
+        return self
+
+    projects = locations = nodes = lambda self: self
+
+    def get(self, name: str) -> Any:
+        return self._asking(name.split("/")[3])
+
+    def create(self, parent: str, **_: Any) -> Any:
+        self.made.append(parent.rpartition("/")[2])
+        return SimpleNamespace(execute=lambda **_: {"name": "op"}, uri="", method="POST")
+
+    def _asking(self, zone: str) -> Any:
+        self.asked.append(zone)
+        answer = self.answers[zone.replace("-", "_")]
+
+        def execute(**_: Any) -> Any:
+            if isinstance(answer, int):
+                raise GoogleError("looking", "no answer", status=answer)
+            return answer
+
+        return SimpleNamespace(execute=execute, uri="", method="GET")
+
+
+def acted(course: Course, tpus: Nodes, observed: Observed) -> list[Outcome]:
+    nothing: Any = None
+    google: Any = tpus
+    actor = Actor(google=google, records=nothing, github=None, desired=FLEET, seen=observed, memory=course.memory)
+    return [actor.do(each) for each in course.did]
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        (503, Result.DONE),
+        (404, Result.DONE),
+        ({"state": "PREEMPTED"}, Result.DONE),
+        ({"state": "READY"}, Result.CHANGED),
+        ({"state": "CREATING"}, Result.CHANGED),
+    ],
+)
+def test_a_silent_zone_is_asked_by_name_all_the_same_and_only_its_answer_counts(answer: Any, result: Result) -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    course.sweeps(dark(), ENOUGH)
+    course.sweep(dark())
+    tpus = Nodes(us_west4_a=answer)
+    (outcome,) = acted(course, tpus, dark())
+    assert (outcome.result, tpus.asked) == (result, [HOME])
+    assert tpus.made == ([AWAY] if result is Result.DONE else [])
+
+
+def test_a_silent_zone_is_asked_once_and_not_for_each_vm() -> None:
+    course = Course()
+    course.sweep(seen(FLEET))
+    course.sweep(seen(FLEET, nodes=taken(FIRST, SECOND, THIRD), runners=()), result=Result.DEFERRED)
+    course.sweeps(dark(), ENOUGH)
+    course.sweep(dark())
+    tpus = Nodes(us_west4_a=503)
+    assert len(course.places) >= 2
+    assert {each.result for each in acted(course, tpus, dark())} == {Result.DONE}
+    assert tpus.asked == [HOME]
+
+
+def test_a_runner_of_another_vm_is_no_doubt() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    others: tuple[RunnerSeen, ...] = served(FLEET, but=(FIRST,))
+    assert course.sweeps(dark(runners=others), ENOUGH + 2 * SWEEP) == [("Create", FIRST)]
+
+
+def test_what_the_clocks_of_a_silence_are() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    began: datetime = course.now
+    course.sweeps(dark(), minutes(10))
+    listing = course.memory.listed[HOME]
+    assert (listing.at, listing.failed, listing.silent) == (began, 5, began + SWEEP)
