@@ -32,6 +32,9 @@ _REFUSALS: Final = 5
 _MEANT: Final = ("draining", "not-ready", "serving")
 """Refusals that belong to a VM's life: somebody drains it, the API is behind its guest, its runner lives still."""
 
+_NO_FAULT: Final = ("slot-preempted", "slot-terminated", "slot-serving-away")
+"""Replacements of which nobody can prevent the next: Google took the VM back, or it goes home from its fallback."""
+
 
 class Writer(StrEnum):
     """Whose lines they are."""
@@ -167,14 +170,14 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
         ),
         Alert(
             key="heal-rate-high",
-            title="VMs of a pool are made again as often as they may be",
+            title="VMs of a pool fail and are made again, as many as may be",
             severity=Severity.WARNING,
             writer=Writer.CONTROLLER,
-            match=Match(event=ACTION, equal={"do": "recreate"}),
+            match=Match(event=ACTION, equal={"do": "recreate"}, unequal={"rule": _NO_FAULT}),
             window=60,
             by="pool",
             above=settings.replacements_per_hour - 1,
-            chart="VMs made again",
+            chart="Faulty VMs made again",
         ),
         Alert(
             key="broker-refusals",

@@ -23,7 +23,7 @@ from infra.cli import local_broker
 from infra.cli.app import cli
 from infra.fleet.broker.audit import Story, entry
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.google import Api, Clients, clients
+from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.sweep_lines import key_line
 from infra.model import names
@@ -176,7 +176,8 @@ def test_a_line_is_told_by_its_filter_and_by_nothing_else() -> None:
     assert not match.fits({"event": "pool", "online": 0, "desired": 0})
     assert not match.fits({"event": "sweep", "online": 0, "desired": 2})
     for alert in ALERTS.values():
-        line = {"event": alert.match.event, **alert.match.equal, **alert.match.least, "reason": "forged"}
+        others = dict.fromkeys(alert.match.unequal, "forged")
+        line = {"event": alert.match.event, **alert.match.equal, **alert.match.least, **others}
         payload = {"severity": "INFO", "jsonPayload": line}
         assert alert.match.fits(line) == fits(alert.match.text(), payload) is True
 
@@ -254,18 +255,31 @@ def test_a_sweep_that_cannot_begin_says_why_and_is_missed(fleet: Fleet) -> None:
     assert not fleet.open("sweep-missing")
 
 
-def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet) -> None:
+def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clients) -> None:
+    nodes = google.api(Api.TPU).projects().locations().nodes()
+    declared = fleet.checkout.json("manifest", "show", "ci")["manifest"]["slots"]
+    vms = [f"projects/{PROJECT}/locations/{s['zone']}/nodes/{s['name']}" for s in declared if s["pool"] == "tpu-ci"]
     lines: list[Line] = []
     for again in range(3):
-        for index in (0, 1):
-            fleet.ok("cloud", "preempt", f"tpu-ci-us-west4-a-{index}")
+        for path in vms[2 * again : 2 * again + 2]:
+            execute(nodes.stop(name=path), f"stopping {path}")
+        fleet.later(1)
         lines += counted("heal-rate-high", fleet.sweep())
         assert bool(fleet.open("heal-rate-high")) == (again == 2)
         fleet.later(15)
-    assert {(line["pool"], line["rule"], line["result"]) for line in lines} == {("tpu-ci", "slot-preempted", "done")}
+    assert {(line["pool"], line["rule"], line["result"]) for line in lines} == {("tpu-ci", "slot-stopped", "done")}
     fleet.follow("heal-rate-high")
     assert fleet.open("heal-rate-high", in_minutes=5) == {"tpu-ci"}
     assert not fleet.open("heal-rate-high", in_minutes=60)
+
+
+def test_what_google_takes_back_again_and_again_wakes_nobody(fleet: Fleet) -> None:
+    for _ in range(3):
+        for index in (0, 1):
+            fleet.ok("cloud", "preempt", f"tpu-ci-us-west4-a-{index}")
+        assert [line["rule"] for line in fleet.sweep() if line.get("do") == "recreate"] == ["slot-preempted"] * 2
+        fleet.later(15)
+    assert not fleet.open("heal-rate-high")
 
 
 def test_vms_that_the_broker_refuses_are_told_until_the_manifest_is_back(
