@@ -12,6 +12,8 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.model.bucket_access import only_below
+
 READER: Final = "roles/storage.objectViewer"
 WRITER: Final = "roles/storage.objectUser"
 """Reads too, and deletes, which replacing an object is to Cloud Storage."""
@@ -122,8 +124,4 @@ def _forget(forgotten: Mapping[str, int]) -> Iterator[gcp.storage.BucketLifecycl
 
 
 def _below(bucket: str, prefix: str) -> gcp.storage.BucketIAMMemberConditionArgs:
-    """Listing is a right on the bucket itself, so under this condition objects can be read by name and not listed."""
-    return gcp.storage.BucketIAMMemberConditionArgs(
-        title=f"only {prefix}",
-        expression=f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")',
-    )
+    return gcp.storage.BucketIAMMemberConditionArgs(title=f"only {prefix}", expression=only_below(bucket, prefix))

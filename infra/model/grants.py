@@ -1,8 +1,8 @@
 """Whose grants stand in the policies of what stacks declare, and which of a policy no stack declares.
 
 Owns the members that stacks, bootstrap and Google itself put into policies of registries, buckets, service accounts and
-secrets. Derived from stack files alone; reading policies is `infra.fleet.policies`. Conditions are not compared, and of
-roles only those on registries: of what a stack itself declares a refreshed plan tells every difference.
+secrets, each with its role and its condition: a declared member with a stronger role by hand, or without the condition
+that the stack gives, is a stranger too. Derived from stack files alone; reading policies is `infra.fleet.policies`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from infra.model import federation, names
+from infra.model import bucket_access, federation, names
 from infra.model.schema import StackConfig
 
 Kind = Literal["registry", "bucket", "account", "secret"]
 
 _READS: Final = "roles/artifactregistry.reader"
 _WRITES: Final = "roles/artifactregistry.writer"
+_READS_OBJECTS: Final = "roles/storage.objectViewer"
+_WRITES_OBJECTS: Final = "roles/storage.objectUser"
+_LISTS_OBJECTS: Final = "roles/storage.legacyBucketReader"
+_OPENS: Final = "roles/secretmanager.secretAccessor"
+_DATES: Final = "roles/secretmanager.viewer"
+_ACTS_AS: Final = "roles/iam.serviceAccountUser"
 _FEDERATED: Final = "roles/iam.workloadIdentityUser"
 _IMPERSONATES: Final = "roles/iam.serviceAccountTokenCreator"
 """Of people on the deploying account: bootstrap gives it, and no stack knows to whom."""
@@ -32,8 +38,6 @@ _ROLES: Final = (
     federation.RUN_MAKER[0],
 )
 """Accounts that a stack may have beside its pools'."""
-_PUSHERS: Final = ("builder", federation.IMAGE_BUILDER[0])
-
 _SET: Final = re.compile(
     r"principalSet://iam\.googleapis\.com/projects/[^/]+/locations/global/workloadIdentityPools/([^/]+)/(.+)"
 )
@@ -42,6 +46,10 @@ _OF_GOOGLE: Final = re.compile(r"serviceAccount:service-[0-9]+@gcp-sa-[a-z0-9-]+
 _LEGACY: Final = re.compile(r"roles/storage\.legacy\w+")
 """A new bucket has these of its project's owners, editors and viewers
 (cloud.google.com/storage/docs/access-control/iam-roles, read 2026-11)."""
+
+
+Grant = tuple[str, str, str]
+"""Role, member (or the key of an identity), and the expression of its condition, empty for none."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,16 +62,18 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StrangeGrant:
-    """A grant that no stack declares. resource: of what, as its API names it."""
+    """A grant that no stack declares. resource: of what, as its API names it. condition: in CEL, empty for none."""
 
     kind: Kind
     resource: str
     role: str
     member: str
+    condition: str = ""
 
     @property
     def says(self) -> str:
-        return f"{self.member} has {self.role}, which no stack declares"
+        where = f" where {self.condition}" if self.condition else ""
+        return f"{self.member} has {self.role}{where}, which no stack declares"
 
     def to_json(self) -> dict[str, str]:
         return asdict(self)
@@ -92,29 +102,74 @@ def guarded(config: StackConfig) -> tuple[Guarded, ...]:
 
 def strange(thing: Guarded, policy: Mapping[str, Any], stacks: Sequence[StackConfig]) -> Iterator[StrangeGrant]:
     """The grants of a policy that none of the stacks declares. stacks: all of the checkout."""
+    declared = frozenset(grant for config in stacks for grant in _declared(thing, config, stacks))
     for binding in policy.get("bindings") or ():
         role = str(binding.get("role", ""))
-        for member in binding.get("members") or ():
-            if not _is_ours(thing, role, str(member), stacks):
-                yield StrangeGrant(thing.kind, thing.name, role, str(member))
+        condition = str((binding.get("condition") or {}).get("expression", ""))
+        for member in map(str, binding.get("members") or ()):
+            if (role, member, condition) not in declared and not _is_no_strangers(thing, role, member, stacks):
+                yield StrangeGrant(thing.kind, thing.name, role, member, condition)
 
 
-def _is_ours(thing: Guarded, role: str, member: str, stacks: Sequence[StackConfig]) -> bool:
+def _is_no_strangers(thing: Guarded, role: str, member: str, stacks: Sequence[StackConfig]) -> bool:
+    """Whether a grant is Google's own, bootstrap's, or lets runs of GitHub Actions in that a stack declares."""
     if member.startswith("deleted:") or _OF_GOOGLE.fullmatch(member):
         return True  # nobody can act as what was deleted
     if thing.kind == "bucket" and member.startswith("project") and _LEGACY.fullmatch(role):
         return True
-    if thing.kind == "account" and (role == _IMPERSONATES or _SET.fullmatch(member)):
-        return _acts_as(thing, role, member, stacks)
-    email = member.removeprefix("serviceAccount:")
-    keys = {key for config in stacks for key, each in _accounts(config).items() if each == email}
-    if thing.kind == "registry" and role != _READS:
-        return role == _WRITES and not keys.isdisjoint(_PUSHERS)
-    return bool(keys)
+    return thing.kind == "account" and _acts_as(thing, role, member, stacks)
+
+
+def _declared(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
+    """What one stack grants to accounts of its own in the policy of a thing: role, member and condition."""
+    emails = _accounts(config)
+    match thing.kind:
+        case "registry":
+            found = _on_registry(thing, config, stacks)
+        case "bucket":
+            found = _on_bucket(thing.name, config)
+        case "secret":
+            found = _on_secret(thing, config)
+        case "account":
+            pools = {emails[key] for key in emails if key.startswith("pool/")}
+            found = iter([(_ACTS_AS, "controller", "")] if thing.name.rpartition("/")[2] in pools else [])
+    yield from ((role, f"serviceAccount:{emails[key]}", condition) for role, key, condition in found if key in emails)
+
+
+def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
+    """Pools pull from the repositories that their stack uses, mirrors too; what builds images knows its own alone."""
+    used = config.registry_stack.rpartition("/")[2] if config.registry_stack else config.stack
+    if any(thing in guarded(owner) for owner in stacks if owner.stack == used):
+        yield from ((_READS, f"pool/{pool.name}", "") for pool in config.pools)
+        if not any(thing.name.endswith(f"/{mirror.name}") for mirror in config.mirrors):
+            yield _WRITES, "builder", ""
+            yield _READS, federation.IMAGE_BUILDER[0], ""
+
+
+def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:
+    if bucket == config.bucket.name:
+        for part in bucket_access.parts(config):
+            role = _WRITES_OBJECTS if part.writes else _READS_OBJECTS
+            yield role, part.key, bucket_access.only_below(bucket, part.prefix)
+        yield from ((_LISTS_OBJECTS, key, "") for key in bucket_access.LISTERS)
+    elif bucket == names.build_log_bucket(config.bucket.name):
+        yield from ((role, "builder", "") for role in (_LISTS_OBJECTS, _WRITES_OBJECTS))
+
+
+def _on_secret(thing: Guarded, config: StackConfig) -> Iterator[Grant]:
+    """The controller sees when the app's key was made, and not the key."""
+    for secret in config.secrets:
+        if thing.name == f"projects/{config.project}/secrets/{secret.name}":
+            yield from ((_OPENS, key, "") for key in secret.readers)
+            if config.runners.app and config.runners.app.key_secret == secret.name:
+                yield _DATES, "controller", ""
 
 
 def _acts_as(account: Guarded, role: str, member: str, stacks: Sequence[StackConfig]) -> bool:
-    """Whether somebody from outside may act as an account: people as the deploying one, and runs of GitHub Actions."""
+    """Whether somebody from outside may act as an account: people as the deploying one, and runs of GitHub Actions.
+
+    Neither has a condition by what a stack declares; one can only take something away.
+    """
     email = account.name.rpartition("/")[2]
     if role == _IMPERSONATES:
         return any(email == _accounts(config).get("deployer") for config in stacks)

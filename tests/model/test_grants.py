@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from infra.model import names
+from infra.model.bucket_access import only_below
 from infra.model.grants import Guarded, guarded, strange
+from infra.model.schema import StackConfig
 from tests.model.given import parse, stack_text
 
 GITHUB = "{repository: a-lab/code, environments: [apply]}\n"
@@ -16,7 +18,7 @@ CONFIG = parse(stack_text(github=GITHUB, registries=REGISTRIES))
 PROJECT, STACK = CONFIG.project, CONFIG.stack
 READER, WRITER = "roles/artifactregistry.reader", "roles/artifactregistry.writer"
 ACTS, FEDERATED = "roles/iam.serviceAccountTokenCreator", "roles/iam.workloadIdentityUser"
-OPENS = "roles/secretmanager.secretAccessor"
+OPENS, DATES = "roles/secretmanager.secretAccessor", "roles/secretmanager.viewer"
 
 
 def account(role: str, stack: str = STACK) -> str:
@@ -28,13 +30,21 @@ BUCKET = Guarded("bucket", CONFIG.bucket.name)
 SECRET = Guarded("secret", f"projects/{PROJECT}/secrets/key")
 DEPLOYER = Guarded("account", f"projects/{PROJECT}/serviceAccounts/tidepool-deployer@{PROJECT}.iam.gserviceaccount.com")
 CONTROLLER = Guarded("account", f"projects/{PROJECT}/serviceAccounts/{account('controller')}")
+RUNNERS = "{app: {id: 1, installation: 2, key_secret: key}}\n"
+POOL_NAME = CONFIG.pools[0].name
+VMS = Guarded(
+    "account",
+    f"projects/{PROJECT}/serviceAccounts/{names.account_email(names.pool_account_id(STACK, POOL_NAME), PROJECT)}",
+)
+RUNS_VMS = f"serviceAccount:{VMS.name.rpartition('/')[2]}"
 POOL = "principalSet://iam.googleapis.com/projects/7/locations/global/workloadIdentityPools"
 DEPLOYS = f"{POOL}/{names.federation_pool_id(STACK)}/attribute.deployment/a-lab/code/apply/refs/heads/main"
 
 
-def found(thing: Guarded, role: str, member: str) -> list[str]:
-    policy: dict[str, Any] = {"bindings": [{"role": role, "members": [member]}]}
-    return [each.member for each in strange(thing, policy, (CONFIG,))]
+def found(thing: Guarded, role: str, member: str, condition: str = "", config: StackConfig = CONFIG) -> list[str]:
+    given = {"condition": {"title": "a", "expression": condition}} if condition else {}
+    policy: dict[str, Any] = {"bindings": [{"role": role, "members": [member], **given}]}
+    return [each.member for each in strange(thing, policy, (config,))]
 
 
 @pytest.mark.parametrize(
@@ -62,12 +72,13 @@ def test_a_member_that_no_stack_declares_is_told(thing: Guarded, role: str, memb
     ("thing", "role", "member"),
     [
         (REGISTRY, WRITER, f"serviceAccount:{account('builder')}"),
-        (REGISTRY, READER, f"serviceAccount:{account('controller')}"),
+        (REGISTRY, READER, RUNS_VMS),
+        (REGISTRY, READER, f"serviceAccount:{account('image-builder')}"),
+        (BUCKET, "roles/storage.legacyBucketReader", f"serviceAccount:{account('controller')}"),
         (BUCKET, "roles/storage.legacyBucketOwner", f"projectOwner:{PROJECT}"),
-        (BUCKET, "roles/storage.objectUser", f"serviceAccount:{account('controller')}"),
         (SECRET, OPENS, "serviceAccount:service-7@gcp-sa-cloudbuild.iam.gserviceaccount.com"),
         (SECRET, OPENS, "deleted:user:eve@example.org?uid=1"),
-        (CONTROLLER, "roles/iam.serviceAccountUser", f"serviceAccount:{account('clock')}"),
+        (VMS, "roles/iam.serviceAccountUser", f"serviceAccount:{account('controller')}"),
         (DEPLOYER, ACTS, "user:ada@example.org"),
         (DEPLOYER, FEDERATED, DEPLOYS),
     ],
@@ -76,11 +87,61 @@ def test_what_stacks_bootstrap_and_google_give_is_not(thing: Guarded, role: str,
     assert found(thing, role, member) == []
 
 
-def test_an_account_of_another_stack_of_the_checkout_is_no_stranger() -> None:
-    other = CONFIG.model_copy(update={"stack": "nightly"})
-    member = f"serviceAccount:{account('controller', 'nightly')}"
-    assert found(REGISTRY, READER, member) == [member]
-    assert not list(strange(REGISTRY, {"bindings": [{"role": READER, "members": [member]}]}, (CONFIG, other)))
+@pytest.mark.parametrize(
+    ("thing", "role", "member"),
+    [
+        (REGISTRY, WRITER, RUNS_VMS),
+        (REGISTRY, "roles/artifactregistry.repoAdmin", RUNS_VMS),
+        (REGISTRY, READER, f"serviceAccount:{account('controller')}"),
+        (BUCKET, "roles/storage.admin", f"serviceAccount:{account('controller')}"),
+        (BUCKET, "roles/storage.objectUser", f"serviceAccount:{account('controller')}"),
+        (BUCKET, "roles/storage.objectViewer", RUNS_VMS),
+        (BUCKET, "roles/storage.legacyBucketReader", RUNS_VMS),
+        (VMS, ACTS, f"serviceAccount:{account('controller')}"),
+        (VMS, "roles/iam.serviceAccountUser", f"serviceAccount:{account('broker')}"),
+        (CONTROLLER, "roles/iam.serviceAccountUser", f"serviceAccount:{account('clock')}"),
+        (SECRET, "roles/secretmanager.secretAccessor", f"serviceAccount:{account('controller')}"),
+    ],
+)
+def test_a_declared_member_with_a_role_that_no_stack_gives_it_there_is_told(
+    thing: Guarded, role: str, member: str
+) -> None:
+    assert found(thing, role, member) == [member]
+
+
+def test_a_grant_is_declared_with_its_condition_alone() -> None:
+    writes, member = "roles/storage.objectUser", f"serviceAccount:{account('controller')}"
+    declared = only_below(BUCKET.name, names.CONTROL_PREFIX)
+    assert found(BUCKET, writes, member, declared) == []
+    for condition in (only_below(BUCKET.name, names.MANIFEST_PREFIX), only_below(BUCKET.name, ""), "true"):
+        assert found(BUCKET, writes, member, condition) == [member]
+    (told,) = strange(BUCKET, {"bindings": [{"role": writes, "members": [member]}]}, (CONFIG,))
+    assert told.says == f"{member} has {writes}, which no stack declares"
+    bound = {"role": writes, "members": [member], "condition": {"expression": "true"}}
+    (told,) = strange(BUCKET, {"bindings": [bound]}, (CONFIG,))
+    assert told.says == f"{member} has {writes} where true, which no stack declares"
+
+
+def test_a_secret_is_opened_by_its_readers_and_the_app_key_dated_by_the_controller() -> None:
+    config = parse(
+        stack_text(secrets="[{name: key, readers: [broker]}, {name: other, readers: [controller]}]\n", runners=RUNNERS)
+    )
+    broker, controller = (f"serviceAccount:{account(each)}" for each in ("broker", "controller"))
+    assert found(SECRET, OPENS, broker, config=config) == []
+    assert found(SECRET, DATES, controller, config=config) == []
+    assert found(SECRET, OPENS, controller, config=config) == [controller]
+    other = Guarded("secret", f"projects/{PROJECT}/secrets/other")
+    assert found(other, DATES, controller, config=config) == [controller]
+    assert found(other, OPENS, controller, config=config) == []
+
+
+def test_a_pool_of_another_stack_reads_the_registries_that_its_stack_names_and_no_others() -> None:
+    other = CONFIG.model_copy(update={"stack": "nightly", "registries": None})
+    member = f"serviceAccount:{names.account_email(names.pool_account_id('nightly', POOL_NAME), PROJECT)}"
+    policy = {"bindings": [{"role": READER, "members": [member]}]}
+    assert [each.member for each in strange(REGISTRY, policy, (CONFIG, other))] == [member]
+    reads = other.model_copy(update={"registry_stack": f"a-lab/tidepool/{STACK}"})
+    assert not list(strange(REGISTRY, policy, (CONFIG, reads)))
 
 
 def test_registries_buckets_and_accounts_are_looked_at() -> None:

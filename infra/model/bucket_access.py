@@ -1,0 +1,55 @@
+"""Who has which part of a stack's fleet bucket, by the keys of its identities.
+
+Owns the table and the conditions that keep a grant to one prefix. The program grants by it (`infra.program_bucket`),
+and what it does not have is a grant by hand (`infra.model.grants`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from infra.model import federation, names
+from infra.model.schema import StackConfig
+
+LISTERS: Final = ("controller", "broker")
+"""Identities that list objects, which is a right on the whole bucket."""
+
+
+class Part(NamedTuple):
+    """One identity's access to the objects below a prefix."""
+
+    key: str
+    prefix: str
+    writes: bool
+
+
+def parts(config: StackConfig) -> Iterator[Part]:
+    """Every access that a stack gives, or may give once its images or its runs are made by workflows.
+
+    Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs. A VM writes
+    its pool's reports and nothing else. What builds images writes their record, and nothing that a VM reads; what makes
+    VMs for runs reads it. The controller reads of the broker which machine is which VM.
+    """
+    for pool in config.pools:
+        yield Part(f"pool/{pool.name}", names.RUNNER_PREFIX, writes=False)
+        yield Part(f"pool/{pool.name}", names.reports_prefix(pool.name), writes=True)
+    for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX, names.BROKER_PREFIX):
+        yield Part("controller", prefix, writes=False)
+    for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
+        yield Part("controller", prefix, writes=True)
+    for prefix in (names.MANIFEST_PREFIX, names.CONTROL_PREFIX):
+        yield Part("broker", prefix, writes=False)
+    yield Part("broker", names.BROKER_PREFIX, writes=True)
+    if config.builds:
+        yield Part("builder", names.IMAGES_PREFIX, writes=True)
+    yield Part(federation.IMAGE_BUILDER[0], names.IMAGES_PREFIX, writes=True)
+    yield Part(federation.RUN_MAKER[0], names.IMAGES_PREFIX, writes=False)
+
+
+def only_below(bucket: str, prefix: str) -> str:
+    """The condition of a grant on objects below a prefix.
+
+    Listing is a right on the bucket itself, so under this condition objects can be read by name and not listed.
+    """
+    return f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{prefix}")'
