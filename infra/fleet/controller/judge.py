@@ -71,7 +71,9 @@ class Judge:
         }
         situations = self._there(slot, node, known)
         detail = ""
-        if Situation.UNFIT in situations and (report := self.observed.reports.get(slot.name)):
+        if situations & {Situation.UNFIT, Situation.UNFIT_UNPROVED} and (
+            report := self.observed.reports.get(slot.name)
+        ):
             detail = report.reason
         return self._ruled(slot.name, Subject.SLOT, node.state, node.health, situations, clocks, detail)
 
@@ -223,8 +225,12 @@ class Judge:
         taken = online or vm.drained is not None
         if self.hears(slot.pool) and self.away(slot, node) and not wished and taken:
             situations.add(Situation.SERVING_AWAY)
-        if not self._is_on_trial(slot) and self._calls_itself_unfit(node):
-            situations.add(Situation.UNFIT)
+        if not self._is_on_trial(slot) and (unfit := self._unfit_report(node)):
+            proved = unfit.proved == node.zone
+            if proved:
+                situations.add(Situation.UNFIT)
+            elif known.restarted is None:
+                situations.add(Situation.UNFIT_UNPROVED)
         if waits_for_an_image(node, self.memory, self.observed, self.now):
             situations.add(Situation.IMAGELESS)
         if known.restarted is not None:
@@ -248,9 +254,10 @@ class Judge:
         rollout = self.memory.rollouts.get(slot.pool)
         return rollout is not None and slot.name in rollout.waiting
 
-    def _calls_itself_unfit(self, node: NodeSeen) -> bool:
+    def _unfit_report(self, node: NodeSeen) -> ReportSeen | None:
+        """The report that calls a VM unfit, None where none does."""
         report = self._own_report(node)
-        return report is not None and report.phase in _UNFIT
+        return report if report is not None and report.phase in _UNFIT else None
 
     def _says_it_works(self, node: NodeSeen) -> bool:
         """Its runner may be registered where nobody looks any more, as with a repository that is served no longer."""

@@ -59,6 +59,7 @@ def to_be_asked(
                 proving.add(node.name)
             elif node.state == "READY" and node.name in online:
                 unproved.add(node.name)
+    proving |= _able(desired, memory, proving)
     turn = memory.sweeps * _UNPROVED % max(1, len(unproved))
     asked = {*waiting, *(sorted(unproved) * 2)[turn : turn + _UNPROVED]}
     pools |= {slot.name: slot.pool for slot in desired.slots}
@@ -67,6 +68,17 @@ def to_be_asked(
         for name, pool in pools.items()
         if name not in online or name in asked
     ]
+
+
+def _able(desired: Desired, memory: Memory, proving: Collection[str]) -> set[str]:
+    """VMs whose orders name a bundle with which another of their pool proved a report: they can prove theirs too."""
+    bundles = {
+        slot.name: (slot.pool, (known.assigned or "").partition("|")[2])
+        for slot in desired.slots
+        if (known := memory.vms.get(slot.name)) is not None
+    }
+    proved = {bundles[vm] for vm in proving if vm in bundles and bundles[vm][1]}
+    return {vm for vm, bundle in bundles.items() if bundle in proved}
 
 
 def read(records: Records, asked: Sequence[Asked], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:

@@ -60,6 +60,7 @@ class Situation(StrEnum):
     UNHEARD = "unheard"
     DRAINING = "draining"
     UNFIT = "unfit"
+    UNFIT_UNPROVED = "unfit-unproved"
     AT_WORK = "at-work"
     OWN_WORD = "own-word"
     IMAGELESS = "imageless"

@@ -61,8 +61,8 @@ def beside(*extra: Any, **given: Any) -> Observed:
     return seen(FLEET, nodes=(*nodes(FLEET), *extra), **given)
 
 
-def unfit(phase: Phase = Phase.UNFIT) -> ReportSeen:
-    return ReportSeen(vm=VM, pool="tpu-ci", phase=phase, at=START, reason="the TPU stays busy")
+def unfit(proved: str = HOME) -> ReportSeen:
+    return ReportSeen(vm=VM, pool="tpu-ci", phase=Phase.UNFIT, at=START, reason="the TPU stays busy", proved=proved)
 
 
 def at_work(vm: str, at: float) -> Observed:
@@ -108,6 +108,7 @@ CASES: dict[str, Case] = {
         observed=lost(wishes=Wishes(drains=(DrainWish(subject=VM, by="ada", since=START, minutes=60),))), at=(0, 2, 600)
     ),
     "slot-unfit": Case(observed=lost(reports={VM: unfit()}), done="Recreate"),
+    "slot-unfit-unproved": Case(observed=lost(reports={VM: unfit(proved="")}), done="Restart"),
     "slot-at-work": Case(observed=at_work(VM, 120), at=(0, 120), done="Restart"),
     "slot-maintenance": Case(
         observed=lost(nodes=(node(VM, health="UNHEALTHY_MAINTENANCE"), *READY_SICK)), at=(0, 240), done="Recreate"

@@ -189,7 +189,7 @@ def test_a_vm_that_never_serves_is_replaced_after_waits_that_double_and_told_aft
     memory, remade, told = EMPTY, [], None
     for index in range(200):
         now = START + index * SWEEP
-        unfit = ReportSeen(vm=broken, pool="tpu-ci", phase=Phase.UNFIT, at=now, reason="a chip is missing")
+        unfit = ReportSeen(vm=broken, pool="tpu-ci", phase=Phase.UNFIT, at=now, proved=HOME)
         observed = seen(desired, runners=served(desired, but=(broken,)), reports={broken: unfit})
         decision = decide(desired, observed, memory, now)
         memory = remembered(decision, desired, now)
@@ -455,7 +455,7 @@ def test_a_vm_whose_own_word_cannot_be_read_is_neither_restarted_nor_made_again_
     desired = of_kind(CapacityKind.SPOT, 9)
     mute, heard = (each.name for each in desired.slots[:2])
     orphan = node(f"tpu-ci-{HOME}-30")
-    said = {heard: ReportSeen(vm=heard, pool="tpu-ci", phase=Phase.UNFIT, at=START, reason="a chip is missing")}
+    said = {heard: ReportSeen(vm=heard, pool="tpu-ci", phase=Phase.UNFIT, at=START, proved=HOME)}
     down = seen(
         desired,
         nodes=(*nodes(desired), orphan),

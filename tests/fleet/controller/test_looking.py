@@ -150,6 +150,20 @@ def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report()
     assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
 
 
+def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_without_proof() -> None:
+    desired, listed = fleet(3), nodes(fleet(3))
+    proved, same, older = (slot.name for slot in desired.slots)
+    report = ReportSeen(vm=proved, pool="tpu-ci", phase=Phase.IDLE, at=START, proved=HOME)
+    memory = first(desired, seen(desired, reports={proved: report})).memory
+    told = {proved: "i|new", same: "i|new", older: "i|old"}
+    vms = {vm: each.model_copy(update={"assigned": told[vm]}) for vm, each in memory.vms.items()}
+    asked = to_be_asked(desired, memory.model_copy(update={"vms": vms}), (), listed)
+    assert {vm.name: vm.proves for vm in asked} == {proved: True, same: True, older: False}
+    none = {vm: each.model_copy(update={"assigned": "i|"}) for vm, each in memory.vms.items()}
+    asked = to_be_asked(desired, memory.model_copy(update={"vms": none}), (), listed)
+    assert {vm.name for vm in asked if vm.proves} == {proved}
+
+
 class Pages:
     """The TPU API's lists, page by page."""
 
