@@ -17,6 +17,8 @@ from infra.preview.meaning import KeyChange, Words
 
 _NAMES = ("name", "repository", "rule")
 _IS_THERE = "declared"
+_LONGEST = 120
+"""Characters of what an item says; one that says more is only called declared."""
 
 
 def key_changes(before: StackConfig, after: StackConfig) -> tuple[KeyChange, ...]:
@@ -57,11 +59,24 @@ def _name(item: BaseModel, index: int) -> str:
 
 
 def _shown(value: Any) -> str | None:
-    """One value on a line; a whole section or item only says that it is there."""
+    """One value on a line; a section or item says what it consists of, or where that is long only that it is there."""
     if value is None:
         return None
-    if isinstance(value, BaseModel | Mapping) or (isinstance(value, tuple) and value and _parts(value) is not None):
+    if isinstance(value, BaseModel):
+        said = ", ".join(_leaves(value))
+        return said if 0 < len(said) <= _LONGEST else _IS_THERE
+    if isinstance(value, Mapping) or (isinstance(value, tuple) and value and _parts(value) is not None):
         return _IS_THERE
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _leaves(item: BaseModel) -> Iterator[str]:
+    """Its keys with their values, as `zone us-west4-a`, those of what stands in it too."""
+    for name in type(item).model_fields:
+        value = getattr(item, name) if has(item, name) else None
+        if isinstance(value, BaseModel):
+            yield from _leaves(value)
+        elif value not in (None, (), {}):
+            yield f"{name} {_shown(value)}"

@@ -163,10 +163,12 @@ def total_said(each: Total) -> str:
 
 def money_notes(money: Money) -> Iterator[str]:
     """How much of the fleet the sums cover and where prices come from."""
-    said = f"estimated {plural(len(money.estimated), 'pool')}, {len(money.unpriced)} not"
+    known, pools = len(money.estimated), len(money.estimated) + len(money.unpriced)
     if money.unpriced:
-        said += f" (no published price: {', '.join(money.unpriced)})"
-    yield said
+        names = ", ".join(money.unpriced)
+        yield f"prices known for {known} of {plural(pools, 'pool')}; no published price: {names}"
+    elif pools:
+        yield f"prices known for {'all ' if pools > 1 else ''}{plural(pools, 'pool')}"
     if money.sunk:
         yield f"sunk, since reserved chips are paid whether used or not: {_some(money.sunk)}"
     if money.budget is not None:

@@ -62,7 +62,7 @@ def test_one_more_vm_is_told_in_vms_chips_and_dollars() -> None:
     assert "v5litepod-4 is 4 chips on 1 host" in printed
     assert "us-west4-a v5e all pools: 8 -> 12 chips" in printed
     assert "list prices of 2026-08, https://cloud.google.com/skus" in printed
-    assert "estimated 4 pools, 0 not" in printed
+    assert "prices known for all 4 pools" in printed
 
 
 def test_a_new_stack_and_a_removed_one_are_told_whole() -> None:
@@ -298,7 +298,7 @@ def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
     assert edit.money.unpriced == ("new",)
     assert edit.money.total.after == edit.money.total.before
     printed = text.render(edit)
-    assert "estimated 1 pool, 1 not (no published price: new)" in printed
+    assert "prices known for 1 of 2 pools; no published price: new" in printed
     assert "unpriced (on-demand)" in printed
 
 

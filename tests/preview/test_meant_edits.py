@@ -148,11 +148,23 @@ def test_every_key_that_differs_is_named_with_both_values() -> None:
         "pools[tpu-ci].zones.us-west4-a": ("2", "3"),
         "pools[tpu-ci].trust": ("member", "protected"),
         "runners.job_minutes": ("60", "30"),
-        "budget": (None, "declared"),
+        "budget": (None, "usd_per_month 99999"),
     }
     for rendered in (text.render(found), markdown.render(found)):
         assert "job" in rendered
         assert "60 -> 30" in rendered.replace("\\", "").replace("&gt;", ">")
+
+
+def test_a_fallback_that_comes_or_goes_is_named_with_its_zone_and_capacity() -> None:
+    away = SERVING + "  fallback: [{zone: us-central1-a, capacity: spot}]\n"
+    (came,) = meaning(stack_text(pools=SERVING), stack_text(pools=away)).keys
+    assert str(came) == "pools[tpu-ci].fallback[0] = not declared -> zone us-central1-a, capacity spot"
+
+
+def test_an_item_that_says_much_is_only_called_declared() -> None:
+    pools = pool(name="new", serves=f"[{', '.join(f'a-lab/code-{each}' for each in range(9))}]")
+    changes = meaning(stack_text(pools=SERVING), stack_text(pools=SERVING + pools)).keys
+    assert [each.value.after for each in changes if each.key == "pools[new]"] == ["declared"]
 
 
 def test_a_pool_that_moves_in_the_file_changes_no_key() -> None:
