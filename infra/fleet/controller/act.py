@@ -29,13 +29,13 @@ from infra.fleet.controller.actions import (
 )
 from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Desired, Place
-from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, whole_or_failed
+from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
+from infra.fleet.controller.listed_runners import ListedRunners
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trouble, node_key
+from infra.fleet.controller.observed import NodeSeen, Observed, Trouble, node_key
 from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome, Result
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
-from infra.fleet.controller.sorting import pool_of
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
 from infra.model import names, run_labels
@@ -55,20 +55,8 @@ _SERVER: Final = 500
 _GONE, _EXISTS = 404, 409
 
 
-LISTED_SECONDS: Final = 30.0
-"""For how long a list of runners serves deletes. A VM that is to go is drained, or had no runner for long."""
-
 A = TypeVar("A", bound=Action)
 Came = TypeVar("Came")
-
-
-@dataclass(slots=True)
-class _Listed:
-    """Runners as they were listed last, and when; nothing was at first."""
-
-    at: float = float("inf")
-    runners: tuple[RunnerSeen, ...] = ()
-    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +78,7 @@ class Actor:
     sleep: Callable[[float], None] = time.sleep
     began: float = field(default_factory=time.monotonic)
     troubles: dict[str, str] = field(default_factory=dict)
-    _listed: _Listed = field(default_factory=lambda: _Listed(), repr=False)
+    _listed: ListedRunners = field(default_factory=ListedRunners, repr=False)
 
     def do(self, action: Action) -> Outcome:
         """Do one action; of a Recreate that has a place the first half, so that it is DEFERRED (`made_again`).
@@ -273,32 +261,7 @@ class Actor:
         return Outcome(action=action, result=Result.DONE)
 
     def _has_a_job(self, node: NodeSeen) -> bool:
-        """Asked again right before a delete: a job may have begun since. GitHubError where nobody can say.
-
-        One list serves all deletes of some seconds, and is the second that must lack a runner before it is believed not
-        to be there: what ends while a list is read may hide others. Runners on either are asked for by name.
-        """
-        github = self._github()
-        listed = (*self._runners(node), *self.seen.runners_of(node.name))
-        names = {(runner.scope, runner.name) for runner in listed if runner.vm == node.name}
-        now = (github.runner(scope, name) for scope, name in sorted(names))
-        return any(runner is not None and runner.online and runner.busy for runner in now)
-
-    def _runners(self, node: NodeSeen) -> tuple[RunnerSeen, ...]:
-        """All of them, listed at most once in some seconds, also where that failed.
-
-        GitHubError where a scope failed that this VM's runner may be registered with. Of those that are declared no
-        more and did not answer before, no VM that goes now depends on one.
-        """
-        now, listed = self.clock(), self._listed
-        if not listed.at <= now < listed.at + LISTED_SECONDS:
-            left = [scope for scope, source in self.seen.left.items() if source.known]
-            listed.at = now
-            listed.runners, listed.failures = whole_or_failed(self._github(), self.desired.scopes, left)
-        its_own = self.memory.scopes.get(pool_of(node), listed.failures)
-        if failed := [why for scope, why in listed.failures.items() if scope in its_own]:
-            raise GitHubError("; ".join(dict.fromkeys(failed)))
-        return listed.runners
+        return self._listed.has_a_job(node, self._github(), self.desired.scopes, self.seen, self.memory, self.clock())
 
     def _github(self) -> GitHub:
         if self.github is None:

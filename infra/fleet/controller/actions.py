@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import IntEnum
 from typing import Any, TypeAlias
 
 from infra.fleet.controller.desired import Place
@@ -123,6 +124,15 @@ def subject(action: Action) -> str:
             return action.subject
 
 
+class Urgency(IntEnum):
+    """Which proposals are looked at first: of what is dead, missing, to change, and in nobody's way."""
+
+    HEAL = 0
+    MAKE = 1
+    CHANGE = 2
+    TIDY = 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """An action before the limits are asked.
@@ -141,7 +151,7 @@ class Proposal:
     takes: str = ""
     patience: datetime | None = None
     freeze: bool = True
-    urgency: int = 5
+    urgency: Urgency = Urgency.TIDY
 
 
 def verb(action: Action) -> str:

@@ -13,9 +13,10 @@ from infra.fleet.controller import limits
 from infra.fleet.controller.actions import Decision, Finding, Report
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.figures import pool_figures
+from infra.fleet.controller.forgetting import bounded
 from infra.fleet.controller.intents import intended
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.memory import Memory, bounded
+from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.notice import noticed
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.propose import Proposals

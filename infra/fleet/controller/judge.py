@@ -17,6 +17,7 @@ from infra.fleet.controller.notice import HEARD, orphan_key, runner_key, waits_f
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
 from infra.fleet.controller.sorting import Fleet, pool_of
+from infra.fleet.controller.vm_names import VmNames
 from infra.model import run_labels
 from infra.model.catalogue import CapacityKind
 
@@ -123,14 +124,14 @@ class Judge:
     def runner(self, runner: RunnerSeen) -> Judged:
         """A runner at GitHub. It is ours only if its name is that of a VM that we have, had or could declare."""
         vm = runner.vm
-        if vm is None or not self._is_vm_of_ours(vm):
+        if vm is None or not self.names.is_ours(vm):
             return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.FOREIGN}))
         if runner.online:
             return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.ONLINE}))
         node = next((node for node in self.observed.nodes if node.name == vm), None)
         suspect = self.memory.suspects[runner_key(runner)]
         situations = set()
-        if node is None and not all(self.observed.zone_known(zone) for zone in self._zones_of(vm)):
+        if node is None and not all(self.observed.zone_known(zone) for zone in self.names.zones(vm)):
             situations.add(Situation.UNHEARD)
         if suspect.sweeps >= SWEEPS and self.now - suspect.since >= self.grace:
             situations.add(Situation.PROVED)
@@ -245,6 +246,11 @@ class Judge:
         return None if node is not None and node.state == "READY" else self.memory.creating.get(slot.name)
 
     @property
+    def names(self) -> VmNames:
+        """Which names are those of VMs of ours."""
+        return VmNames(desired=self.desired, fleet=self.fleet, memory=self.memory)
+
+    @property
     def absence(self) -> Absence:
         """What is known of slots whose VM no list shows."""
         return Absence(desired=self.desired, observed=self.observed, fleet=self.fleet, memory=self.memory, now=self.now)
@@ -285,23 +291,6 @@ class Judge:
         if node.reserved_name:
             return any(cap.reservation == node.reserved_name.rpartition("/")[2] for cap in ours)
         return any(cap.zone == node.zone for cap in ours)
-
-    def _is_vm_of_ours(self, vm: str) -> bool:
-        if vm in self.memory.vms or any(node.name == vm for node in self.fleet.ours):
-            return True
-        return self._zone_in(vm) is not None
-
-    def _zone_in(self, vm: str) -> str | None:
-        """The zone that a VM's name says; None where it is not made by our rule of a pool and zone that were ours."""
-        pool_and_zone, _, index = vm.rpartition("-")
-        known = ((pool, zone) for pool in self.memory.pools for zone in self.memory.zones)
-        return next((zone for pool, zone in known if index.isdecimal() and pool_and_zone == f"{pool}-{zone}"), None)
-
-    def _zones_of(self, vm: str) -> frozenset[str]:
-        """Zones in which a VM of that name may be."""
-        slot, known, named = self.desired.slot(vm), self.memory.vms.get(vm), self._zone_in(vm)
-        zones = {zone for zone in (named, slot.home.zone if slot else None) if zone is not None}
-        return frozenset({*zones, *(known.tried if known else ())}) or frozenset(self.memory.zones)
 
     def _ruled(
         self,

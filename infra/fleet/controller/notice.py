@@ -7,19 +7,16 @@ them (`judge`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from pydantic import BaseModel
 
-from infra.fleet.controller import backoff
+from infra.fleet.controller.creates import backoff_left, is_there, with_ended
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import (
     LAG,
-    Creating,
-    Event,
     Listing,
     Memory,
     NodeMemory,
@@ -27,9 +24,10 @@ from infra.fleet.controller.memory import (
     Suspect,
     VmMemory,
 )
-from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, Phase, RunnerSeen, Trouble, node_key
+from infra.fleet.controller.observed import NodeKey, NodeSeen, Observed, Phase, RunnerSeen, node_key
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours, pool_of
+from infra.fleet.controller.story_lines import changes, silences
 from infra.model import names
 
 BRIEF: Final = timedelta(minutes=5)
@@ -49,10 +47,10 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
     memory = _without_lost(_with_clock(memory, now), desired, observed, now)
     memory = memory.model_copy(update={"unheard": _unheard(memory, desired, observed, now)})
     nodes = _nodes(memory, desired, observed, now)
-    memory = _with_ended(memory, desired, observed, now)
+    memory = with_ended(memory, desired, observed, now)
     vms = _vms(memory, desired, observed, fleet, now)
     still_creating = {
-        slot: each for slot, each in memory.creating.items() if not _is_there(slot, each, memory, observed, now)
+        slot: each for slot, each in memory.creating.items() if not is_there(slot, each, memory, observed, now)
     }
     return memory.model_copy(
         update={
@@ -61,7 +59,7 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
             "nodes": nodes,
             "vms": vms,
             "creating": still_creating,
-            "backoff": _backoff_left(memory, desired, fleet),
+            "backoff": backoff_left(memory, desired, fleet),
             "suspects": _suspects(memory, observed, fleet, now),
             "zones": {
                 **memory.zones,
@@ -73,8 +71,8 @@ def noticed(memory: Memory, desired: Desired, observed: Observed, fleet: Fleet, 
             "scopes": _scopes(memory, desired, observed, now),
             "events": (
                 *memory.events,
-                *_changes(memory, fleet, now),
-                *_silences(memory, nodes, desired, observed, now),
+                *changes(memory, fleet, now),
+                *silences(memory, nodes, desired, observed, now),
             ),
         }
     )
@@ -240,77 +238,6 @@ def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed
     return {zone: asked for zone, asked in known.tried.items() if may_be(zone, asked)}
 
 
-def _with_ended(memory: Memory, desired: Desired, observed: Observed, now: datetime) -> Memory:
-    """Creates that ended: what failed starts a wait."""
-    for ended in observed.ended:
-        asked = memory.creating.get(ended.slot)
-        if asked is None or asked.zone != ended.zone or ended.trouble is None:
-            continue
-        memory = refused(memory, desired, ended.slot, asked, ended.trouble, ended.text, now)
-    return memory
-
-
-def refused(
-    memory: Memory, desired: Desired, slot: str, asked: Creating, trouble: Trouble, text: str, now: datetime
-) -> Memory:
-    """The memory after a create that failed: nothing is being made, and its zone is left alone for a while."""
-    wanted = desired.slot(slot)
-    left = {name: each for name, each in memory.creating.items() if name != slot}
-    if wanted is None:
-        return memory.model_copy(update={"creating": left})
-    key = backoff.backoff_key(asked.zone, wanted.accelerator.name, asked.capacity)
-    entry = backoff.failed(memory.backoff.get(key), key, trouble, text, asked.at, now)
-    vms = dict(memory.vms)
-    if trouble is Trouble.STOCKOUT:
-        known = unasked(vms.get(slot) or VmMemory(seen=now), asked)
-        vms[slot] = known.model_copy(update={"refused": {**known.refused, asked.zone: now}})
-    event = Event(at=now, subject=slot, what=f"could not be made in {asked.zone}: {trouble.value}: {text}"[:300])
-    return memory.model_copy(
-        update={
-            "creating": left,
-            "backoff": {**memory.backoff, key: entry},
-            "vms": vms,
-            "events": (*memory.events, event),
-        }
-    )
-
-
-def unasked(known: VmMemory, asked: Creating) -> VmMemory:
-    """Its zone is no place where it may be because of a create that nobody asked for, or that surely made nothing."""
-    tried = {zone: at for zone, at in known.tried.items() if zone != asked.zone}
-    if asked.before is not None:
-        tried[asked.zone] = asked.before
-    return known.model_copy(update={"tried": tried})
-
-
-def _is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now: datetime) -> bool:
-    """Whether a create need not be waited for any more: its node is listed, or it is too long ago to be believed.
-
-    Lists lag: the node that was deleted before may be listed once more.
-    """
-    if now - asked.at >= LAG:
-        return True
-    before = memory.nodes.get(node_key(asked.zone, slot))
-    return any(
-        (node.state not in DEAD and node.state != "DELETING") or (before is not None and before.created != node.created)
-        for node in observed.nodes
-        if node.name == slot and node.zone == asked.zone
-    )
-
-
-def _backoff_left(memory: Memory, desired: Desired, fleet: Fleet) -> dict[str, Any]:
-    """Without the waits of places where a VM has just become READY."""
-    left = dict(memory.backoff)
-    for slot in desired.slots:
-        node = fleet.slots[slot.name]
-        if node is None or node.state != "READY":
-            continue
-        before = memory.nodes.get(node.key)
-        if before is None or before.state != "READY" or before.created != node.created:
-            left.pop(backoff.backoff_key(node.zone, slot.accelerator.name, node.capacity), None)
-    return left
-
-
 def _suspects(memory: Memory, observed: Observed, fleet: Fleet, now: datetime) -> dict[str, Suspect]:
     """What has no owner, in how many sweeps in a row. What could not be asked for keeps its count as it was."""
     found = {orphan_key(node) for node in fleet.orphans}
@@ -344,39 +271,6 @@ def _answered(key: str, observed: Observed) -> bool:
     if kind != "runner":
         return observed.zone_known(rest.partition("/")[0])
     return observed.scope(rest.rpartition("/")[0]).known
-
-
-def _changes(memory: Memory, fleet: Fleet, now: datetime) -> Iterable[Event]:
-    """What happened to declared VMs since the last sweep, for `why`."""
-    for node in fleet.slots.values():
-        if node is None:
-            continue
-        before = memory.nodes.get(node.key)
-        if before is None or before.created != node.created:
-            yield Event(at=now, subject=node.name, what=f"listed in {node.zone} as {node.state}")
-        elif before.state != node.state:
-            yield Event(at=now, subject=node.name, what=f"{before.state} -> {node.state}")
-
-
-def _silences(
-    memory: Memory, nodes: Mapping[NodeKey, NodeMemory], desired: Desired, observed: Observed, now: datetime
-) -> Iterable[Event]:
-    """Of VMs that served: since when no runner of them is online, and when one is again.
-
-    Between two jobs a VM has no runner for a moment, so that two sweeps must see none.
-    """
-    for key, known in nodes.items():
-        before = memory.nodes.get(key)
-        if before is None or before.unserved is None or before.unserved <= before.since:
-            continue
-        vm, first = key.partition("/")[2], before.seen <= before.unserved
-        slot = desired.slot(vm)
-        if slot is None or not slot.has_runner:
-            continue
-        if first and known.unserved == before.unserved:
-            yield Event(at=before.unserved, subject=vm, what="no runner of it is online any more")
-        elif not first and known.state == "READY" and any(each.serves for each in observed.runners_of(vm)):
-            yield Event(at=now, subject=vm, what="a runner of it is online again")
 
 
 def _with_clock(memory: Memory, now: datetime) -> Memory:

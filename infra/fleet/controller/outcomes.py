@@ -12,10 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart, subject, verb
+from infra.fleet.controller.creates import refused, unasked
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.intents import EVENT_LENGTH, is_remade
 from infra.fleet.controller.memory import Event, Memory, VmMemory
-from infra.fleet.controller.notice import refused, unasked
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.rules import GIVEN_BACK
 

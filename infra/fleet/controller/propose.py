@@ -1,6 +1,7 @@
 """What the verdicts of one sweep ask for, before any limit is asked, and what is only waited for or told.
 
-Owns how a verdict becomes an action. Does not own verdicts (`judge`), limits (`limits`) nor rollouts (`rollout`).
+Owns how a verdict becomes an action. Does not own verdicts (`judge`), limits (`limits`) nor what people and new
+versions ask for (`steering`).
 """
 
 from __future__ import annotations
@@ -9,8 +10,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from infra.fleet.controller import limits, rollout
-from infra.fleet.controller.actions import Create, Delete, Drain, Proposal, Recreate, RemoveRunner, Restart, Waiting
+from infra.fleet.controller import limits
+from infra.fleet.controller.actions import (
+    Create,
+    Delete,
+    Drain,
+    Proposal,
+    Recreate,
+    RemoveRunner,
+    Restart,
+    Urgency,
+    Waiting,
+)
 from infra.fleet.controller.backoff import backoff_key
 from infra.fleet.controller.desired import Place, Wanted
 from infra.fleet.controller.judge import Judge, Judged
@@ -21,11 +32,7 @@ from infra.fleet.controller.placing import NoPlace, Placing
 from infra.fleet.controller.room import Room
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
-from infra.fleet.controller.trial import UNDER_WAY
-from infra.model import calendar
-
-_HEAL, _MAKE, _CHANGE, _TIDY = range(4)
-"""Urgencies: what is dead first, then what is missing, then what changes, then what is in nobody's way."""
+from infra.fleet.controller.steering import home_is_short, steer
 
 _BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle"})
 """Rules that fit a VM which says nothing that is against it."""
@@ -60,8 +67,11 @@ class Proposals:
         for node in fleet.strangers:
             self._told(judge.stranger(node))
         self._runners()
-        self._drains()
-        self._roll()
+        steered = steer(judge)
+        self.proposals += steered.proposals
+        self.waiting += steered.waiting
+        self.findings += steered.findings
+        self.rollouts = steered.rollouts
         self._troubles()
 
     def _slots(self, judged: list[tuple[Wanted, Judged]]) -> None:
@@ -81,7 +91,7 @@ class Proposals:
                 case Verdict.RESTART:
                     number = judge.memory.vms[slot.name].restart + 1
                     action = Restart(vm=slot.name, number=number, rule=each.rule.id, reason=each.reason)
-                    self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_HEAL))
+                    self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.HEAL))
                 case Verdict.RETURN_HOME:
                     self._return_home(slot, each)
                 case Verdict.REPORT:
@@ -126,7 +136,7 @@ class Proposals:
                 deletes=may_live,
                 replaces=may_live,
                 freeze=judged.rule.freeze,
-                urgency=_HEAL,
+                urgency=Urgency.HEAL,
             )
         )
 
@@ -175,23 +185,27 @@ class Proposals:
             return
         passed = self.judge.absence.passed(slot)
         action = Create(slot=slot.name, place=place, passed=passed, rule=judged.rule.id, reason=judged.reason)
-        self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_MAKE, freeze=judged.rule.freeze))
+        self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.MAKE, freeze=judged.rule.freeze))
 
     def _return_home(self, slot: Wanted, judged: Judged) -> None:
         """First it takes no more jobs; once it has none, it is made again at home."""
         judge, node, vm = self.judge, self._node(slot), self.judge.memory.vms[slot.name]
-        if self._home_is_short(slot):
+        if home_is_short(judge, slot):
             return
         if judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
         elif vm.drained is None:
             action = Drain(vm=slot.name, on=True, rule=judged.rule.id, reason=judged.reason)
             takes = slot.name if judge.serving(slot.name) else ""
-            self.proposals.append(Proposal(action=action, pool=slot.pool, takes=takes, freeze=False, urgency=_CHANGE))
+            self.proposals.append(
+                Proposal(action=action, pool=slot.pool, takes=takes, freeze=False, urgency=Urgency.CHANGE)
+            )
         elif self._drained_long_enough(slot.name, vm.drained):
             action = Recreate(slot=slot.name, node=node, place=None, rule=judged.rule.id, reason=judged.reason)
             self.proposals.append(
-                Proposal(action=action, pool=slot.pool, deletes=True, replaces=True, freeze=False, urgency=_CHANGE)
+                Proposal(
+                    action=action, pool=slot.pool, deletes=True, replaces=True, freeze=False, urgency=Urgency.CHANGE
+                )
             )
         else:
             self._wait(judged, "its runner ends")
@@ -206,7 +220,9 @@ class Proposals:
                 self.condemned += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(
-                    Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze, urgency=_TIDY)
+                    Proposal(
+                        action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze, urgency=Urgency.TIDY
+                    )
                 )
             case Verdict.DRAIN:
                 self.condemned += 1
@@ -231,13 +247,13 @@ class Proposals:
             deletes=True,
             patience=since + self.judge.patience,
             freeze=False,
-            urgency=_TIDY,
+            urgency=Urgency.TIDY,
         )
 
     def _run_vm(self, node: NodeSeen, judged: Judged) -> None:
         if judged.verdict is Verdict.DELETE:
             action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
-            self.proposals.append(Proposal(action=action, deletes=True, urgency=_TIDY))
+            self.proposals.append(Proposal(action=action, deletes=True, urgency=Urgency.TIDY))
         elif judged.verdict is Verdict.WAIT:
             self._wait(judged)
 
@@ -248,84 +264,9 @@ class Proposals:
                 action = RemoveRunner(
                     scope=runner.scope, id=runner.id, name=runner.name, rule=judged.rule.id, reason=judged.reason
                 )
-                self.proposals.append(Proposal(action=action, urgency=_TIDY))
+                self.proposals.append(Proposal(action=action, urgency=Urgency.TIDY))
             elif judged.verdict is Verdict.WAIT and judged.rule.id != "runner-unseen":
                 self._wait(judged)
-
-    def _drains(self) -> None:
-        """Orders follow what people wish; what nobody wishes any more ends, unless the VM is on its way home."""
-        judge = self.judge
-        if not judge.observed.wishes_source.known:
-            return
-        for slot in judge.desired.slots:
-            drained = judge.memory.vms[slot.name].drained
-            wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
-            if wish is not None and drained is None:
-                reason = f"{wish.by} drains {wish.subject}"
-                self._order(slot, Drain(vm=slot.name, on=True, rule="drain-wished", reason=reason))
-            elif wish is None and drained is not None and not self._leaves(slot):
-                self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it any more"))
-            if wish is not None and drained is not None and judge.busy(slot.name):
-                over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
-                reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
-                if over:
-                    self.findings.append((slot.name, "drain-late", reason))
-                else:
-                    self.waiting.append(Waiting(subject=slot.name, rule="drain-wished", reason="its job is waited for"))
-
-    def _order(self, slot: Wanted, action: Drain) -> None:
-        self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=_CHANGE))
-
-    def _leaves(self, slot: Wanted) -> bool:
-        """Whether a VM was drained because it, or another of its name, is about to go."""
-        node = self.judge.fleet.slots[slot.name]
-        if any(orphan.name == slot.name for orphan in self.judge.fleet.orphans):
-            return True
-        if node is None or node.state != "READY" or not self.judge.away(slot, node) or self._home_is_short(slot):
-            return False
-        judged = self.judge.slot(slot)
-        return judged.rule.verdict is not Verdict.RETURN_HOME or judged.until is None
-
-    def _home_is_short(self, slot: Wanted) -> bool:
-        home = backoff_key(slot.home.zone, slot.accelerator.name, slot.home.capacity)
-        return home in self.judge.memory.backoff or slot.home.zone in self.judge.observed.wishes.lost
-
-    def _roll(self) -> None:
-        judge = self.judge
-        self.rollouts = dict(judge.memory.rollouts)
-        if judge.observed.targets is None or not judge.observed.wishes_source.known:
-            return
-        window = limits.frozen(judge.desired, judge.now)
-        for pool in judge.desired.pools:
-            target = judge.observed.targets.get(pool)
-            if target is None or not any(slot.has_runner for slot in judge.desired.of_pool(pool)):
-                continue  # without a runner nothing is ever proved
-            paused = pool in judge.observed.wishes.paused
-            halted = "paused" if paused else f"freeze window {window}" if window else ""
-            rolled = rollout.rolled(pool, judge, target, halted=halted)
-            if rolled is None:
-                continue
-            self.rollouts[pool] = rolled.rollout
-            self.proposals += [Proposal(action=each, pool=pool, urgency=_CHANGE) for each in rolled.assigns]
-            if rolled.problem:
-                self.findings.append((pool, "rollout-failed", rolled.problem))
-            if rolled.rollout.stage in UNDER_WAY or rolled.rollout.returning:
-                self.waiting.append(self._rolling(pool, rolled.rollout, window, paused=paused))
-
-    def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
-        """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""
-        now, vms = self.judge.now, len(self.judge.desired.of_pool(pool))
-        thaw = calendar.thaws(self.judge.desired.freezes, now) if window and not paused else None
-        said = [f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved"] if rollout.stage in UNDER_WAY else []
-        said += [f"{len(rollout.returning)} VMs go back to what was proved"] if rollout.returning else []
-        return Waiting(
-            subject=pool,
-            rule="rollout",
-            reason="; ".join((*said, *rollout.held)),
-            until=thaw,
-            stands=not (rollout.waiting or rollout.returning)
-            and (paused or (thaw is not None and limits.is_far(thaw, now))),
-        )
 
     def _troubles(self) -> None:
         """Quota and refusals need people; sources that are unknown are said as long as they are."""

@@ -11,7 +11,8 @@ import pytest
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.memory import EMPTY, MAX_EVENTS, UnreadableMemoryError
+from infra.fleet.controller.forgetting import MAX_EVENTS
+from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
 from infra.fleet.controller.observed import RunnerSeen, Target
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
 from tests.fleet.controller.living_fleet import World

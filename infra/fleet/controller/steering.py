@@ -1,0 +1,116 @@
+"""What people and new versions ask of VMs that serve: to take no more jobs, and to run something else.
+
+Owns which drains and orders follow, and what is said of them. Does not own the stages of a rollout (`rollout`) nor
+limits (`limits`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from infra.fleet.controller import limits, rollout
+from infra.fleet.controller.actions import Drain, Proposal, Urgency, Waiting
+from infra.fleet.controller.backoff import backoff_key
+from infra.fleet.controller.desired import Wanted
+from infra.fleet.controller.judge import Judge
+from infra.fleet.controller.memory import Rollout
+from infra.fleet.controller.rules import Verdict
+from infra.fleet.controller.trial import UNDER_WAY
+from infra.model import calendar
+
+
+def steer(judge: Judge) -> Steered:
+    """Everything that is asked of VMs in one sweep."""
+    steered = Steered(judge=judge)
+    steered.drains()
+    steered.roll()
+    return steered
+
+
+def home_is_short(judge: Judge, slot: Wanted) -> bool:
+    """Whether a slot's VM could not be made at home now."""
+    home = backoff_key(slot.home.zone, slot.accelerator.name, slot.home.capacity)
+    return home in judge.memory.backoff or slot.home.zone in judge.observed.wishes.lost
+
+
+@dataclass(slots=True, kw_only=True)
+class Steered:
+    """What is gathered. rollouts: of every pool, after this sweep's step."""
+
+    judge: Judge
+    proposals: list[Proposal] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    findings: list[tuple[str, str, str]] = field(default_factory=list)
+    rollouts: dict[str, Rollout] = field(default_factory=dict)
+
+    def drains(self) -> None:
+        """Orders follow what people wish; what nobody wishes any more ends, unless the VM is on its way home."""
+        judge = self.judge
+        if not judge.observed.wishes_source.known:
+            return
+        for slot in judge.desired.slots:
+            drained = judge.memory.vms[slot.name].drained
+            wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
+            if wish is not None and drained is None:
+                reason = f"{wish.by} drains {wish.subject}"
+                self._order(slot, Drain(vm=slot.name, on=True, rule="drain-wished", reason=reason))
+            elif wish is None and drained is not None and not self._leaves(slot):
+                self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it any more"))
+            if wish is not None and drained is not None and judge.busy(slot.name):
+                over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
+                reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
+                if over:
+                    self.findings.append((slot.name, "drain-late", reason))
+                else:
+                    self.waiting.append(Waiting(subject=slot.name, rule="drain-wished", reason="its job is waited for"))
+
+    def _order(self, slot: Wanted, action: Drain) -> None:
+        self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.CHANGE))
+
+    def _leaves(self, slot: Wanted) -> bool:
+        """Whether a VM was drained because it, or another of its name, is about to go."""
+        node = self.judge.fleet.slots[slot.name]
+        if any(orphan.name == slot.name for orphan in self.judge.fleet.orphans):
+            return True
+        if node is None or node.state != "READY" or not self.judge.away(slot, node) or home_is_short(self.judge, slot):
+            return False
+        judged = self.judge.slot(slot)
+        return judged.rule.verdict is not Verdict.RETURN_HOME or judged.until is None
+
+    def roll(self) -> None:
+        """One step of every pool's rollout."""
+        judge = self.judge
+        self.rollouts = dict(judge.memory.rollouts)
+        if judge.observed.targets is None or not judge.observed.wishes_source.known:
+            return
+        window = limits.frozen(judge.desired, judge.now)
+        for pool in judge.desired.pools:
+            target = judge.observed.targets.get(pool)
+            if target is None or not any(slot.has_runner for slot in judge.desired.of_pool(pool)):
+                continue  # without a runner nothing is ever proved
+            paused = pool in judge.observed.wishes.paused
+            halted = "paused" if paused else f"freeze window {window}" if window else ""
+            rolled = rollout.rolled(pool, judge, target, halted=halted)
+            if rolled is None:
+                continue
+            self.rollouts[pool] = rolled.rollout
+            self.proposals += [Proposal(action=each, pool=pool, urgency=Urgency.CHANGE) for each in rolled.assigns]
+            if rolled.problem:
+                self.findings.append((pool, "rollout-failed", rolled.problem))
+            if rolled.rollout.stage in UNDER_WAY or rolled.rollout.returning:
+                self.waiting.append(self._rolling(pool, rolled.rollout, window, paused=paused))
+
+    def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
+        """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""
+        now, vms = self.judge.now, len(self.judge.desired.of_pool(pool))
+        thaw = calendar.thaws(self.judge.desired.freezes, now) if window and not paused else None
+        said = [f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved"] if rollout.stage in UNDER_WAY else []
+        said += [f"{len(rollout.returning)} VMs go back to what was proved"] if rollout.returning else []
+        return Waiting(
+            subject=pool,
+            rule="rollout",
+            reason="; ".join((*said, *rollout.held)),
+            until=thaw,
+            stands=not (rollout.waiting or rollout.returning)
+            and (paused or (thaw is not None and limits.is_far(thaw, now))),
+        )
