@@ -42,6 +42,11 @@ def fleet(count: int = 6, **given: Any) -> Desired:
     return Desired(stack="ci", project="a-lab", slots=slots, **{**usual, **given})
 
 
+def of_kind(kind: CapacityKind, count: int, **given: Any) -> Desired:
+    """A pool in one zone of that kind of capacity."""
+    return fleet(slots=tuple(slot(index, home=place(HOME, kind)) for index in range(count)), **given)
+
+
 def quota(chips: int, zone: str = HOME, **given: Any) -> Cap:
     usual: dict[str, Any] = {
         "name": f"{zone} v5e preemptible quota",

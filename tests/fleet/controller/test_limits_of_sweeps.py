@@ -1,33 +1,24 @@
-"""What keeps the controller from acting: fuse, hourly cap, freeze windows, chips, back-off, the last serving runner."""
+"""What keeps a sweep from doing too much: the fuse, caps, freeze windows, chips, the last serving runner."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from infra.fleet.controller import backoff, troubles
-from infra.fleet.controller.actions import Create, Delete, Drain, Recreate, subject
+from infra.fleet.controller.actions import Create, Delete, Recreate, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired, Settings
-from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory, VmMemory
+from infra.fleet.controller.desired import Settings
+from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import (
     KNOWN,
-    CreateEnded,
-    DrainWish,
     Phase,
     ReportSeen,
-    Trouble,
-    Wishes,
     unknown,
 )
 from infra.fleet.controller.outcomes import Outcome, Result, learned
-from infra.fleet.controller.rules import fallbacks
 from infra.model import healing
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
@@ -43,21 +34,15 @@ from tests.fleet.controller.given_fleet import (
     minutes,
     node,
     nodes,
+    of_kind,
     place,
     quota,
     remembered,
     runner,
     seen,
     served,
-    slot,
     sweeps,
 )
-
-
-def of_kind(kind: CapacityKind, count: int, **given: Any) -> Desired:
-    """A pool in one zone of that kind of capacity."""
-    return fleet(slots=tuple(slot(index, home=place(HOME, kind)) for index in range(count)), **given)
-
 
 LOST = {"s0": "FAILED", "s1": "FAILED", "s2": "FAILED"}
 """Three VMs that may have been anything; nobody says that Google took them."""
@@ -321,251 +306,6 @@ def test_another_stack_counts_as_declared_or_as_seen_whichever_is_more() -> None
     assert ("Create", desired.slots[0].name) in doing(first(desired, observed))
 
 
-def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, name: str) -> Memory:
-    action = Create(slot=name, place=place(), rule="slot-absent", reason="")
-    failed = Outcome(action=action, result=Result.FAILED, trouble=trouble, text="no more capacity")
-    return learned(memory, desired, [failed], now)  # ty: ignore[invalid-argument-type]
-
-
-def test_a_stockout_is_waited_out_and_after_three_the_fallback_is_taken() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, now, tried = EMPTY, START, []
-    for _ in range(60):
-        decision = decide(desired, observed, memory, now)
-        memory = decision.memory
-        for action in decision.actions:
-            if isinstance(action, Create):
-                tried.append(action.place.zone)
-                memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
-        if AWAY in tried:
-            break
-        now += minutes(2)
-    assert tried == [HOME, HOME, HOME, AWAY]
-
-
-def tried_where(trouble: Trouble, hours: float) -> list[str]:
-    """Zones in which one absent VM is tried while every create at home fails so, or alternates with stockouts."""
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, now, tried = EMPTY, START, []
-    while now < START + timedelta(hours=hours) and AWAY not in tried:
-        decision = decide(desired, observed, memory, now)
-        memory = decision.memory
-        for action in decision.actions:
-            if isinstance(action, Create):
-                tried.append(action.place.zone)
-                answer = Trouble.STOCKOUT if trouble is Trouble.OUTAGE and len(tried) % 3 == 2 else trouble
-                memory = refused(memory, desired, answer, now, name)
-        now += SWEEP
-    return tried
-
-
-def test_a_place_whose_creates_end_in_errors_of_the_service_leads_to_the_fallback_too() -> None:
-    tried = tried_where(Trouble.OUTAGE, 6)
-    assert tried[-1] == AWAY
-    assert tried.count(HOME) >= 3
-
-
-@pytest.mark.parametrize("trouble", [Trouble.QUOTA, Trouble.REFUSED])
-def test_what_people_have_to_mend_leads_to_no_fallback(trouble: Trouble) -> None:
-    assert AWAY not in tried_where(trouble, 12)
-
-
-def test_a_vm_that_may_still_be_made_at_home_goes_to_no_fallback() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    slot_of_it, key = desired.slots[0], backoff.backoff_key(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
-    down = Backoff(failures=9, trouble=Trouble.OUTAGE, since=START - minutes(90), last=START, until=START + minutes(9))
-    absent = seen(desired, nodes=(), runners=())
-
-    def goes(asked: datetime) -> list[str]:
-        known = VmMemory(seen=START, tried={HOME: asked})
-        memory = EMPTY.model_copy(update={"vms": {slot_of_it.name: known}, "backoff": {key: down}})
-        made = [each for each in first(desired, absent, memory).actions if isinstance(each, Create)]
-        return [each.place.zone for each in made if each.slot == slot_of_it.name]
-
-    assert goes(START - minutes(5)) == [], "a create without an answer may still come to a VM"
-    assert goes(START - minutes(10)) == [AWAY]
-
-
-def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_they_take_it_back() -> None:
-    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    memory = first(desired, seen(desired)).memory
-    down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), AWAY: KNOWN})
-    lost = replace(down, wishes=Wishes(lost={HOME: "ada"}))
-    assert doing(decide(desired, down, memory, START + timedelta(days=2))) == [], "its VMs may run on"
-    begun = decide(desired, lost, memory, START + minutes(2))
-    assert doing(begun) == [], "one list that fails is no lost zone"
-    away = decide(desired, lost, begun.memory, START + minutes(12))
-    made = [each for each in away.actions if isinstance(each, Create)]
-    assert {each.place.zone for each in made} == {AWAY}
-    assert [each.slot for each in made] == [each.name for each in desired.slots]
-    answers = seen(desired, nodes=nodes(desired, s0=""), wishes=Wishes(lost={HOME: "ada"}))
-    there = sweeps(desired, answers, 3, memory=memory, start=START + minutes(2))[-1]
-    assert {subject(each) for each in there.actions if isinstance(each, Create)} <= {desired.slots[0].name}
-    back = replace(answers, wishes=Wishes())
-    again = sweeps(desired, back, 3, memory=memory, start=START + minutes(2))
-    assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
-
-
-def test_nothing_is_made_while_nobody_can_say_which_zones_people_gave_up() -> None:
-    desired = fleet(3)
-    observed = seen(desired, nodes=nodes(desired, s0="", s1="PREEMPTED"))
-    assert len(doing(first(desired, observed))) == 2
-    blind = first(desired, replace(observed, wishes_source=unknown("503")))
-    assert doing(blind) == []
-    told = {each.subject for each in blind.waiting if "what people wish cannot be read" in each.reason}
-    assert told == {each.name for each in desired.slots[:2]}
-
-
-def test_a_zone_that_was_given_up_and_answers_but_now_and_then_keeps_its_busy_vms_alone() -> None:
-    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    works = seen(desired, runners=tuple(replace(each, busy=True) for each in served(desired)))
-    works = replace(works, wishes=Wishes(lost={HOME: "ada"}))
-    dark = replace(works, nodes=(), zones={HOME: unknown("timeout"), AWAY: KNOWN})
-    memory = first(desired, works).memory
-    for index in range(1, 60):
-        now = START + index * minutes(2)
-        decision = decide(desired, works if index % 4 == 0 else dark, memory, now)
-        assert doing(decision) == []
-        memory = remembered(decision, desired, now)
-
-
-def test_a_zone_that_left_the_manifest_and_was_given_up_is_watched_no_more_after_a_week() -> None:
-    """Its VMs are on no list, so that no list ever says that they are gone."""
-    old = slot(0, pool="old", home=place(AWAY))
-    new = fleet(1)
-    before = replace(new, slots=(*new.slots, old))
-    memory, now = first(before, seen(before)).memory, START
-    dark = seen(new, zones={HOME: KNOWN, AWAY: unknown("no answer")})
-    for hour in range(24):
-        now = START + timedelta(hours=hour)
-        memory = decide(new, dark, memory, now).memory
-    assert f"{AWAY}/{old.name}" in memory.nodes
-    for hour in range(24 * 8):
-        now = START + timedelta(hours=24 + hour)
-        memory = decide(new, replace(dark, wishes=Wishes(lost={AWAY: "ada"})), memory, now).memory
-        assert (AWAY in memory.zones) == (hour < 24 * 7 - 1)
-    assert memory.nodes.keys() == {f"{HOME}/{new.slots[0].name}"}
-
-
-def test_a_vm_whose_own_word_cannot_be_read_is_neither_restarted_nor_made_again_nor_deleted() -> None:
-    desired = of_kind(CapacityKind.SPOT, 9)
-    mute, heard = (each.name for each in desired.slots[:2])
-    orphan = node(f"tpu-ci-{HOME}-30")
-    said = {heard: ReportSeen(vm=heard, pool="tpu-ci", phase=Phase.UNFIT, at=START, proved=HOME)}
-    down = seen(
-        desired,
-        nodes=(*nodes(desired), orphan),
-        runners=served(desired, but=(mute, heard)),
-        reports=said,
-        reports_source=unknown("reading Google's keys failed"),
-    )
-    decisions = sweeps(desired, down, 60)
-    done = [each for decision in decisions for each in doing(decision)]
-    assert set(done) == {("Recreate", heard)}, "what could be read counts"
-    waits = {each.subject for each in decisions[-1].waiting if "cannot be read" in each.reason}
-    assert waits == {mute, orphan.name}
-    known = decide(desired, replace(down, reports_source=KNOWN), decisions[-1].memory, START + 60 * SWEEP)
-    assert {("Restart", mute), ("Delete", orphan.name)} <= set(doing(known))
-
-
-def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
-    desired = fleet(2)
-    down = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503")}, wishes=Wishes(lost={HOME: "ada"}))
-    decision = sweeps(desired, down, 6)[-1]
-    assert doing(decision) == []
-    assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
-
-
-def test_quota_is_told_once_and_not_hammered() -> None:
-    desired = fleet(2)
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, creates, reports = EMPTY, 0, 0
-    for index in range(60):
-        now = START + minutes(2 * index)
-        decision = decide(desired, observed, memory, now)
-        memory = decision.memory
-        reports += sum(action.rule == "create-quota" for action in decision.actions)
-        if any(isinstance(action, Create) for action in decision.actions):
-            creates += 1
-            memory = refused(memory, desired, Trouble.QUOTA, now, name)
-    assert reports == 1
-    assert creates <= 3, "two hours with a wait of one to two"
-
-
-def test_a_create_whose_node_no_list_shows_is_believed_for_ten_minutes() -> None:
-    desired = fleet(2)
-    absent = seen(desired, nodes=nodes(desired, s0=""))
-    memory = remembered(first(desired, absent), desired, START)
-    assert doing(decide(desired, absent, memory, START + LAG - minutes(1))) == []
-    assert doing(decide(desired, absent, memory, START + LAG)) == [("Create", desired.slots[0].name)]
-
-
-def test_an_operation_that_failed_ends_its_create_and_begins_a_wait() -> None:
-    desired = fleet(2)
-    absent = seen(desired, nodes=nodes(desired, s0=""))
-    memory = remembered(first(desired, absent), desired, START)
-    ended = CreateEnded(slot=desired.slots[0].name, zone=HOME, trouble=Trouble.STOCKOUT, text="no more capacity")
-    decision = decide(desired, replace(absent, ended=(ended,)), memory, START + minutes(2))
-    assert doing(decision) == []
-    assert decision.memory.creating == {}
-    (waiting,) = [each for each in decision.waiting if each.subject == desired.slots[0].name]
-    assert waiting.until == next(iter(decision.memory.backoff.values())).until
-
-
-@given(failures=st.integers(1, 10_000), trouble=st.sampled_from(Trouble))
-def test_waits_lie_between_a_sweep_and_their_longest_and_are_drawn_the_same_again(
-    failures: int, trouble: Trouble
-) -> None:
-    wait = backoff.wait("us-west4-a/v5litepod-4/spot", failures, trouble)
-    assert backoff.FLOOR <= wait <= backoff.LONGEST[trouble]
-    assert wait == backoff.wait("us-west4-a/v5litepod-4/spot", failures, trouble)
-
-
-def test_two_zones_do_not_knock_in_step() -> None:
-    waits = {backoff.wait(f"zone-{index}/v4-8/spot", 5, Trouble.STOCKOUT) for index in range(20)}
-    assert len(waits) == 20
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "trouble"),
-    [
-        (8, "There is no more capacity in the zone", Trouble.STOCKOUT),
-        (8, "Quota limit 'TPUV5sLitepod' has been exceeded", Trouble.QUOTA),
-        (8, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'", Trouble.OUTAGE),
-        (14, "unavailable", Trouble.OUTAGE),
-        (3, "bad runtime version", Trouble.REFUSED),
-    ],
-)
-def test_failures_of_operations_are_told_apart(code: int, text: str, trouble: Trouble) -> None:
-    assert troubles.of_operation(code, text) is trouble
-
-
-@pytest.mark.parametrize(
-    ("status", "trouble"),
-    [
-        (None, Trouble.OUTAGE),
-        (503, Trouble.OUTAGE),
-        (429, Trouble.QUOTA),
-        (400, Trouble.REFUSED),
-        (403, Trouble.REFUSED),
-    ],
-)
-def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) -> None:
-    assert troubles.of_answer(status, "") is trouble
-
-
-def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
-    rate = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
-    assert troubles.of_answer(429, rate) is Trouble.OUTAGE
-    assert troubles.of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
-    assert troubles.of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
-
-
 def test_the_last_serving_runner_of_a_pool_is_spared_while_it_is_an_orphan() -> None:
     desired = fleet(2)
     orphan = node(f"tpu-ci-{HOME}-9")
@@ -577,102 +317,6 @@ def test_the_last_serving_runner_of_a_pool_is_spared_while_it_is_an_orphan() -> 
     assert ("Drain", orphan.name) in doing(late)
 
 
-def test_a_drain_that_people_wish_begins_and_ends_with_their_wish() -> None:
-    desired = fleet(2)
-    wish = DrainWish(subject="tpu-ci", by="ada", since=START, minutes=30)
-    wished = seen(desired, wishes=Wishes(drains=(wish,)))
-    drained = first(desired, wished)
-    assert doing(drained) == [("Drain", each.name) for each in desired.slots]
-    memory = remembered(drained, desired, START)
-    busy = replace(wished, runners=(runner(desired.slots[0].name, busy=True),))
-    late = decide(desired, busy, memory, START + minutes(30))
-    assert [each.rule for each in late.findings] == ["drain-late"]
-    blind = replace(seen(desired), wishes_source=unknown("503"))
-    assert doing(decide(desired, blind, memory, START + minutes(40))) == [], "nobody knows whether it is over"
-    over = decide(desired, seen(desired), memory, START + minutes(40))
-    assert [(type(action), action.on) for action in over.actions if isinstance(action, Drain)] == [(Drain, False)] * 2
-
-
-def test_of_two_vms_of_one_slot_the_one_that_is_ready_stays() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    second = node(name, "CREATING", zone=AWAY, capacity=CapacityKind.SPOT)
-    observed = seen(desired, nodes=(*nodes(desired), second), runners=())
-    actions = [action for each in sweeps(desired, observed, 7) for action in each.actions]
-    deleted = [action.node for action in actions if isinstance(action, Delete)]
-    assert deleted
-    assert all(each == second for each in deleted)
-
-
-def test_a_vm_at_its_fallback_goes_home_once_its_runner_has_ended() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    away = node(name, zone=AWAY, capacity=CapacityKind.SPOT)
-    observed = seen(desired, nodes=(away, *nodes(desired, s0="")))
-    memory = remembered(first(desired, observed), desired, START)
-    drained = decide(desired, observed, memory, START + timedelta(hours=12))
-    assert doing(drained) == [("Drain", name)]
-    memory = remembered(drained, desired, START + timedelta(hours=12))
-    ended = replace(observed, runners=served(desired, but=(name,)))
-    gone = decide(desired, ended, memory, START + timedelta(hours=12, minutes=2))
-    (action,) = [action for action in gone.actions if isinstance(action, Recreate)]
-    assert action.node == away
-    assert action.place is None, "another zone is tried once this VM is gone"
-
-
-def test_a_vm_at_its_fallback_takes_jobs_again_once_people_drain_it_no_more() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=(node(name, zone=AWAY, capacity=CapacityKind.SPOT), *nodes(desired, s0="")))
-    wish = DrainWish(subject=name, by="ada", since=START, minutes=30)
-    drained = first(desired, replace(observed, wishes=Wishes(drains=(wish,))))
-    assert doing(drained) == [("Drain", name)]
-    (over,) = decide(desired, observed, remembered(drained, desired, START), START + minutes(40)).actions
-    assert isinstance(over, Drain)
-    assert not over.on, "it goes home in eleven hours only"
-
-
-def test_a_vm_that_was_to_go_home_takes_jobs_again_where_its_home_has_no_capacity_after_all() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name, late = desired.slots[0].name, START + timedelta(hours=12)
-    observed = seen(desired, nodes=(node(name, zone=AWAY, capacity=CapacityKind.SPOT), *nodes(desired, s0="")))
-    memory = remembered(first(desired, observed), desired, START)
-    drained = decide(desired, observed, memory, late)
-    assert doing(drained) == [("Drain", name)]
-    home = backoff.backoff_key(HOME, desired.slots[0].accelerator.name, CapacityKind.PREEMPTIBLE)
-    short = backoff.failed(None, home, Trouble.STOCKOUT, "no more capacity", late, late)
-    memory = remembered(drained, desired, late).model_copy(update={"backoff": {home: short}})
-    (over,) = decide(desired, observed, memory, late + minutes(2)).actions
-    assert isinstance(over, Drain)
-    assert not over.on
-
-
-def test_a_clock_that_went_back_holds_nothing_for_ever() -> None:
-    desired = fleet(2)
-    observed = seen(desired, nodes=nodes(desired, s0="UNKNOWN"))
-    memory = decide(desired, observed, EMPTY, START + timedelta(days=400)).memory
-    again = decide(desired, observed, memory, START)
-    assert doing(decide(desired, observed, again.memory, START + minutes(11))) == [("Recreate", desired.slots[0].name)]
-
-
-def test_slots_of_an_unknown_zone_wait_while_others_are_made() -> None:
-    elsewhere = slot(0, home=place("us-east1-c"))
-    desired = fleet(slots=(slot(0), elsewhere))
-    observed = seen(desired, nodes=(), runners=(), zones={HOME: unknown("503"), "us-east1-c": KNOWN})
-    assert doing(first(desired, observed)) == [("Create", elsewhere.name)]
-
-
-def test_without_a_grace_time_two_sweeps_must_still_agree() -> None:
-    desired = fleet(3, settings=Settings(grace=0))
-    orphan = node(f"tpu-ci-{HOME}-9")
-    ghost = runner(f"tpu-ci-{HOME}-7", number=70, online=False)
-    observed = seen(desired, nodes=(*nodes(desired), orphan), runners=(*served(desired), ghost))
-    assert [sorted(doing(each)) for each in sweeps(desired, observed, 2)] == [
-        [],
-        [("Delete", orphan.name), ("RemoveRunner", ghost.name)],
-    ]
-
-
 def test_a_vm_that_one_list_leaves_out_still_holds_its_chips() -> None:
     desired = fleet(6, caps=(quota(24),))
     full = seen(desired, nodes=(*nodes(desired, s0=""), node(f"tpu-ci-{HOME}-9")))
@@ -682,109 +326,3 @@ def test_a_vm_that_one_list_leaves_out_still_holds_its_chips() -> None:
     assert doing(once) == []
     twice = decide(desired, without, once.memory, START + minutes(4))
     assert doing(twice) == [("Create", desired.slots[0].name)]
-
-
-def test_a_vm_whose_wait_is_over_is_kept_while_its_runner_has_a_job() -> None:
-    desired = fleet(3)
-    name = desired.slots[0].name
-    repairing = nodes(desired, s0="REPAIRING")
-    busy = seen(desired, nodes=repairing, runners=(runner(name, busy=True), *served(desired, but=(name,))))
-    memory = remembered(first(desired, busy), desired, START)
-    late = decide(desired, busy, memory, START + minutes(60))
-    assert doing(late) == []
-    idle = seen(desired, nodes=repairing)
-    assert doing(decide(desired, idle, late.memory, START + minutes(62))) == [("Recreate", name)]
-
-
-def test_after_a_stockout_one_vm_tries_first() -> None:
-    desired = fleet(3)
-    absent = seen(desired, nodes=nodes(desired, s0="", s1=""))
-    memory = first(desired, absent).memory
-    for each in desired.slots[:2]:
-        memory = refused(memory, desired, Trouble.STOCKOUT, START, each.name)
-    (entry,) = memory.backoff.values()
-    assert entry.failures == 1, "what was asked for together failed once"
-    again = decide(desired, absent, memory, entry.until)
-    assert len(doing(again)) == 1
-
-
-def unserved_through(deaf: tuple[int, ...], until: int) -> list[tuple[float, str]]:
-    """What is done to a VM that never registers, with its minute, while GitHub is unknown in some of them."""
-    desired = fleet(3)
-    unserved = seen(desired, runners=served(desired, but=(desired.slots[0].name,)))
-    memory, done = EMPTY, []
-    for minute in range(0, until + 1, 2):
-        observed = replace(unserved, github=unknown("502")) if minute in deaf else unserved
-        decision = decide(desired, observed, memory, START + minutes(minute))
-        memory = remembered(decision, desired, START + minutes(minute))
-        done += [(minute, what) for what, _ in doing(decision)]
-    return done
-
-
-def test_an_outage_of_github_gives_every_vm_its_whole_allowance_again() -> None:
-    assert unserved_through(deaf=(10, 12, 14, 16), until=58) == [(38, "Restart"), (58, "Recreate")]
-
-
-def test_a_github_that_fails_now_and_then_does_not_spare_a_vm_that_never_registers() -> None:
-    every_third = tuple(range(4, 60, 6))
-    assert unserved_through(deaf=every_third, until=42) == [(20, "Restart"), (42, "Recreate")]
-
-
-def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    known = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, now = first(desired, known).memory, START
-    for _ in range(fallbacks()[Trouble.STOCKOUT].failures):
-        memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
-        now += timedelta(hours=1)
-        memory = decide(desired, replace(known, zones={HOME: unknown("503"), AWAY: KNOWN}), memory, now).memory
-        asked = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=now)
-        memory = memory.model_copy(update={"creating": {name: asked}})
-    memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
-    blind = replace(known, zones={HOME: KNOWN, AWAY: unknown("503")})
-    decision = decide(desired, blind, memory, now)
-    assert doing(decision) == []
-    assert [each.reason for each in decision.waiting if each.subject == name] == [
-        f"it is declared and does not exist; {AWAY} cannot be asked"
-    ]
-    assert doing(decide(desired, known, memory, now)) == [("Create", name)]
-
-
-def test_a_refusal_is_told_while_somebody_declares_what_was_refused() -> None:
-    desired = fleet(2)
-    absent = seen(desired, nodes=nodes(desired, s0=""))
-    memory = refused(first(desired, absent).memory, desired, Trouble.REFUSED, START, desired.slots[0].name)
-    assert [each.rule for each in decide(desired, absent, memory, START + minutes(2)).findings] == ["create-refused"]
-    mended = fleet(slots=tuple(slot(index, home=place(capacity=CapacityKind.SPOT)) for index in range(2)))
-    assert decide(mended, seen(mended), memory, START + minutes(2)).findings == ()
-
-
-def test_an_order_that_was_not_written_is_written_at_the_next_sweep() -> None:
-    desired = fleet(2)
-    wish = DrainWish(subject=desired.slots[0].name, by="ada", since=START, minutes=30)
-    wished = seen(desired, wishes=Wishes(drains=(wish,)))
-    decision = first(desired, wished)
-    lost = [Outcome(action=action, result=Result.FAILED, text="503") for action in decision.actions]
-    memory = learned(decision.memory, desired, lost, START)
-    assert doing(decide(desired, wished, memory, START + minutes(2))) == [("Drain", desired.slots[0].name)]
-
-
-def test_a_job_of_a_repository_that_is_served_no_more_is_not_cut_off() -> None:
-    """Its runner is registered where nobody looks any more; the VM itself says that it works."""
-    desired = fleet(3)
-    orphan = node(f"old-pool-{HOME}-0", labels=labels(pool="old-pool"))
-    unseen = desired.slots[0].name
-    memory = EMPTY
-    for sweep in range(60):
-        now = START + minutes(2 * sweep)
-        said = {
-            vm: ReportSeen(vm=vm, pool="any", phase=Phase.BUSY, at=now - minutes(5)) for vm in (orphan.name, unseen)
-        }
-        observed = seen(desired, nodes=(*nodes(desired), orphan), runners=served(desired, but=(unseen,)), reports=said)
-        decision = decide(desired, observed, memory, now)
-        assert {what for what, _ in doing(decision)} <= {"Drain"}
-        memory = remembered(decision, desired, now)
-    silent = replace(observed, reports={})
-    late = decide(desired, silent, memory, START + minutes(122))
-    assert {("Delete", orphan.name), ("Restart", unseen)} <= set(doing(late))
