@@ -277,6 +277,17 @@ class Observed:
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known
 
+    def nodes_of(self, vm: str) -> tuple[NodeSeen, ...]:
+        """All of that name, in whichever zones."""
+        return self._by_name.get(vm, ())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[NodeSeen, ...]]:
+        found: dict[str, tuple[NodeSeen, ...]] = {}
+        for node in self.nodes:
+            found[node.name] = (*found.get(node.name, ()), node)
+        return found
+
     def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
         return self._by_vm.get(vm, ())
 

@@ -165,6 +165,11 @@ class World:
             self._parsed[name] = (found[0], json.loads(found[1]))
         return self._parsed[name][1]
 
+    def wish(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
+        """Change what people wish, as a command of theirs does."""
+        name = names.wishes_object(self.desired.stack)
+        self.write(name, json.dumps(change(self.kept(name))).encode())
+
     def promote(self, *, image: str = "", bundle: str = "") -> None:
         """Point at another image, by its digest, or bundle; what is not given stays.
 
