@@ -178,6 +178,18 @@ class Target:
         return f"{self.digests}|{self.bundle or ''}"
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a VM's orders say that it runs. image: its reference, empty for none. bundle: empty where they name none."""
+
+    image: str
+    bundle: str = ""
+
+    @property
+    def digest(self) -> str:
+        return self.image.rpartition("@")[2]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainWish:
     """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
@@ -229,7 +241,7 @@ class Observed:
     zones: a source for every zone that was asked. ended: creates of ours that are over since they were last asked for.
     operations: a source for every zone whose operations were asked for.
     github: of every scope that is declared. left: by scope, of those that were declared once.
-    told: by VM the image that its orders name, of some VMs of each pool of which no rollout is remembered.
+    told: by VM what its orders say, of some VMs of each pool of which no rollout is remembered.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
     manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest.
@@ -242,7 +254,7 @@ class Observed:
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
-    told: Mapping[str, str] = field(default_factory=dict, hash=False)
+    told: Mapping[str, Told] = field(default_factory=dict, hash=False)
     told_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
     operations: Mapping[str, Source] = field(default_factory=dict)

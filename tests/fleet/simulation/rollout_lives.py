@@ -213,6 +213,12 @@ def resume(one: RolloutLife, _: float) -> None:
     one.life.world.wish(lambda body: wishes.resumed(body, one.life.world.desired.pools))
 
 
+def _forgets(one: RolloutLife, _: float) -> None:
+    """Somebody deletes the controller's memory, as a sweep that cannot read it asks for."""
+    one.life.world.tell("the memory is lost")
+    one.life.world.objects.pop(names.memory_object(one.life.world.desired.stack), None)
+
+
 EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {
     "good image": _image,
     "bad image": lambda one, roll: _image(one, roll, bad=True),
@@ -224,5 +230,6 @@ EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {
     "undo, redo": _undo_and_redo,
     "pause": _pause,
     "resume": resume,
+    "memory lost": _forgets,
 }
 _OTHERS: Final = ("preempt", "crash", "github-outage", "zone-outage", "two-controllers")
