@@ -89,7 +89,7 @@ class GoogleInProcess:
     """Clients of one process."""
 
     def __init__(self, world: World, process: Process) -> None:
-        self._world, self._process = world, process
+        self.world = world
         self.project = world.project
         storage = SimpleNamespace(objects=lambda: _Objects(world, process), buckets=lambda: _Buckets(process))
         places = SimpleNamespace(nodes=lambda: _Nodes(world, process), operations=lambda: _Operations(world, process))
