@@ -89,11 +89,10 @@ class Records:
         for _ in range(ATTEMPTS):
             current = self.read(name)
             wanted = decide(current.body if current else None)
-            if current is not None and encode(wanted) == encode(current.body):
+            content = encode(wanted)
+            if current is not None and (content == current.content or content == encode(current.body)):
                 return Written(generation=current.generation, changed=False)
-            generation = self._insert(
-                name, encode(wanted), "application/json", current.generation if current else ABSENT
-            )
+            generation = self._insert(name, content, "application/json", current.generation if current else ABSENT)
             if generation is not None:
                 return Written(generation=generation, changed=True)
         raise self._crowded(name)

@@ -68,8 +68,8 @@ def is_there(slot: str, asked: Creating, memory: Memory, observed: Observed, now
     before = memory.nodes.get(node_key(asked.zone, slot))
     return any(
         (node.state not in DEAD and node.state != "DELETING") or (before is not None and before.created != node.created)
-        for node in observed.nodes
-        if node.name == slot and node.zone == asked.zone
+        for node in observed.nodes_of(slot)
+        if node.zone == asked.zone
     )
 
 

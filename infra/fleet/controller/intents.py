@@ -1,8 +1,8 @@
 """What a decision leaves in memory before anything of it is done: creates, and a line of story for each action.
 
 A create that may have been asked for must be remembered whatever happens then: a crash leads to a wait and never to a
-second VM. Orders to VMs are the other way round, since writing one twice is harmless and forgetting one is not: they
-are remembered once they are written (`infra.fleet.controller.outcomes`).
+second VM. Of an order to a VM it is remembered that nobody knows what its orders say, until it is written
+(`infra.fleet.controller.outcomes`): what is wished of that VM may be another thing by the next sweep.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller.actions import Action, Assign, Create, Recreate, subject, verb
+from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, subject, verb
 from infra.fleet.controller.desired import Place
 from infra.fleet.controller.memory import Creating, Event, Memory, VmMemory
 from infra.fleet.controller.rules import GIVEN_BACK, Verdict, rule
@@ -23,6 +23,8 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
     """The memory of a decision with these actions."""
     events = list(memory.events)
     for action in actions:
+        if isinstance(action, Assign | Drain):
+            memory = _unsure(memory, action.vm, now)
         if isinstance(action, Assign) and action.first:
             continue  # nothing changes on the VM, and a large fleet's first orders would push every story out
         what = f"{verb(action)}: {action.reason}"[:EVENT_LENGTH]
@@ -48,6 +50,11 @@ def _tried(memory: Memory, slot: str, now: datetime, *, remade: bool) -> Memory:
     again: dict[str, Any] = {"remade": known.remade + 1, "remade_at": now, "remade_before": known.remade_at}
     known = known.model_copy(update={"attempts": known.attempts + 1, **(again if remade else {})})
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}})
+
+
+def _unsure(memory: Memory, vm: str, now: datetime) -> Memory:
+    known = (memory.vms.get(vm) or VmMemory(seen=now)).model_copy(update={"unsure": True})
+    return memory.model_copy(update={"vms": {**memory.vms, vm: known}})
 
 
 def _creating(memory: Memory, slot: str, place: Place, now: datetime) -> Memory:

@@ -128,7 +128,7 @@ class Judge:
             return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.FOREIGN}))
         if runner.online:
             return self._ruled(runner.name, Subject.RUNNER, ABSENT, "", frozenset({Situation.ONLINE}))
-        node = next((node for node in self.observed.nodes if node.name == vm), None)
+        node = next(iter(self.observed.nodes_of(vm)), None)
         suspect = self.memory.suspects[runner_key(runner)]
         situations = set()
         if node is None and not all(self.observed.zone_known(zone) for zone in self.names.zones(vm)):

@@ -23,13 +23,12 @@ of a bucket takes one write a second (cloud.google.com/storage/quotas, read 2026
 
 @dataclass(slots=True, kw_only=True)
 class Lessons:
-    """memory: with what was learned. written: what the record says. write: one over the other. clock: of the cloud.
-    wall: of this machine. last: when it was last written."""
+    """memory: with what was learned. write: it over what the record says. clock: of the cloud. wall: of this machine.
+    last: when it was last written."""
 
     desired: Desired
     memory: Memory
-    written: Memory
-    write: Callable[[Memory, Memory], None]
+    write: Callable[[Memory], None]
     clock: Callable[[], datetime]
     wall: Callable[[], datetime]
     last: datetime
@@ -45,5 +44,5 @@ class Lessons:
 
     def close(self) -> None:
         """Write what is not written yet. Raises GoogleError, and what `write` raises where others wrote."""
-        self.write(self.memory, self.written)
-        self.written, self.last = self.memory, self.wall()
+        self.write(self.memory)
+        self.last = self.wall()

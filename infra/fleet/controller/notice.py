@@ -228,7 +228,7 @@ def _unseen(slot: Wanted, observed: Observed, now: datetime) -> dict[str, dateti
 
 def _still_possible(vm: str, known: VmMemory, memory: Memory, observed: Observed, now: datetime) -> dict[str, datetime]:
     """Zones where a VM of that name was asked for and may be: not those whose lists lacked it twice since."""
-    listed = {node.zone for node in observed.nodes if node.name == vm}
+    listed = {node.zone for node in observed.nodes_of(vm)}
 
     def may_be(zone: str, asked: datetime) -> bool:
         before = memory.nodes.get(node_key(zone, vm))

@@ -31,10 +31,11 @@ from infra.fleet.controller.observed import (
     RunnerSeen,
     Source,
     Target,
+    Told,
     Wishes,
     unknown,
 )
-from infra.fleet.controller.orders import told_image
+from infra.fleet.controller.orders import told
 from infra.fleet.controller.reports_read import Asked
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
@@ -109,7 +110,7 @@ class Observer:
                 for each in answer or ()
             ]
             wished, pointed = self._result(wishes, until), self._result(targets, until)
-            told = self._result(orders, until)
+            ordered = self._result(orders, until)
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
             unlisted = {zone for zone, (source, _) in found.items() if not source.known}
@@ -143,8 +144,8 @@ class Observer:
             wishes_source=wished[0],
             targets=pointed[1],
             targets_source=pointed[0],
-            told=told[1] or {},
-            told_source=told[0],
+            told=ordered[1] or {},
+            told_source=ordered[0],
         )
 
     def _result(self, future: Future[T], until: float) -> tuple[Source, T | None]:
@@ -195,7 +196,7 @@ class Observer:
             record = Records(google=google, bucket=self.bucket).read(names.pointer_object())
         return pointed(record.body if record else None, desired)
 
-    def _told(self, desired: Desired, memory: Memory) -> dict[str, str]:
+    def _told(self, desired: Desired, memory: Memory) -> dict[str, Told]:
         """What the orders of pools say that are new here, or were forgotten."""
         new = [pool for pool in desired.pools if pool not in memory.rollouts]
         vms = [slot.name for pool in new for slot in desired.of_pool(pool)[:_TELLING] if slot.has_runner]
@@ -203,8 +204,8 @@ class Observer:
             return {}
         with self._google() as google:
             records = Records(google=google, bucket=self.bucket)
-            found = {vm: told_image(records, vm) for vm in vms}
-        return {vm: image for vm, image in found.items() if image}
+            found = {vm: told(records, vm) for vm in vms}
+        return {vm: each for vm, each in found.items() if each is not None}
 
     def _google(self) -> Clients:
         return clients(self.project, self.endpoint, hurried=True, seconds=CALL_SECONDS)

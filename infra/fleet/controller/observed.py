@@ -178,6 +178,18 @@ class Target:
         return f"{self.digests}|{self.bundle or ''}"
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a VM's orders say that it runs. image: its reference, empty for none. bundle: empty where they name none."""
+
+    image: str
+    bundle: str = ""
+
+    @property
+    def digest(self) -> str:
+        return self.image.rpartition("@")[2]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainWish:
     """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
@@ -230,7 +242,7 @@ class Observed:
     operations: a source for every zone whose operations were asked for.
     github: of every way to it; unknown where no scope answered. scopes: of each that is declared. left: of each that
     was declared once.
-    told: by VM the image that its orders name, of some VMs of each pool of which no rollout is remembered.
+    told: by VM what its orders say, of some VMs of each pool of which no rollout is remembered.
     targets: what each pool shall run; None where that could not be read. engine: which command is at work on this
     stack, empty where none is, as in every sweep: a sweep holds the lease that commands hold. declared: when the
     manifest was written by an apply that may still be at work; None where an `up` has ended with that manifest. epoch:
@@ -245,7 +257,7 @@ class Observed:
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
-    told: Mapping[str, str] = field(default_factory=dict, hash=False)
+    told: Mapping[str, Told] = field(default_factory=dict, hash=False)
     told_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
     operations: Mapping[str, Source] = field(default_factory=dict)
@@ -291,10 +303,8 @@ class Observed:
     def zone_known(self, zone: str) -> bool:
         return zone in self.zones and self.zones[zone].known
 
-    def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
-        return self._by_vm.get(vm, ())
-
     def nodes_of(self, vm: str) -> tuple[NodeSeen, ...]:
+        """All of that name, in whichever zones."""
         return self._by_name.get(vm, ())
 
     @cached_property
@@ -303,6 +313,9 @@ class Observed:
         for node in self.nodes:
             found[node.name] = (*found.get(node.name, ()), node)
         return found
+
+    def runners_of(self, vm: str) -> tuple[RunnerSeen, ...]:
+        return self._by_vm.get(vm, ())
 
     @cached_property
     def _by_vm(self) -> Mapping[str, tuple[RunnerSeen, ...]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from infra.fleet.controller.observed import Told
 from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names
 
@@ -26,16 +27,20 @@ def order(records: Records, vm: str, **changes: Any) -> None:
     records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
 
 
-def told_image(records: Records, vm: str) -> str:
-    """The image that a VM's orders name, `none` where they say so; empty where they say nothing.
+def told(records: Records, vm: str) -> Told | None:
+    """What a VM's orders say that it runs; None where they leave that to the records that all VMs read.
 
     Raises GoogleError where the bucket refuses or does not answer.
     """
     try:
         record = records.read(names.orders_object(vm))
     except UnreadableRecordError:
-        return ""
-    return str((record.body if record else {}).get("image") or "")
+        return None
+    orders = record.body if record else {}
+    image = str(orders.get("image") or "")
+    if not image:
+        return None
+    return Told(image="" if image == names.NO_IMAGE else image, bundle=str(orders.get("bundle") or ""))
 
 
 def restart(records: Records, vm: str, number: int) -> None:

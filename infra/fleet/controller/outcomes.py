@@ -70,7 +70,7 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
         case Create() | Recreate():
             return _after_create(memory, desired, action, outcome, now)
         case Assign() if done:
-            return _vm(memory, action.vm, now, assigned=action.key, region=action.region, assigned_at=now)
+            return _vm(memory, action.vm, now, assigned=action.key, region=action.region, assigned_at=now, unsure=False)
         case Drain() if done:
             return _drained(memory, action.vm, now if action.on else None, now)
         case Restart() if done:
@@ -124,7 +124,7 @@ def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> 
         key: suspect.model_copy(update={"drained": since}) if _is_of(vm, key) else suspect
         for key, suspect in memory.suspects.items()
     }
-    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since)
+    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since, unsure=False)
 
 
 def _restarted(memory: Memory, action: Restart, now: datetime) -> Memory:

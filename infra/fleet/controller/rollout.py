@@ -12,21 +12,19 @@ wish it again, and is no fault. Before a pool's first image nothing is proved: i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from infra.fleet.controller import trial
 from infra.fleet.controller.actions import Assign
-from infra.fleet.controller.desired import Wanted
+from infra.fleet.controller.forgotten import begun
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.memory import Rollout, TargetMemory
 from infra.fleet.controller.observed import Target, Undone, Wishes
 from infra.fleet.controller.parts import Part, named, parts, shown, without
 from infra.fleet.controller.rollout_orders import ordered
-from infra.model import names
-from infra.model.catalogue import region_of
 
 _NOTHING_IN_WORK: Final[dict[str, Any]] = {"waiting": {}, "proved": (), "failed": (), "why": ""}
 _WENT_BACK: Final = ("failed", "undone")
@@ -47,7 +45,7 @@ def rolled(pool: str, judge: Judge, target: Target, *, halted: str = "") -> Roll
     halted: why no VM may get anything that is not proved, empty where they may; going back is always allowed.
     """
     slots, wishes = judge.desired.of_pool(pool), judge.observed.wishes
-    rollout = judge.memory.rollouts.get(pool) or _begun(pool, judge, target)
+    rollout = judge.memory.rollouts.get(pool) or begun(pool, judge, target)
     if rollout is None:
         return None
     rollout = _forgiven(_in_parts(rollout), wishes.redone.get(pool))
@@ -89,31 +87,6 @@ def undoable(rollout: Rollout, target: Target, wishes: Wishes, pool: str) -> fro
         return new
     before = rollout.previous if rollout.stage not in _WENT_BACK else None
     return parts(stable) - parts(before.target()) if before else frozenset()
-
-
-def _begun(pool: str, judge: Judge, target: Target) -> Rollout | None:
-    """Of a pool of which nothing is remembered: what it serves with is proved.
-
-    Where it serves nobody, the image is that its VMs were told before, if they were told the same; else none is.
-    """
-    slots = judge.desired.of_pool(pool)
-    if not judge.hears(pool):
-        return None
-    serves = any(judge.serving(slot.name) for slot in slots)
-    if not serves and not judge.observed.told_source.known:
-        return None
-    proved = target if serves else replace(target, images=_told_before(slots, judge))
-    obeyed = tuple(each.at for each in judge.observed.wishes.undone.get(pool, ()) if each.at and each.over)
-    kept = TargetMemory.of(proved)
-    return Rollout(stable=kept, target=kept, since=judge.now, obeyed=obeyed)
-
-
-def _told_before(slots: Sequence[Wanted], judge: Judge) -> dict[str, str]:
-    """By the region of each VM's home the image that all were told; the canary alone is told what nobody proved."""
-    told = judge.observed.told
-    images = [(region_of(slot.home.zone), told[slot.name]) for slot in slots if slot.name in told]
-    digests = {image.rpartition("@")[2] for _, image in images}
-    return dict(images) if len(digests) == 1 and names.NO_IMAGE not in digests else {}
 
 
 def _in_parts(rollout: Rollout) -> Rollout:

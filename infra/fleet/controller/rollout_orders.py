@@ -33,7 +33,10 @@ def ordered(rollout: Rollout, slots: Sequence[Wanted], judge: Judge) -> tuple[Ro
     for slot in chosen:
         returning[slot.name] = Returning(since=judge.now, before=judge.memory.vms[slot.name].assigned or "")
     later = {slot.name for slot in waits} - returning.keys()
-    told = (each for vm, each in orders.items() if vm not in later and each.key != judge.memory.vms[vm].assigned)
+    known = judge.memory.vms
+    told = (
+        each for vm, each in orders.items() if vm not in later and (known[vm].unsure or each.key != known[vm].assigned)
+    )
     return rollout.model_copy(update={"returning": returning}), tuple(told)
 
 
@@ -83,7 +86,7 @@ def _assign(slot: Wanted, rollout: Rollout, judge: Judge, *, is_new: bool) -> As
         region=region,
         image=target.images.get(region) or target.images.get(home),
         bundle=target.bundle,
-        first=vm.assigned is None,
+        first=vm.assigned is None or vm.unsure,
         drained=vm.drained is not None or judge.wished_to_drain(slot),
         rule="rollout",
         reason=_why(rollout, slot.name),

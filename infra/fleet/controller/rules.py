@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -197,6 +197,7 @@ def rules() -> tuple[Rule, ...]:
     return table
 
 
+@lru_cache(maxsize=1024)
 def find(subject: Subject, state: str, health: str, situations: frozenset[Situation]) -> Rule:
     """The first row that fits."""
     return next(rule for rule in rules() if rule.fits(subject, state, health, situations))

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from infra.fleet.controller import desired as manifests
-from infra.fleet.controller import memory as memories
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Decision, Recreate, described, verb
 from infra.fleet.controller.decide import decide
@@ -20,22 +19,17 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import SWEEP_TIME, Kind, Lease, LeaseTakenError, epoch, held, wall_clock
 from infra.fleet.controller.lessons import Lessons
 from infra.fleet.controller.lost import is_given_up
-from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.outcomes import Outcome, Result
+from infra.fleet.controller.remembered import Remembered, SweepError
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Record, Records
+from infra.fleet.records import Record, Records
 from infra.model import names
-from infra.model.errors import OutsideError
 
 VERSION: Final = 1
 _RENEWED: Final = SWEEP_TIME / 15
 """A lease this old is renewed before the next call: one action may take minutes where a service is slow."""
-
-
-class SweepError(OutsideError):
-    """A sweep that could not begin, or must not go on; its text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,17 +121,18 @@ class Sweeper:
         """
         with held(self.records, self.stack, Kind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
             desired, record = self._desired()
-            memory = self._memory()
+            remembered = Remembered.read(self.records, self.stack)
+            memory = remembered.memory
             observed = self.observer.observe(desired, memory)
             observed = replace(observed, epoch=epoch(record.generation, {"commanded": lease.commanded}))
             if record.generation != lease.applied:
                 observed = replace(observed, declared=record.updated)
             now = self.clock()
             decision = decide(desired, observed, memory.without_waits() if retry else memory, now)
-            self._remember(decision.memory, memory)
+            remembered.write(decision.memory)
             left = desired.but({zone for zone in desired.zones if is_given_up(zone, observed, memory, now)})
             actor = replace(self.actor(left), seen=observed, memory=decision.memory)
-            outcomes = self._act(actor, decision, lease)
+            outcomes = self._act(actor, decision, lease, remembered)
             swept = Swept(at=now, desired=desired, observed=observed, decision=decision, outcomes=outcomes)
             self.records.update(names.sweep_object(self.stack), lambda _: swept.to_json())
             return swept
@@ -152,29 +147,7 @@ class Sweeper:
         except manifests.ManifestError as error:
             raise SweepError(f"gs://{self.records.bucket}/{name}: {error}; nothing was done") from None
 
-    def _memory(self) -> Memory:
-        record = self.records.read(names.memory_object(self.stack))
-        try:
-            return memories.read(record.body if record else None)
-        except memories.UnreadableMemoryError as error:
-            name = f"gs://{self.records.bucket}/{names.memory_object(self.stack)}"
-            lost = "waits begin anew, and nobody knows any more where runners of pools that left are registered"
-            raise SweepError(f"{error}; delete {name} to begin anew: {lost}") from None
-
-    def _remember(self, memory: Memory, before: Memory) -> None:
-        """Write it over what was read, and over nothing else: whoever wrote meanwhile holds the lease by now."""
-
-        told = before.to_json()
-
-        def decide_write(current: Body | None) -> Body:
-            # Mostly it is what this sweep wrote; reading a large fleet's memory costs more than all else here.
-            if current is not None and current != told and memories.read(current) != before:
-                raise SweepError("another sweep wrote the memory meanwhile; this one stops")
-            return memory.to_json()
-
-        self.records.update(names.memory_object(self.stack), decide_write)
-
-    def _act(self, actor: Actor, decision: Decision, lease: Lease) -> tuple[Outcome, ...]:
+    def _act(self, actor: Actor, decision: Decision, lease: Lease, remembered: Remembered) -> tuple[Outcome, ...]:
         """Do it all, renewing the lease on the way; what is left when it cannot be renewed is not done.
 
         Deletes are sent before any of them is waited for. What is learned is remembered on the way.
@@ -183,8 +156,7 @@ class Sweeper:
         lessons = Lessons(
             desired=actor.desired,
             memory=decision.memory,
-            written=decision.memory,
-            write=self._remember,
+            write=remembered.write,
             clock=self.clock,
             wall=self.wall,
             last=self.wall(),

@@ -9,8 +9,7 @@ from infra.fleet.controller.actions import Assign, Decision
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Memory, Rollout
-from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Target, Undone, Wishes, unknown
-from infra.model.names import NO_IMAGE
+from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Target, Told, Undone, Wishes, unknown
 from tests.fleet.controller.given_fleet import START, fleet, minutes, nodes, remembered, runner, seen
 
 POOL = "tpu-ci"
@@ -79,7 +78,7 @@ class Pool:
             runners=() if self.deaf else runners,
             reports={name: self._report(name, online) for name in names if self.hung.get(name, True)},
             targets={POOL: self.target},
-            told={} if self.locked else {vm: image or NO_IMAGE for vm, (image, _) in self.told.items()},
+            told={} if self.locked else {vm: Told(*each) for vm, each in self.told.items()},
             told_source=unknown("503") if self.locked else KNOWN,
             wishes=self.wishes,
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from infra.fleet.controller.actions import Assign, Recreate, Restart
+from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import Phase, Wishes
 from tests.fleet.controller.given_fleet import fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
@@ -100,6 +103,27 @@ def test_what_one_vm_alone_was_told_is_not_taken_for_proved() -> None:
     pool.wishes = Wishes(paused=frozenset({POOL}))
     pool.sweep()
     assert "b" not in pool.images
+
+
+@pytest.mark.parametrize(("new", "part"), [(("b", "1"), "image"), (("a", "2"), "bundle")])
+def test_what_a_canary_was_told_is_not_taken_for_proved_because_others_serve(new: tuple[str, str], part: str) -> None:
+    pool = Pool(desired=fleet(6), target=target("a", "1"), real=True)
+    pool.sweeps(8)
+    pool.target = target(*new)
+    pool.sweep()
+    pool = replace(forgotten(pool), bad="b2", unfit="runners end at once")
+    pool.sweeps(30)
+    assert (pool.images, {bundle for _, bundle in pool.told.values()}, pool.stage) == ("aaaaaa", {"1"}, "failed")
+    assert part in pool.decided().findings[0].reason
+
+
+def test_a_first_rollout_that_serves_already_goes_on_where_memory_is_lost_and_all_is_paused() -> None:
+    pool = imageless()
+    pool.told |= {slot.name: (target("b").images["us-west4"], "") for slot in pool.desired.slots[:4]}
+    pool.target, pool.runs, pool.wishes = target("b"), dict(pool.told), Wishes(paused=frozenset({POOL}))
+    pool.memory = EMPTY
+    pool.sweeps(30)
+    assert pool.images[:4] == "bbbb", "nobody who serves is told to have no image"
 
 
 def test_where_orders_cannot_be_read_a_pool_that_was_forgotten_is_told_nothing() -> None:

@@ -13,7 +13,7 @@ import urllib3
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen
+from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Told
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.reports_read import to_be_asked
 from infra.fleet.controller.zone_lists import nodes as list_nodes
@@ -133,7 +133,7 @@ def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_rememb
     seen = observer.observe(desired, EMPTY.model_copy(update={"rollouts": {"known": known}}))
     assert (seen.told_source, seen.told) == (
         KNOWN,
-        {desired.slots[0].name: "r@sha256:a", desired.slots[3].name: "none"},
+        {desired.slots[0].name: Told("r@sha256:a"), desired.slots[3].name: Told("")},
     )
 
 

@@ -1,20 +1,20 @@
 """What goes wrong in a simulated life: faults drawn from a seed, each by itself, so that any may be left out.
 
-Owns the kinds of fault, how often they come, and what each does to the world.
+Owns how often faults come, and what those do that are not Google's (`google_faults`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from infra.model import names
+from infra.fleet import wishes
+from infra.fleet.controller.observed import DrainWish
+from tests.fleet.simulation.google_faults import OF_GOOGLE, down, preempt, zone_preempted
 from tests.fleet.simulation.google_in_process import Process
-from tests.fleet.simulation.promises import SKEW, is_limited
-from tests.fleet.simulation.simulated_tpus import Lie
+from tests.fleet.simulation.promises import SKEW
 from tests.fleet.simulation.two_controllers import Duet
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
     "stockout": (30, 360),
     "github-outage": (5, 120),
     "zone-outage": (5, 60),
+    "zone-outage-of-a-day": (360, 1440),
+    "zone-given-up": (60, 720),
+    "flapping": (60, 360),
+    "request-limit": (10, 120),
+    "hanging-delete": (60, 180),
     "bucket-outage": (1, 15),
     "late-list": (2, 15),
     "empty-list": (2, 10),
@@ -82,72 +87,11 @@ LASTING: Final[dict[str, tuple[float, float]]] = {
 """Minutes that a fault lasts, from and to; what is not here happens at once."""
 
 
-def _preempt(life: Life, fault: Fault) -> None:
-    _becomes(life, fault, "PREEMPTED")
-
-
-def _zone_preempted(life: Life, fault: Fault) -> None:
-    """Everything of a zone at once, which is more than a fuse lets pass."""
-    zone = life.zone_of(fault)
-    for index, slot in enumerate(life.world.desired.slots):
-        if slot.home.zone == zone:
-            _preempt(life, replace(fault, slot=index))
-
-
-def _becomes(life: Life, fault: Fault, state: str) -> None:
-    node = life.world.tpus.of_slot(fault.slot)
-    if node is not None and node.state == "READY":
-        life.world.tell(f"{node.name} is {state}")
-        life.world.tpus.becomes(node, state)
-
-
-def _ends_otherwise(life: Life, fault: Fault) -> None:
-    _becomes(life, fault, ("TERMINATED", "STOPPED", "FAILED", "UNKNOWN")[int(fault.roll * 4)])
-
-
-def _repaired(life: Life, fault: Fault) -> None:
-    """Google takes a VM away for some time, and gives it back unless that is long."""
-    node = life.world.tpus.of_slot(fault.slot)
-    _becomes(life, fault, ("REPAIRING", "RESTARTING")[int(fault.roll * 2)])
-
-    def back() -> None:
-        if node is not None and node.state in ("REPAIRING", "RESTARTING"):
-            life.world.tpus.becomes(node, "READY")
-
-    life.world.plan(60 * (2 + 100 * fault.roll), back)
-
-
-def _vanishes(life: Life, fault: Fault) -> None:
-    node = life.world.tpus.of_slot(fault.slot)
-    if node is not None and node.state == "READY":
-        life.world.tell(f"{node.name} vanishes")
-        life.world.tpus.vanish(node)
-
-
-def _stockout(life: Life, fault: Fault) -> None:
-    life.world.tpus.stockouts[life.zone_of(fault)] = life.world.now + fault.minutes * 60
-    _preempt(life, fault)
-
-
-def _down(life: Life, fault: Fault, what: str) -> None:
-    life.world.down[what] = life.world.now + fault.minutes * 60
-
-
-def _lies(life: Life, fault: Fault, kind: str) -> None:
-    """What nobody declares is found by lists alone: while it holds chips, they are true. See `_displaced`."""
-    world, zone = life.world, life.zone_of(fault)
-    there = [node for node in world.tpus.nodes.values() if node.zone == zone]
-    undeclared = [node for node in there if world.desired.slot(node.name) is None and is_limited(node)]
-    if not undeclared:
-        then = [dict(node.body) for node in there]
-        world.tpus.lies[zone] = Lie(kind, world.now + fault.minutes * 60, then)
-
-
 def _strikes(life: Life, fault: Fault, kind: str) -> None:
     """The next guest of a slot; the present VM goes."""
     life.world.struck[life.slot(fault), kind] += 1
     if kind != "unfit":
-        _preempt(life, fault)
+        preempt(life, fault)
 
 
 def _lost(life: Life, fault: Fault) -> None:
@@ -193,20 +137,10 @@ def _shrinks(life: Life, fault: Fault) -> None:
 def _drained(life: Life, fault: Fault) -> None:
     """People drain a VM, and end that later."""
     world, vm = life.world, life.slot(fault)
-    wish = {"subject": vm, "by": "ada", "since": world.moment().isoformat(), "minutes": 30}
-    told = world.kept(names.wishes_object(world.desired.stack)) or {"drains": []}
-    others = [each for each in told["drains"] if each["subject"] != vm]
-
-    def wishes(drains: list[dict[str, Any]]) -> None:
-        world.write(names.wishes_object(world.desired.stack), json.dumps({"version": 1, "drains": drains}).encode())
-
-    def ends() -> None:
-        now = world.kept(names.wishes_object(world.desired.stack)) or {"drains": []}
-        wishes([each for each in now["drains"] if each["subject"] != vm])
-
+    wish = DrainWish(subject=vm, by="ada", since=world.moment(), minutes=30)
     world.tell(f"{vm} is drained")
-    wishes([*others, wish])
-    world.plan(fault.minutes * 60, ends)
+    world.wish(lambda body: wishes.with_drains(body, [wish]))
+    world.plan(fault.minutes * 60, lambda: world.wish(lambda body: wishes.without_drains(body, {vm})))
 
 
 def _run(life: Life, fault: Fault) -> None:
@@ -236,13 +170,19 @@ def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
 
 def _crash(life: Life, fault: Fault) -> None:
     """The next controller has something to do, and ends at one of its changing calls."""
-    _preempt(life, fault)
+    preempt(life, fault)
     life.next_process = Process(dies_at=1 + int(fault.roll * 12), after=int(fault.roll * 24) % 2 == 0)
+
+
+def _killed(life: Life, fault: Fault) -> None:
+    """The next controller has a lot to do, and ends before any of its calls, also one that only reads."""
+    zone_preempted(life, fault)
+    life.next_process = Process(dies_before=1 + int(fault.roll * 1e6) % 120)
 
 
 def _twin(life: Life, fault: Fault) -> None:
     """A second controller sweeps at the same time; its clock may say that the first one's lease is over."""
-    _preempt(life, fault)
+    preempt(life, fault)
     dice = Random(fault.roll)
     life.next_duet = Duet(
         begins=1 + dice.randrange(60),
@@ -264,18 +204,9 @@ def _skewed_vm(life: Life, fault: Fault) -> None:
 
 
 KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
-    "preempt": _preempt,
-    "zone-preempted": _zone_preempted,
-    "ends-otherwise": _ends_otherwise,
-    "repaired": _repaired,
-    "vanishes": _vanishes,
-    "stockout": _stockout,
-    "github-outage": lambda life, fault: _down(life, fault, "github"),
-    "zone-outage": lambda life, fault: _down(life, fault, life.zone_of(fault)),
-    "bucket-outage": lambda life, fault: _down(life, fault, "bucket"),
-    "late-list": lambda life, fault: _lies(life, fault, "late"),
-    "empty-list": lambda life, fault: _lies(life, fault, "empty"),
-    "partial-list": lambda life, fault: _lies(life, fault, "partial"),
+    **OF_GOOGLE,
+    "github-outage": lambda life, fault: down(life, fault, "github"),
+    "bucket-outage": lambda life, fault: down(life, fault, "bucket"),
     "never-registers": lambda life, fault: _strikes(life, fault, "mute"),
     "slow-boot": lambda life, fault: _strikes(life, fault, "slow-boot"),
     "unfit": lambda life, fault: _strikes(life, fault, "unfit"),
@@ -289,6 +220,7 @@ KINDS: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "bad-version": lambda life, fault: _promotes(life, fault, bad=True),
     "good-version": lambda life, fault: _promotes(life, fault, bad=False),
     "crash": _crash,
+    "killed": _killed,
     "two-controllers": _twin,
     "skew": _skew,
     "skewed-vm": _skewed_vm,

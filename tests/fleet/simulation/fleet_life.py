@@ -16,6 +16,8 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+from infra.fleet.broker import fleet
+from infra.fleet.controller import desired as manifests
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Assign, Report, subject
 from infra.fleet.controller.github import GitHubError
@@ -69,7 +71,7 @@ class Life:
     """world: what lives. skew: by how many seconds the controller's clock is ahead, until `skew_until`.
 
     next_process, next_duet: what befalls the next sweep. back_after: seconds from the end of the last fault until the
-        fleet was as declared.
+        fleet was as declared. hurry: by what a sweep sleeps longer than it asks for.
     """
 
     world: World
@@ -80,6 +82,7 @@ class Life:
     sweeps: int = 0
     swept: Swept | None = None
     back_after: float = 0.0
+    hurry: float = 5.0
 
     def sweep(self, process: Process, skew: float) -> Swept | None:
         """One sweep of one controller; None where it could not, or died."""
@@ -96,7 +99,7 @@ class Life:
                 github=github,
                 desired=desired,
                 clock=lambda: world.now,
-                sleep=lambda seconds: world.pass_until(world.now + 5 * seconds),
+                sleep=lambda seconds: world.pass_until(world.now + self.hurry * seconds),
                 began=world.now,
             ),
             clock=lambda: world.moment(skew),
@@ -255,14 +258,34 @@ _GOOGLE: ContextVar[GoogleInProcess] = ContextVar("clients of the controller who
 
 @contextmanager
 def in_process() -> Generator[None]:
-    """Controllers ask the world in place of Google, without threads of their own."""
+    """Controllers ask the world in place of Google, without threads of their own.
+
+    What is made of a record that nobody has written since is made once: a process of theirs sweeps once, and reads it.
+    """
     observe = "infra.fleet.controller.observe"
+    desired, slot = _Once(manifests.read), _Once(fleet._slot)
     with (
+        patch.object(Records, "_body", lambda records, name, content: records.google.world.parsed(name, content)),
+        patch.object(manifests, "read", lambda document: desired("manifest", document)),
+        patch.object(fleet, "_slot", lambda declared, groups: slot(declared["name"], declared, groups)),
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
         patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.records.encode", _compact),
     ):
         yield
+
+
+class _Once:
+    """What a function makes of the very object that it was given last under a name."""
+
+    def __init__(self, do: Callable[..., Any]) -> None:
+        self._do = do
+        self._known: dict[str, tuple[Any, Any]] = {}
+
+    def __call__(self, name: str, of: Any, *more: Any) -> Any:
+        if self._known.get(name, (None,))[0] is not of:
+            self._known[name] = of, self._do(of, *more)
+        return self._known[name][1]
 
 
 def _compact(body: Any) -> bytes:

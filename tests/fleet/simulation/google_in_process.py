@@ -32,14 +32,15 @@ class Died(BaseException):
 class Process:
     """One run of a program.
 
-    dies_at: the changing call at which it ends, after doing it where `after`. That is any point at which it can end:
-        calls that only read leave nothing behind.
+    dies_at: the changing call at which it ends, after doing it where `after`. dies_before: the call of any kind before
+        which it ends.
     before_each: what happens elsewhere before a call of that number.
     holder, leased: as whom it took the lease of its stack, and when last.
     """
 
     dies_at: int | None = None
     after: bool = False
+    dies_before: int | None = None
     before_each: Callable[[int], None] | None = None
     calls: int = 0
     lists: int = 0
@@ -54,6 +55,9 @@ class Process:
         self.calls += 1
         if self.before_each is not None:
             self.before_each(self.calls)
+        if self.calls == self.dies_before:
+            self.dead = True
+            raise Died
 
     def change(self, do: Callable[[], Any]) -> Any:
         """Do one changing call, unless the process ends here."""
@@ -85,7 +89,7 @@ class GoogleInProcess:
     """Clients of one process."""
 
     def __init__(self, world: World, process: Process) -> None:
-        self._world, self._process = world, process
+        self.world = world
         self.project = world.project
         storage = SimpleNamespace(objects=lambda: _Objects(world, process), buckets=lambda: _Buckets(process))
         places = SimpleNamespace(nodes=lambda: _Nodes(world, process), operations=lambda: _Operations(world, process))

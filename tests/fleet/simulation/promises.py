@@ -54,7 +54,7 @@ class Promises:
             if len(alive[slot.name]) > 1:
                 raise BrokenPromiseError(f"{slot.name} has VMs in {', '.join(alive[slot.name])}")
         for cap in desired.caps:
-            used = sum(_chips(node) for node in nodes if _draws_on(node, cap))
+            used = sum(node.accelerator.chips for node in nodes if _draws_on(node, cap))
             if used + cap.held_elsewhere > cap.chips:
                 raise BrokenPromiseError(f"{used} chips of {cap.name}, which has {cap.chips - cap.held_elsewhere}")
 
@@ -142,11 +142,7 @@ class Promises:
 
 def is_limited(node: Node) -> bool:
     """Whether any limit here counts its chips."""
-    return AcceleratorType.parse(node.body["acceleratorType"]) != AcceleratorType.parse(UNLIMITED)
-
-
-def _chips(node: Node) -> int:
-    return AcceleratorType.parse(node.body["acceleratorType"]).chips
+    return node.accelerator != AcceleratorType.parse(UNLIMITED)
 
 
 def _strays(node: Node) -> bool:
@@ -159,6 +155,6 @@ def _draws_on(node: Node, cap: Cap) -> bool:
     return (
         not node.freed
         and node.zone == cap.zone
-        and AcceleratorType.parse(node.body["acceleratorType"]).generation.name == cap.generation
+        and node.accelerator.generation.name == cap.generation
         and any(scheduling.get(kind.value) for kind in cap.covers)
     )

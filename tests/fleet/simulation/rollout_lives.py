@@ -6,7 +6,6 @@ people did there is a way back, and one on. What `undo` and `redo` take is asked
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -18,7 +17,6 @@ from infra.fleet.controller.observed import Target, Wishes
 from infra.fleet.controller.parts import Part, parts
 from infra.fleet.controller.rollout import not_tried, taken_back, undoable
 from infra.fleet.controller.trial import UNDER_WAY, at_once
-from infra.fleet.records import Body
 from infra.fleet.wishes import read_wishes
 from infra.model import names
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
@@ -133,11 +131,6 @@ class RolloutLife:
 
     # What people ask
 
-    def wish(self, change: Callable[[Body | None], Body]) -> None:
-        world = self.life.world
-        name = names.wishes_object(world.desired.stack)
-        world.write(name, json.dumps(change(world.kept(name))).encode())
-
     def wishes(self) -> Wishes:
         body = self.life.world.kept(names.wishes_object(self.life.world.desired.stack))
         return read_wishes(body) if body else Wishes()
@@ -191,14 +184,14 @@ def undo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
     if rollout and (back := undoable(rollout, one.target(pool), one.wishes(), pool)):
         one.life.world.tell(f"undo {', '.join(sorted(back))} of {pool}")
-        one.wish(lambda body: wishes.undone(body, pool, back, one.life.world.moment()))
+        one.life.world.wish(lambda body: wishes.undone(body, pool, back, one.life.world.moment()))
 
 
 def redo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
     if rollout and (again := not_tried(rollout, one.target(pool), one.wishes(), pool)):
         one.life.world.tell(f"redo {', '.join(sorted(again))} of {pool}")
-        one.wish(lambda body: wishes.redone(body, pool, again, rollout.since))
+        one.life.world.wish(lambda body: wishes.redone(body, pool, again, rollout.since))
 
 
 def _undo_and_redo(one: RolloutLife, roll: float) -> None:
@@ -213,11 +206,17 @@ def _both(one: RolloutLife, roll: float) -> None:
 
 
 def _pause(one: RolloutLife, _: float) -> None:
-    one.wish(lambda body: wishes.paused(body, one.life.world.desired.pools))
+    one.life.world.wish(lambda body: wishes.paused(body, one.life.world.desired.pools))
 
 
 def resume(one: RolloutLife, _: float) -> None:
-    one.wish(lambda body: wishes.resumed(body, one.life.world.desired.pools))
+    one.life.world.wish(lambda body: wishes.resumed(body, one.life.world.desired.pools))
+
+
+def _forgets(one: RolloutLife, _: float) -> None:
+    """Somebody deletes the controller's memory, as a sweep that cannot read it asks for."""
+    one.life.world.tell("the memory is lost")
+    one.life.world.objects.pop(names.memory_object(one.life.world.desired.stack), None)
 
 
 EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {
@@ -231,5 +230,6 @@ EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {
     "undo, redo": _undo_and_redo,
     "pause": _pause,
     "resume": resume,
+    "memory lost": _forgets,
 }
 _OTHERS: Final = ("preempt", "crash", "github-outage", "zone-outage", "two-controllers")

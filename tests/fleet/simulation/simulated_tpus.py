@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from infra.local.guests.disk import Disk
+from infra.model.catalogue import AcceleratorType
 from tests.fleet.simulation.google_in_process import refusal
 from tests.fleet.simulation.promises import UNLIMITED
 
@@ -24,21 +25,21 @@ _KEPT_OPERATIONS = 40
 class Node:
     """A TPU VM, its body as the API shows it, since when it is in its state, and its guest's disk.
 
-    freed: whether Google took its chips back.
+    freed: whether Google took its chips back. name, zone, accelerator: what its body says, which never changes.
     """
 
     body: dict[str, Any]
     since: float
     disk: Disk | None = None
     freed: bool = False
+    name: str = field(init=False)
+    zone: str = field(init=False)
+    accelerator: AcceleratorType = field(init=False)
 
-    @property
-    def name(self) -> str:
-        return self.body["name"].rpartition("/")[2]
-
-    @property
-    def zone(self) -> str:
-        return self.body["name"].split("/")[3]
+    def __post_init__(self) -> None:
+        self.name = self.body["name"].rpartition("/")[2]
+        self.zone = self.body["name"].split("/")[3]
+        self.accelerator = AcceleratorType.parse(self.body["acceleratorType"])
 
     @property
     def state(self) -> str:
@@ -55,7 +56,11 @@ class Lie:
 
 
 class SimulatedTpus:
-    """nodes: by full name. operations: by zone and full name. stockouts: until when a zone has no capacity."""
+    """nodes: by full name. operations: by zone and full name. stockouts: until when a zone has no capacity.
+
+    a_minute: creates within a minute that are taken, until `limited`; each further one is answered by 429. hangs: until
+        when the deletes of a VM's name take, where they hang.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -63,6 +68,9 @@ class SimulatedTpus:
         self.operations: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
         self.lies: dict[str, Lie] = {}
         self.stockouts: dict[str, float] = {}
+        self.a_minute, self.limited = 0, 0.0
+        self.hangs: dict[str, float] = {}
+        self._asked: list[float] = []
 
     def path(self, zone: str, name: str) -> str:
         return f"projects/{self._world.project}/locations/{zone}/nodes/{name}"
@@ -90,6 +98,7 @@ class SimulatedTpus:
         return [body for body in truth if world.draw("lie", world.now, body["name"]) < 0.6]
 
     def create(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        self._count()
         world, zone = self._world, name.split("/")[3]
         short = self.stockouts.get(zone, 0) > world.now
         if short and world.draw("answer", name, world.now) < 0.3:
@@ -124,8 +133,16 @@ class SimulatedTpus:
             if self.nodes.get(name) is node:
                 del self.nodes[name]
 
-        world.plan(400 if slow < 0.05 else 5 + 60 * slow, ends)
+        usual = 400 if slow < 0.05 else 5 + 60 * slow
+        world.plan(max(usual, self.hangs.get(node.name, 0.0) - world.now), ends)
         return dict(gone)
+
+    def _count(self) -> None:
+        now = self._world.now
+        self._asked = [at for at in self._asked if now - at < 60]
+        if now < self.limited and len(self._asked) >= self.a_minute:
+            raise refusal(429, "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute'")
+        self._asked.append(now)
 
     # As nobody asked for
 

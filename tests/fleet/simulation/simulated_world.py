@@ -60,7 +60,7 @@ class World:
         self._image, self._bundle = GOOD, "ab" * 32
         self._numbers = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._parsed: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._parsed: dict[str, tuple[bytes, dict[str, Any]]] = {}
         self._lost: dict[str, float] = {}
         self.promises = Promises(self)
         self.tpus = SimulatedTpus(self)
@@ -159,11 +159,18 @@ class World:
     def kept(self, name: str) -> dict[str, Any] | None:
         """What a record says, whether or not the bucket answers."""
         found = self.objects.get(name)
-        if found is None:
-            return None
-        if self._parsed.get(name, (0,))[0] != found[0]:
-            self._parsed[name] = (found[0], json.loads(found[1]))
+        return None if found is None else self.parsed(name, found[1])
+
+    def parsed(self, name: str, content: bytes) -> dict[str, Any]:
+        """A record's content as JSON, parsed once however many read it."""
+        if self._parsed.get(name, (b"",))[0] is not content:
+            self._parsed[name] = (content, json.loads(content))
         return self._parsed[name][1]
+
+    def wish(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
+        """Change what people wish, as a command of theirs does."""
+        name = names.wishes_object(self.desired.stack)
+        self.write(name, json.dumps(change(self.kept(name))).encode())
 
     def promote(self, *, image: str = "", bundle: str = "") -> None:
         """Point at another image, by its digest, or bundle; what is not given stays.

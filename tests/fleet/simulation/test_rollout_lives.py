@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from itertools import count
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
 import pytest
 
-from infra.fleet.controller import rollout, trial
+from infra.fleet import wishes
+from infra.fleet.controller import forgotten, rollout, trial
+from infra.fleet.controller.observed import DrainWish
 from infra.local.guests.surroundings import Orders
+from tests.fleet.simulation.fleet_life import grow_up, in_process
+from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError
-from tests.fleet.simulation.rollout_lives import RolloutLife
+from tests.fleet.simulation.rollout_lives import EVENTS as EVENTS_OF
+from tests.fleet.simulation.rollout_lives import RolloutLife, undo
 
 EVENTS: Final = 8
 """Of a life of three hours."""
+Happens: TypeAlias = Callable[[RolloutLife, float], None]
 
 
 @pytest.mark.parametrize("promoted", [False, True], ids=["never-promoted", "promoted"])
@@ -42,6 +49,50 @@ def test_undo_at_every_moment_of_a_rollout_leads_back_and_redo_on(minute: int, v
     RolloutLife(minute).goes_through(events, Random(minute), promoted=promoted)
 
 
+@pytest.mark.parametrize("promoted", [False, True], ids=["first", "later"])
+@pytest.mark.parametrize("version", ["bad image", "bad bundle"])
+@pytest.mark.parametrize(
+    "minute", [pytest.param(minute, marks=() if minute == 5 else pytest.mark.heavy) for minute in range(1, 9)]
+)
+def test_a_memory_that_is_lost_at_any_moment_of_a_canary_takes_nothing_bad_for_proved(
+    minute: int, version: str, promoted: bool
+) -> None:
+    RolloutLife(minute).goes_through([(0.0, version), (60.0 * minute, "memory lost")], Random(1), promoted=promoted)
+
+
+def _drain(one: RolloutLife, _: float) -> None:
+    one.life.world.wish(lambda body: wishes.with_drains(body, [_drained(one)]))
+
+
+def _end_drain(one: RolloutLife, _: float) -> None:
+    one.life.world.wish(lambda body: wishes.without_drains(body, {_drained(one).subject}))
+
+
+def _drained(one: RolloutLife) -> DrainWish:
+    world = one.life.world
+    return DrainWish(subject=world.desired.slots[0].name, by="ada", since=world.moment(), minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ended"), [(EVENTS_OF["bad bundle"], undo), (_drain, _end_drain)], ids=["canary", "drain"]
+)
+def test_orders_of_a_sweep_that_died_before_it_remembered_them_are_no_more_than_what_is_wished(
+    asked: Happens, ended: Happens
+) -> None:
+    for change in count(1):
+        one = RolloutLife(0)
+        with in_process():
+            grow_up(one.life)
+            asked(one, 0.0)
+            process = one.life.next_process = Process(dies_at=change, after=True)
+            one._passes()
+            ended(one, 0.0)
+            one._comes_to(one.life.world.promises.missing, "left")
+        if not process.dead:
+            break
+    assert change > 4, "lease, memory, an order, the memory with it, and the sweep's own record"
+
+
 def reads_none_as_the_pointer() -> AbstractContextManager[Any]:
     """As VMs did that knew no word for no image."""
     real = Orders.read
@@ -58,6 +109,17 @@ def forgets_what_went_back() -> AbstractContextManager[Any]:
 def proves_nothing() -> AbstractContextManager[Any]:
     """As without a canary: whatever is told to one is told to all."""
     return patch.object(trial, "_proof", lambda *_: "proved")
+
+
+def believes_the_pointer() -> AbstractContextManager[Any]:
+    """As a controller without memory did wherever a pool served."""
+    return patch.object(forgotten, "_told_before", lambda pool, judge, target, serving: target)
+
+
+def test_a_controller_that_takes_the_pointer_for_proved_breaks_a_promise() -> None:
+    lost = [(0.0, "bad bundle"), (300.0, "memory lost")]
+    with believes_the_pointer(), pytest.raises(BrokenPromiseError, match="run a bad version"):
+        RolloutLife(5).goes_through(lost, Random(1), promoted=True)
 
 
 @pytest.mark.parametrize("lack", [reads_none_as_the_pointer, forgets_what_went_back, proves_nothing])

@@ -1,0 +1,76 @@
+"""The controller's memory as one sweep reads it and writes it over what it read or wrote itself, and nothing else.
+
+Owns the record's generation and what becomes of a write that got no answer. Does not own the memory's shape (`memory`)
+nor when it is written (`sweep`, `lessons`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.memory import Memory
+from infra.fleet.records import ABSENT, Body, Records
+from infra.model import names
+from infra.model.errors import OutsideError
+
+
+class SweepError(OutsideError):
+    """A sweep that could not begin, or must not go on; its text says why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Remembered:
+    """memory: what the record says. generation: of the record that the next write replaces.
+
+    unanswered: what the last write would have written, where nobody said whether it did.
+    """
+
+    records: Records
+    name: str
+    memory: Memory
+    generation: int
+    unanswered: Body | None = None
+
+    @classmethod
+    def read(cls, records: Records, stack: str) -> Self:
+        """The memory of a stack. SweepError where it cannot be read, GoogleError where the bucket fails."""
+        name = names.memory_object(stack)
+        record = records.read(name)
+        try:
+            memory = memories.read(record.body if record else None)
+        except memories.UnreadableMemoryError as error:
+            lost = "waits begin anew, and nobody knows any more where runners of pools that left are registered"
+            raise SweepError(f"{error}; delete gs://{records.bucket}/{name} to begin anew: {lost}") from None
+        return cls(records=records, name=name, memory=memory, generation=record.generation if record else ABSENT)
+
+    def write(self, memory: Memory) -> None:
+        """Raises SweepError where somebody else wrote it meanwhile, who holds the lease by now; GoogleError.
+
+        It is not read first: a large fleet's memory costs more to read than all else that a sweep does.
+        """
+        if memory == self.memory and self.unanswered is None:
+            if self.records.generation(self.name) != self.generation:
+                raise _overtaken()
+            return
+        body = memory.to_json()
+        before, self.unanswered = self.unanswered, body
+        generation = self.records.replace(self.name, body, generation=self.generation)
+        self.generation = self._own(body, before) if generation is None else generation
+        self.memory, self.unanswered = memory, None
+
+    def _own(self, body: Body, before: Body | None) -> int:
+        """The generation of what this sweep wrote itself, the answer to which was lost."""
+        found = self.records.read(self.name)
+        if found is not None and found.body == body:
+            return found.generation
+        if found is not None and found.body == before:
+            generation = self.records.replace(self.name, body, generation=found.generation)
+            if generation is not None:
+                return generation
+        raise _overtaken()
+
+
+def _overtaken() -> SweepError:
+    return SweepError("another sweep wrote the memory meanwhile; this one stops")

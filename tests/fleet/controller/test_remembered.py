@@ -1,0 +1,93 @@
+"""The memory is written over what the same sweep read or wrote, whatever becomes of the bucket's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.memory import read as memory_of
+from infra.fleet.controller.remembered import Remembered, SweepError
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.records import Body, Records
+from infra.model import names
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+BUCKET, NAME = "a-lab-tidepool-ci", names.memory_object("ci")
+ONE, TWO, THREE = (EMPTY.model_copy(update={"sweeps": sweeps}) for sweeps in (1, 2, 3))
+
+
+@pytest.fixture
+def google(cloud: TestCloud) -> Iterator[Clients]:
+    with clients("a-lab", cloud.url) as made:
+        body = {"name": BUCKET, "location": "us"}
+        execute(made.api(Api.STORAGE).buckets().insert(project="a-lab", body=body), "making a bucket")
+        yield made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lossy(Records):
+    """Each write is done; of the first that is of `lost`, the answer is lost, or was so before it was sent again."""
+
+    lost: list[Memory]
+    again: bool = False
+
+    def replace(self, name: str, body: Body, *, generation: int) -> int | None:
+        written = super(Lossy, self).replace(name, body, generation=generation)
+        if memory_of(body) not in self.lost:
+            return written
+        self.lost.remove(memory_of(body))
+        if self.again:
+            return None
+        raise GoogleError("writing", "no answer from the service")
+
+
+def kept(google: Clients) -> Memory:
+    return Remembered.read(Records(google=google, bucket=BUCKET), "ci").memory
+
+
+def test_each_write_goes_over_the_one_before(google: Clients) -> None:
+    remembered = Remembered.read(Records(google=google, bucket=BUCKET), "ci")
+    for memory in (ONE, TWO, TWO, THREE):
+        remembered.write(memory)
+        assert kept(google) == memory
+
+
+def test_a_write_whose_answer_was_lost_is_the_same_sweeps(google: Clients) -> None:
+    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci")
+    with pytest.raises(GoogleError):
+        remembered.write(ONE)
+    remembered.write(TWO)
+    assert kept(google) == TWO
+
+
+def test_a_write_that_was_sent_twice_is_refused_and_done(google: Clients) -> None:
+    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE], again=True), "ci")
+    remembered.write(ONE)
+    remembered.write(TWO)
+    assert kept(google) == TWO
+
+
+@pytest.mark.parametrize("mine", [ONE, TWO], ids=["as-it-was", "changed"])
+def test_what_another_wrote_meanwhile_stands(google: Clients, mine: Memory) -> None:
+    remembered = Remembered.read(Records(google=google, bucket=BUCKET), "ci")
+    remembered.write(ONE)
+    Remembered.read(Records(google=google, bucket=BUCKET), "ci").write(THREE)
+    with pytest.raises(SweepError, match="another sweep wrote the memory"):
+        remembered.write(mine)
+    assert kept(google) == THREE
+
+
+def test_what_another_wrote_after_a_lost_answer_stands(google: Clients) -> None:
+    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci")
+    with pytest.raises(GoogleError):
+        remembered.write(ONE)
+    Remembered.read(Records(google=google, bucket=BUCKET), "ci").write(THREE)
+    with pytest.raises(SweepError, match="another sweep wrote the memory"):
+        remembered.write(TWO)
+    assert kept(google) == THREE

@@ -1,0 +1,139 @@
+"""What Google does to a simulated fleet: VMs and zones that go, lists that lie, calls that are refused or hang.
+
+Owns what each of these kinds of fault does to the world. How often they come is `fleet_faults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from infra.fleet import wishes
+from infra.model import healing
+from tests.fleet.simulation.promises import is_limited
+from tests.fleet.simulation.simulated_tpus import Lie
+
+if TYPE_CHECKING:
+    from tests.fleet.simulation.fleet_faults import Fault
+    from tests.fleet.simulation.fleet_life import Life
+
+
+def preempt(life: Life, fault: Fault) -> None:
+    _becomes(life, fault, "PREEMPTED")
+
+
+def zone_preempted(life: Life, fault: Fault) -> None:
+    """Everything of a zone at once, which is more than a fuse lets pass."""
+    zone = life.zone_of(fault)
+    for index, slot in enumerate(life.world.desired.slots):
+        if slot.home.zone == zone:
+            preempt(life, replace(fault, slot=index))
+
+
+def _all_preempted(life: Life, fault: Fault) -> None:
+    for index in range(len(life.world.desired.slots)):
+        preempt(life, replace(fault, slot=index))
+
+
+def _flapping(life: Life, fault: Fault) -> None:
+    """Google takes so many of the fleet in each hour as a pool is to bear."""
+    dice, slots = Random(f"flapping {fault.roll}"), len(life.world.desired.slots)
+    after = 0.0
+    while (after := after + dice.expovariate(healing.lost_an_hour(slots)) * 3600) < fault.minutes * 60:
+        life.world.plan(after, partial(preempt, life, replace(fault, slot=dice.randrange(slots))))
+
+
+def _becomes(life: Life, fault: Fault, state: str) -> None:
+    node = life.world.tpus.of_slot(fault.slot)
+    if node is not None and node.state == "READY":
+        life.world.tell(f"{node.name} is {state}")
+        life.world.tpus.becomes(node, state)
+
+
+def _ends_otherwise(life: Life, fault: Fault) -> None:
+    _becomes(life, fault, ("TERMINATED", "STOPPED", "FAILED", "UNKNOWN")[int(fault.roll * 4)])
+
+
+def _repaired(life: Life, fault: Fault) -> None:
+    """Google takes a VM away for some time, and gives it back unless that is long."""
+    node = life.world.tpus.of_slot(fault.slot)
+    _becomes(life, fault, ("REPAIRING", "RESTARTING")[int(fault.roll * 2)])
+
+    def back() -> None:
+        if node is not None and node.state in ("REPAIRING", "RESTARTING"):
+            life.world.tpus.becomes(node, "READY")
+
+    life.world.plan(60 * (2 + 100 * fault.roll), back)
+
+
+def _vanishes(life: Life, fault: Fault) -> None:
+    node = life.world.tpus.of_slot(fault.slot)
+    if node is not None and node.state == "READY":
+        life.world.tell(f"{node.name} vanishes")
+        life.world.tpus.vanish(node)
+
+
+def _stockout(life: Life, fault: Fault) -> None:
+    life.world.tpus.stockouts[life.zone_of(fault)] = life.world.now + fault.minutes * 60
+    preempt(life, fault)
+
+
+def down(life: Life, fault: Fault, what: str) -> None:
+    life.world.down[what] = life.world.now + fault.minutes * 60
+
+
+def _given_up(life: Life, fault: Fault) -> None:
+    """A zone is silent with all that it had, and people say so, until it is back and empty."""
+    world, zone = life.world, life.zone_of(fault)
+    down(life, fault, zone)
+    for node in [node for node in world.tpus.nodes.values() if node.zone == zone]:
+        if world.desired.slot(node.name) is not None:
+            world.tpus.vanish(node)
+    world.tell(f"{zone} is lost, and given up")
+    world.wish(lambda body: wishes.with_lost(body, zone, "ada", world.moment()))
+    world.plan(fault.minutes * 60, lambda: world.wish(lambda body: wishes.without_lost(body, zone)))
+
+
+def _limited(life: Life, fault: Fault) -> None:
+    """Some creates are needed at once, and few are taken a minute."""
+    life.world.tpus.a_minute = 1 + int(fault.roll * 3)
+    life.world.tpus.limited = life.world.now + fault.minutes * 60
+    zone_preempted(life, fault)
+
+
+def _hangs(life: Life, fault: Fault) -> None:
+    life.world.tpus.hangs[life.slot(fault)] = life.world.now + fault.minutes * 60
+    preempt(life, fault)
+
+
+def _lies(life: Life, fault: Fault, kind: str) -> None:
+    """What nobody declares is found by lists alone: while it holds chips, they are true. See `_displaced`."""
+    world, zone = life.world, life.zone_of(fault)
+    there = [node for node in world.tpus.nodes.values() if node.zone == zone]
+    undeclared = [node for node in there if world.desired.slot(node.name) is None and is_limited(node)]
+    if not undeclared:
+        then = [dict(node.body) for node in there]
+        world.tpus.lies[zone] = Lie(kind, world.now + fault.minutes * 60, then)
+
+
+OF_GOOGLE: Final[dict[str, Callable[[Life, Fault], None]]] = {
+    "preempt": preempt,
+    "zone-preempted": zone_preempted,
+    "all-preempted": _all_preempted,
+    "flapping": _flapping,
+    "ends-otherwise": _ends_otherwise,
+    "repaired": _repaired,
+    "vanishes": _vanishes,
+    "stockout": _stockout,
+    "zone-outage": lambda life, fault: down(life, fault, life.zone_of(fault)),
+    "zone-outage-of-a-day": lambda life, fault: down(life, fault, life.zone_of(fault)),
+    "zone-given-up": _given_up,
+    "request-limit": _limited,
+    "hanging-delete": _hangs,
+    "late-list": lambda life, fault: _lies(life, fault, "late"),
+    "empty-list": lambda life, fault: _lies(life, fault, "empty"),
+    "partial-list": lambda life, fault: _lies(life, fault, "partial"),
+}
