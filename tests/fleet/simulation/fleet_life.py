@@ -25,8 +25,10 @@ from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import GoogleError
+from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
 from infra.model.manifest import manifest
+from tests.fleet.simulation import guests_in_process
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
 from tests.fleet.simulation.github_in_process import ByKeeper
 from tests.fleet.simulation.google_in_process import Died, GoogleInProcess, Process
@@ -270,6 +272,7 @@ def in_process() -> Generator[None]:
         patch.object(fleet, "_slot", lambda declared, groups: slot(declared["name"], declared, groups)),
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
         patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
+        patch.object(Proofs, "_signer", guests_in_process.signer),
         patch("infra.fleet.records.encode", _compact),
     ):
         yield

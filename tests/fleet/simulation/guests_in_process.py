@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from infra.fleet.broker.audit import Story
-from infra.fleet.broker.decide import Request
+from infra.fleet.broker.decide import Instance, Request
 from infra.fleet.broker.refusals import Refused
+from infra.fleet.proofs import ForgedReportError, Proofs
 from infra.local.guests.disk import Disk
 from infra.local.guests.guest import Guest
 from infra.local.guests.surroundings import Orders, Registration, Vm
-from infra.model import names
+from infra.model import names, report_proof
 from infra.model.catalogue import AcceleratorType
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ class _Around:
         if not self.world.is_down("bucket"):
             ahead = timedelta(seconds=self.world.clocks.get(vm.id, 0.0))
             at = (datetime.fromisoformat(body["at"]) + ahead).isoformat()
-            self.world.write(names.report_object(vm.pool, vm.id), json.dumps({**body, "at": at}).encode())
+            content = json.dumps({**body, "at": at}).encode()
+            content = report_proof.sealed(content, signed(vm, report_proof.audience(content)))
+            self.world.write(names.report_object(vm.pool, vm.id), content)
 
     def register(self, vm: Vm) -> Registration:
         request = Request(stack=vm.stack, vm=vm.id, pool=vm.pool)
@@ -91,6 +94,19 @@ class _Around:
         except Refused as refused:
             return Registration(reason=refused.reason.word, again=float(refused.again))
         return Registration(jit=granted.jit, runner=granted.runner)
+
+
+def signed(vm: Vm, audience: str) -> str:
+    """A token of the VM's metadata server, whose signature is not simulated."""
+    return f"{vm.name}|{vm.machine}|{audience}"
+
+
+def signer(_: Proofs, token: str, audience: str, _written: datetime) -> Instance:
+    """As `Proofs` finds the machine that a report's token is for."""
+    name, machine, signed_for = token.split("|")
+    if signed_for != audience:
+        raise ForgedReportError("its proof is of another report")
+    return Instance(id=machine, zone=name.split("/")[3])
 
 
 class _Control:
