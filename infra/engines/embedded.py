@@ -162,6 +162,7 @@ class EmbeddedEngine:
         return Options(
             parallel=request.parallel,
             targets=request.targets,
+            excludes=request.excludes,
             continue_on_error=request.continue_on_error,
             refresh=request.refresh,
             exclude_protected=request.exclude_protected,

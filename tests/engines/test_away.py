@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,8 +88,8 @@ def planned(world: StandingWorld) -> tuple[Plan, Fallbacks, Phases]:
 def up(world: StandingWorld) -> Plan:
     """As `./tidepool up` does it."""
 
-    def make(*, targets: tuple[str, ...], continue_on_error: bool) -> EmbeddedEngine:
-        request = replace(world.request, targets=targets, continue_on_error=continue_on_error)
+    def make(**options: Any) -> EmbeddedEngine:
+        request = replace(world.request, **options)
         return EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
     plan, away, _ = planned(world)

@@ -69,7 +69,7 @@ class OfficialEngine:
         return self._plan(self._previewed_aside(exported, listener))
 
     def _preview(self, work: Workspace, recorder: Recorder) -> None:
-        self._run(recorder, self._stack(work).preview, {**self._options, "refresh": self._request.refresh})
+        self._run(recorder, self._stack(work).preview, self._of_program)
 
     def _lacking(self, work: Workspace, recorder: Recorder) -> Mapping[str, Any] | None:
         """The state, where `up` would first take something into it: then the preview was not of the same state."""
@@ -99,11 +99,7 @@ class OfficialEngine:
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
-        options = {
-            **self._options,
-            "refresh": self._request.refresh,
-            "continue_on_error": self._request.continue_on_error,
-        }
+        options = {**self._of_program, "continue_on_error": self._request.continue_on_error}
         recorder = Recorder(listener, planning=False)
         with self._workspace(recorder.say) as work:
             self._adopted(work, recorder, planned=planned)
@@ -284,6 +280,11 @@ class OfficialEngine:
     @property
     def _options(self) -> dict[str, Any]:
         return {"target": list(self._request.targets) or None, "parallel": self._request.parallel}
+
+    @property
+    def _of_program(self) -> dict[str, Any]:
+        """Of what runs the program: a destroy takes no excludes."""
+        return {**self._options, "exclude": list(self._request.excludes) or None, "refresh": self._request.refresh}
 
     def _outputs(self, work: Workspace) -> Mapping[str, Any]:
         """Asked without --show-secrets, so that no secret comes into this process."""

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,8 +65,8 @@ def write(request: Request, text: str) -> None:
 def up(request: Request) -> Plan:
     """As `./tidepool up` does it."""
 
-    def make(*, targets: tuple[str, ...], continue_on_error: bool) -> OfficialEngine:
-        return OfficialEngine(replace(request, targets=targets, continue_on_error=continue_on_error))
+    def make(**options: Any) -> OfficialEngine:
+        return OfficialEngine(replace(request, **options))
 
     plan = OfficialEngine(request).preview()
     return apply(plan, limits(load_stack(request.root, request.stack)), make, lambda _: None)
