@@ -122,9 +122,15 @@ def away_of(session: Session, plan: Plan) -> Fallbacks:
 
 
 def told(
-    plan: Plan, wanted: Declared, console: Console, *, whole: bool, away: Fallbacks | None = None
+    plan: Plan,
+    wanted: Declared,
+    console: Console,
+    *,
+    whole: bool,
+    away: Fallbacks | None = None,
+    at_once: bool = False,
 ) -> tuple[Plan, Phases | None]:
-    """Tell a plan, and its phases where it is one of the whole stack."""
+    """Tell a plan, and its phases where it is one of the whole stack. at_once: as for `infra.engines.phased.apply`."""
     for line in describe(plan, console.width):
         say(console, line)
     if plan.failed or not whole:
@@ -132,6 +138,7 @@ def told(
     for vm in away.leaving if away else ():
         say(console, f"at a fallback: {vm}, where it is deleted")
     order = phases_of(plan, wanted.bounds, away)
+    order = order.at_once if at_once else order
     for line in describe_phases(order):
         say(console, line)
     return plan, order

@@ -23,6 +23,7 @@ from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
+Node = Mapping[str, Any]
 EVERYWHERE: Final = "-"
 """The location that stands for all of a project's, as lists of the Cloud TPU API take it."""
 _GONE: Final = 404
@@ -38,34 +39,33 @@ class Strays:
 
 
 def plan_strays(request: Request, known: Collection[str], *, stateless: bool) -> Strays:
-    """What `delete_strays` would do, and what it could not; of the request's targets alone where it has any."""
+    """What `delete_strays` would do, and what it could not."""
     try:
         config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
-            found = OwnVms(google, config, frozenset(known), 0.0).standing()
+            found = _asked(request, config, OwnVms(google, config, frozenset(known), 0.0).standing())
     except ConfigError:
         return _said(_WRONG_FILE, "warning")
     except GoogleError as error:
         return _said(f"VMs that the state lacks could not be looked for, and may stand: {error}", "warning")
     if found and stateless and not request.targets:
         return _said(_stateless(request.stack, found))
-    asked = Targets(request.targets)
-    steps = (_step(config, id_, found[id_]) for id_ in sorted(found))
-    return Strays(steps=tuple(step for step in steps if step.urn in asked))
+    return Strays(steps=tuple(_step(config, id_, found[id_]) for id_ in sorted(found)))
 
 
 def delete_strays(request: Request, known: Collection[str], listener: Listener | None, *, stateless: bool) -> Strays:
-    """Delete every VM with the stack's labels whose id is not among `known`.
+    """Delete every VM with the stack's labels whose id is not among `known`; of the request's targets where it has any.
 
-    stateless: the state has no resource at all, so that a live fleet may have its state elsewhere: nothing is deleted.
+    stateless: the state has no resource at all, so that a live fleet may have its state elsewhere: nothing is deleted
+    that is not named as a target.
     """
     tell = listener or (lambda _: None)
     try:
         config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
             work = OwnVms(google, config, frozenset(known), pause(request))
-            found = work.standing()
-            if found and stateless:
+            found = _asked(request, config, work.standing())
+            if found and stateless and not request.targets:
                 return _said(_stateless(request.stack, found))
             for id_ in found:
                 tell(StepStarted(step=_step(config, id_, found[id_])))
@@ -77,6 +77,21 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
     for step in steps:
         tell(StepEnded(step=step))
     return Strays(steps=steps)
+
+
+def for_engine(request: Request, strays: Strays, urns: Collection[str]) -> tuple[str, ...] | None:
+    """The request's targets without those that are strays alone; None where that leaves an engine nothing to do.
+
+    urns: of the state. A VM that stands at a fallback is a stray there, and in the state at its home.
+    """
+    alone = {step.urn for step in strays.steps} - set(urns)
+    left = tuple(target for target in request.targets if target not in alone)
+    return left if left or not request.targets else None
+
+
+def _asked(request: Request, config: StackConfig, found: Mapping[str, Node]) -> dict[str, Node]:
+    asked = Targets(request.targets)
+    return {id_: node for id_, node in found.items() if _step(config, id_, node).urn in asked}
 
 
 def _said(message: str, severity: Literal["error", "warning"] = "error") -> Strays:
