@@ -119,7 +119,9 @@ def _records_of(session: Session, plan: Plan) -> StackConfig | None:
     projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
     if bucket and len(projects) == 1:
         (project,) = projects
-        return partial_stack({"stack": session.request.stack, "project": project, "bucket": {"name": bucket}})
+        return partial_stack(
+            {"stack": session.request.stack, "project": project, "bucket": {"name": bucket, "location": "us"}}
+        )
     if any(step.type == VM_TYPE for step in plan.steps):
         raise Failure(
             f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, and nothing else says where "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +136,17 @@ def told(
         say(console, line)
     if plan.failed or not whole:
         return plan, None
-    for vm in away.leaving if away else ():
-        say(console, f"at a fallback: {vm}, where it is deleted")
+    for line in _elsewhere(away) if away else ():
+        say(console, line)
     order = phases_of(plan, wanted.bounds, away)
     order = order.at_once if at_once else order
     for line in describe_phases(order):
         say(console, line)
     return plan, order
+
+
+def _elsewhere(away: Fallbacks) -> Iterator[str]:
+    """VMs that stand where no plan shows them."""
+    yield from (f"at a fallback: {vm}, where it is deleted" for vm in away.leaving)
+    yield from (f"at a fallback: {vm}, where it is changed" for vm in away.changing)
+    yield from (f"neither declared nor in the state: {vm}, whose chips count while it stands" for vm in away.strays)

@@ -100,4 +100,3 @@ def command(
         document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)
         machines(document | {"outcomes": [each.to_json() for each in outcomes(run)]} | after.to_json())
     ctx.exit(code)
-

@@ -158,6 +158,7 @@ class _Course:
         self._planned = {step.urn: step for step in plan.steps}
         self._todo = {step.urn: step for step in plan.steps if step.op not in _UNCHANGING}
         self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
+        self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
         self._ended: dict[str, Step] = {}
         self._removed: dict[str, Step] = {}
         self._kept: dict[str, str] = {}
@@ -181,6 +182,7 @@ class _Course:
                 self._tell(f"phase {2 if order.first else 1} of {count}, grow: {what}")
             self._hold_what_has_no_room()
             goes_on = self._grow(later)
+            self._change_away()
             if not later:
                 self._leave_fallbacks()
         if later and goes_on:
@@ -221,6 +223,15 @@ class _Course:
                         step, status=Status.FAILED, error=f"it stands in {vm.zone}: {failed[str(vm)]}"
                     )
                 self._blame(f"{vm} could not be deleted: {failed[str(vm)]}; mend that and {self._again}")
+
+    def _change_away(self) -> None:
+        """Change in place what stands at fallbacks. The state has it at home, and plans say so until it is there."""
+        vms = self._away.changing
+        failed = self._away.change(vms)
+        for vm in vms:
+            why = failed.get(str(vm))
+            status = Status.DONE if why is None else Status.FAILED
+            self._ended[self._urns[vm.name]] = replace(self._planned[self._urns[vm.name]], status=status, error=why)
 
     def _leave_fallbacks(self) -> None:
         """Delete what stands at fallbacks once its slot is gone, or stands at home again."""
@@ -281,9 +292,7 @@ class _Course:
     def _grow(self, later: frozenset[str]) -> bool:
         """Do all but `later`. False where an engine could not go on."""
         whole = self._is_whole
-        steps = tuple(
-            step for step in self._left() if step.urn not in later and (whole or _may_go_alone(step))
-        )
+        steps = tuple(step for step in self._left() if step.urn not in later and (whole or _may_go_alone(step)))
         return self._passes(steps, later, whole=whole)
 
     def _passes(self, steps: tuple[Step, ...], later: frozenset[str] = frozenset(), *, whole: bool) -> bool:
@@ -305,7 +314,7 @@ class _Course:
         """Have an engine do these steps, or all but `later`. False where it could not even start."""
         urns = {step.urn for step in steps}
         engine = (
-            self._make(targets=(), continue_on_error=go_on, excludes=tuple(sorted(later)))
+            self._make(targets=(), continue_on_error=go_on, excludes=tuple(sorted(later | self._elsewhere)))
             if whole
             else self._make(targets=tuple(sorted(urns)), continue_on_error=go_on)
         )
@@ -320,7 +329,7 @@ class _Course:
         self._outputs = run.outputs or self._outputs
         for step in run.steps:
             not_begun = step.status is Status.SKIPPED and not go_on
-            if (step.urn not in later if whole else step.urn in urns) and not not_begun:
+            if (step.urn not in later | self._elsewhere if whole else step.urn in urns) and not not_begun:
                 self._end(step)
         return True
 
@@ -381,7 +390,8 @@ class _Course:
 
     def _left(self) -> Iterator[Step]:
         """What is still to be done and may be, VMs that went first as creates."""
-        return (step for urn, step in self._todo.items() if urn not in self._ended and urn not in self._kept)
+        done = self._ended.keys() | self._kept.keys() | self._elsewhere
+        return (step for urn, step in self._todo.items() if urn not in done)
 
     # What has become of it
 

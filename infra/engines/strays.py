@@ -16,7 +16,9 @@ from infra.engines.protocol import Listener, Request
 from infra.engines.standing import PATIENCE, pause, vm_urn
 from infra.engines.states import nodes_in
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.records import Records
 from infra.local.engine.urns import Targets
+from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
@@ -107,10 +109,14 @@ def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 class OwnVms:
-    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known."""
+    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known.
+
+    They have the owner that was applied last, which an edit of the stack file may have changed since.
+    """
 
     def __init__(self, google: Clients, config: StackConfig, known: frozenset[str], pause_: float) -> None:
         self._nodes = google.api(Api.TPU).projects().locations().nodes()
+        self._owners = {config.owner, _applied_owner(google, config)}
         self._config = config
         self._known = known
         self._pause = pause_
@@ -118,12 +124,11 @@ class OwnVms:
     def standing(self) -> dict[str, Mapping[str, Any]]:
         """Those that are listed now, by id. Raises GoogleError where any zone does not answer."""
         listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
-        own = {"tidepool-stack": self._config.stack, "tidepool-owner": self._config.owner}
-        return {
-            node["name"]: node
-            for node in listed
-            if own.items() <= (node.get("labels") or {}).items() and node["name"] not in self._known
-        }
+        return {node["name"]: node for node in listed if self._is_own(node) and node["name"] not in self._known}
+
+    def _is_own(self, node: Node) -> bool:
+        labels = node.get("labels") or {}
+        return labels.get("tidepool-stack") == self._config.stack and labels.get("tidepool-owner") in self._owners
 
     def delete(self, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Step]:
         """Ask for each delete, wait for all of them, and say how each ended."""
@@ -159,6 +164,17 @@ class OwnVms:
             return {id_: node for id_, node in self.standing().items() if id_ in left}
         except GoogleError:
             return dict(left)
+
+
+def _applied_owner(google: Clients, config: StackConfig) -> str:
+    """The owner that the published manifest names; that of the stack file where none is published."""
+    try:
+        found = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+    except GoogleError as error:
+        if error.status == _GONE:
+            return config.owner
+        raise
+    return str(found.body.get("owner", config.owner)) if found else config.owner
 
 
 def _step(config: StackConfig, id_: str, node: Mapping[str, Any]) -> Step:

@@ -137,9 +137,7 @@ class Stack:
     def up(self, pools: Pools, *bounds: Bound, hold: Hold | None = None) -> Plan:
         """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
 
-        def make(
-            *, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()
-        ) -> _Pass:
+        def make(*, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()) -> _Pass:
             self.passes.append(tuple(urn.rpartition("::")[2] for urn in targets))
             return self._pass(pools, targets, continue_on_error, excludes)
 
@@ -155,9 +153,7 @@ class Stack:
         """Accelerator types of the cloud's VMs by name."""
         return {node["name"].rsplit("/", 1)[-1]: node["acceleratorType"] for node in self.cloud.control.nodes()}
 
-    def _pass(
-        self, pools: Pools, targets: tuple[str, ...], go_on: bool, excludes: tuple[str, ...] = ()
-    ) -> _Pass:
+    def _pass(self, pools: Pools, targets: tuple[str, ...], go_on: bool, excludes: tuple[str, ...] = ()) -> _Pass:
         engine = Engine(
             Backend(self.root),
             "tidepool",

@@ -151,7 +151,7 @@ def test_a_vm_at_a_fallback_that_stays_declared_stays_there(world: StandingWorld
     _, away, order = planned(world)
     assert away.leaving == ()
     assert [str(vm) for vm in away.vms] == [f"{FIRST} in {AWAY}"]
-    assert (order.needed, order.held) == (False, ())
+    assert (order.first, order.held) == ((), ())
     assert not up(world).failed
     assert standing(world) == {(FIRST, AWAY), ("b-us-west1-c-0", AWAY)}
 
