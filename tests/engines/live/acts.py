@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from infra.engines import EngineName
@@ -111,6 +112,25 @@ def phased(world: World) -> Seen:
     run = apply(plan, bounds, lambda **options: world.make(**options), lambda _: None)
     assert not run.failed, _complaints(run)
     return told(run)
+
+
+def new_first(world: World) -> Seen:
+    """The same, with what goes left standing until what is new is made; what stands, and is in the state, between."""
+    config = load_stack(world.root, world.stack)
+    plan = world.make().preview()
+    bounds = limits(config, siblings(world.root, world.stack))
+    between: list[Seen] = []
+
+    @contextmanager
+    def hold(**held: Any) -> Generator[None]:
+        if held["begun"]:
+            between.extend((vms(world), state(world), sorted(held["leaving"])))
+        yield
+
+    run = apply(plan, bounds, lambda **options: world.make(**options), lambda _: None, None, hold, at_once=False)
+    assert not run.failed, _complaints(run)
+    assert {*between[2], *own(world)} == between[0].keys(), "both stood"
+    return [told(run), between]
 
 
 def edit(name: str) -> Act:

@@ -59,6 +59,11 @@ ROWS: Final = (
         settled=False,
     ),
     Row(name="a swap inside a full limit", stacks=(SMALL,), acts=(acts.full, acts.edit("swap"), acts.phased)),
+    Row(
+        name="a zone moves, what is new first",
+        stacks=(SMALL,),
+        acts=(acts.edit("a zone moves"), acts.preview, acts.new_first),
+    ),
     Row(name="a stockout, then the controller", stacks=WITH_VMS, acts=(*_STOCKOUT, acts.up)),
     Row(
         name="a stockout, then the controller, then the other engine",
