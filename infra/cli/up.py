@@ -49,10 +49,10 @@ def command(
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
     and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed.
 
-    Where a single pass could pass a reservation or a quota, the VMs that give chips back are deleted first, under the
-    same confirmation. VMs that go or are made again first take no more jobs, and what they run is waited for; if it
-    runs on after the stack's `job_minutes`, nothing is changed. One pool's failure keeps no other from being applied;
-    the next run does only what is missing.
+    What is new is made first, and waited for until it serves. Then VMs that go or are made again take no more jobs, and
+    what they run is waited for; if it runs on after the stack's `job_minutes`, they stay. Where a reservation or a
+    quota has no room for both, the VMs that give chips back go before, under the same confirmation (docs/phases.md).
+    One pool's failure keeps no other from being applied; the next run does only what is missing.
 
     The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
     Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is

@@ -178,14 +178,14 @@ class _Course:
                 self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
                 self._shrink({self._urns[name] for name in order.first if name in self._urns})
             if count > 1:
-                what = "everything that takes no VM away" if later else "everything else"
+                what = "everything that takes no VM away" if order.retires else "everything else"
                 self._tell(f"phase {2 if order.first else 1} of {count}, grow: {what}")
             self._hold_what_has_no_room()
             goes_on = self._grow(later)
             self._change_away()
-            if not later:
+            if not order.retires:
                 self._leave_fallbacks()
-        if later and goes_on:
+        if order.retires and goes_on:
             self._tell(f"phase {count} of {count}, retire: {in_words(sorted(retired))}")
             self._retire(retired)
         return replace(

@@ -235,7 +235,7 @@ def test_vms_are_found_by_the_owner_that_they_have_and_not_by_an_edited_one(worl
 def test_a_vm_that_is_neither_declared_nor_in_the_state_counts_on_its_limit(world: StandingWorld) -> None:
     move(world, SECOND)
     world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
-    declare(world, a=1, b=2)
+    declare(world, a=0, b=2)
     _, away, order = planned(world)
     assert [str(vm) for vm in away.strays] == [f"{SECOND} in {AWAY}"]
     assert order.held == ("b-us-west1-c-1",), "4 of 8 chips are held by what nobody declares"

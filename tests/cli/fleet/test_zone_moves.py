@@ -10,6 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from infra.cli.fleet_looks import Fleet
+from infra.fleet.arriving import serves
+from infra.fleet.controller.desired import Wanted
 from infra.fleet.draining import Standing, VmStanding
 from infra.local.cloud.control import Control
 from tests.cli.conftest import Checkout
@@ -51,6 +53,12 @@ def at_each_wait(monkeypatch: pytest.MonkeyPatch, look: Callable[[Fleet], None])
         pause(fleet, seconds)
 
     monkeypatch.setattr(Fleet, "pause", watched)
+
+
+def who_serves(monkeypatch: pytest.MonkeyPatch, may: Callable[[Wanted], bool]) -> None:
+    """Guests of the local cloud serve at once; let those that may not do it later or never."""
+    for module in ("infra.cli.holding", "infra.fleet.arriving"):
+        monkeypatch.setattr(f"{module}.serves", lambda slot, observed: may(slot) and serves(slot, observed))
 
 
 def test_a_preview_and_explain_say_the_order(fleet: Checkout) -> None:
@@ -100,6 +108,7 @@ def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pyt
         assert only_starts_vms(fleet), "the lease is given back while what is new starts"
 
     at_each_wait(monkeypatch, swept)
+    who_serves(monkeypatch, lambda slot: slot.name not in OLD or len(seen) >= 3)
     said = fleet.ok("up", "ci").stdout
     places = [
         said.index(each)
@@ -121,8 +130,7 @@ def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pyt
 
 def test_what_never_serves_takes_nobodys_place(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.edit("ci", "europe-west4-a: 1", "us-east5-b: 1")
-    monkeypatch.setattr("infra.cli.holding.serves", lambda slot, _: "us-east5" not in slot.name)
-    monkeypatch.setattr("infra.fleet.arriving.serves", lambda slot, _: "us-east5" not in slot.name)
+    who_serves(monkeypatch, lambda slot: "us-east5" not in slot.name)
     failed = fleet.run("up", "ci")
     assert failed.exit_code == 1
     assert "nobody serves but the VMs that go" in " ".join(failed.output.split())
