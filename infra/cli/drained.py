@@ -44,7 +44,7 @@ def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tup
     jobs = _JobsOfRunners(fleet)
 
     def look(settled: bool) -> list[VmStanding]:
-        desired, observed, memory = seen(fleet)
+        desired, observed, memory = _seen(fleet)
         serves = {each for slot in desired.slots if slot.name in pool_of for each in slot.serves}
         now = fleet.place.clock()
         with clients(fleet.place.project, fleet.place.endpoint) as google:
@@ -196,7 +196,7 @@ class _JobsOfRunners:
         return self._found
 
 
-def seen(fleet: Fleet) -> tuple[Desired, Observed, Memory]:
+def _seen(fleet: Fleet) -> tuple[Desired, Observed, Memory]:
     """What is declared, seen and remembered now."""
     scene = fleet.look()
     if scene.observed is None or scene.desired is None:

@@ -22,6 +22,7 @@ from infra.model.errors import ConfigError
 from infra.model.node import node_spec
 from infra.model.plan import Diagnostic, Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE, Place, place
+from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
 _LEAVING: Final = frozenset((Op.CREATE, Op.REPLACE, Op.DELETE))
@@ -83,25 +84,16 @@ class Fallbacks:
 
     def change(self, vms: Sequence[AwayVm]) -> Mapping[str, str]:
         """Change these where they stand to what the stack file says; why it failed, by what each is called."""
-        failed: dict[str, str] = {}
         if not vms or self._request is None:
-            return failed
+            return {}
         config = load_stack(self._request.root, self._request.stack)
-        declared = {slot.name: slot for slot in fleet.slots(config)}
-        with clients(config.project, self._request.cloud_url) as google:
-            nodes = google.api(Api.TPU).projects().locations().nodes()
-            for vm in vms:
-                slot = declared[vm.name]
-                place_ = next((each for each in fleet.fallbacks(slot) if each.zone == vm.zone), slot)
-                body = node_spec(config, place_, startup_script=STUB.read_text(encoding="utf-8")).to_api()
-                mask = [key for key in _CHANGEABLE if body.get(key) != vm.node.get(key)]
-                part = {key: body.get(key) for key in mask}
-                try:
-                    if mask:
-                        execute(nodes.patch(name=vm.id, updateMask=",".join(mask), body=part), f"changing {vm}")
-                except GoogleError as error:
-                    failed[str(vm)] = str(error)
-        return failed
+        try:
+            with clients(config.project, self._request.cloud_url) as google:
+                nodes = google.api(Api.TPU).projects().locations().nodes()
+                tried = {str(vm): _changed(nodes, config, vm) for vm in vms}
+        except GoogleError as error:
+            return {str(vm): str(error) for vm in vms}
+        return {each: why for each, why in tried.items() if why}
 
     def delete(self, vms: Sequence[AwayVm]) -> Mapping[str, str]:
         """Delete these where they stand, and wait until they are gone; why it failed, by what each is called."""
@@ -116,6 +108,21 @@ class Fallbacks:
         except (ConfigError, GoogleError) as error:
             return {str(vm): str(error) for vm in vms}
         return {each: step.error or "" for each, step in ended.items() if step.status is not Status.DONE}
+
+
+def _changed(nodes: Any, config: StackConfig, vm: AwayVm) -> str:
+    """Change one to what its slot says of the place in which it stands; why it failed, else empty."""
+    (slot,) = (slot for slot in fleet.slots(config) if slot.name == vm.name)
+    here = next((each for each in fleet.fallbacks(slot) if each.zone == vm.zone), slot)
+    body = node_spec(config, here, startup_script=STUB.read_text(encoding="utf-8")).to_api()
+    mask = [key for key in _CHANGEABLE if body.get(key) != vm.node.get(key)]
+    part = {key: body.get(key) for key in mask}
+    try:
+        if mask:
+            execute(nodes.patch(name=vm.id, updateMask=",".join(mask), body=part), f"changing {vm}")
+    except GoogleError as error:
+        return str(error)
+    return ""
 
 
 def vms_away(request: Request, plan: Plan, say: Callable[[Diagnostic], None]) -> Fallbacks:

@@ -54,4 +54,4 @@ def test_a_watch_reads_the_stack_files_for_each_look(
     watched = fleet.run("status", *named, "--watch", "--json")
     assert watched.exit_code == 130
     looks = [json.loads(line)["stacks"] for line in watched.stdout.splitlines() if '"stacks"' in line]
-    assert [any(each["unapplied"] for each in stacks) for stacks in looks] == [False, True, False]
+    assert [any(any(each["unapplied"].values()) for each in stacks) for stacks in looks] == [False, True, False]
