@@ -91,9 +91,12 @@ def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
 def test_the_next_up_waits_for_what_is_new_and_then_drains(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[str]] = []
     at_each_wait(monkeypatch, lambda _: seen.append(online(fleet)))
+    who_serves(monkeypatch, lambda slot: slot.name not in NEW or len(seen) >= 2)
     run = fleet.ok("up", "ci")
     assert all(seen_then & set(OLD) or set(NEW) <= seen_then for seen_then in seen), "somebody serves at every look"
-    assert f"draining 2 VMs ({OLD[0][:-1]}{{0..1}}) before they are deleted" in " ".join(run.stdout.split())
+    said = " ".join(run.stdout.split())
+    waits, drains = (f"{verb} 2 VMs ({{}}-{{{{0..1}}}})" for verb in ("waiting until", "draining"))
+    assert said.index(waits.format(NEW[0][:-2])) < said.index(drains.format(OLD[0][:-2]))
     assert set(NEW) <= standing(fleet)
     assert not set(OLD) & standing(fleet)
     assert fleet.json("preview", "ci")["phases"]["order"] == []
