@@ -47,7 +47,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
-    and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed.
+    and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
+    VMs come and others go, the manifest declares both until the others do.
 
     What is new is made first, and waited for until it serves. Then VMs that go or are made again take no more jobs, and
     what they run is waited for; if it runs on after the stack's `job_minutes`, they stay. Where a reservation or a
