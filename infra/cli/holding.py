@@ -27,6 +27,7 @@ from infra.fleet.controller.lease import Kind
 from infra.fleet.controller.observed import Observed
 from infra.fleet.google import GoogleError
 from infra.fleet.transition import declare_both
+from infra.model.errors import ConfigError
 from infra.preview.words import vms as in_words
 
 _Look: TypeAlias = tuple[Desired, Observed]
@@ -71,7 +72,11 @@ class Holding:
     def insist_on_file(self, meanwhile: str, state: str = NOTHING_CHANGED) -> None:
         """Raises Failure where a stack file is another than the one whose plan was shown."""
         stack = self.wanted.config.stack
-        if declared(stack) != self.wanted:
+        try:
+            same = declared(stack) == self.wanted
+        except ConfigError:
+            same = False
+        if not same:
             raise Failure(f"the file of {stack} was edited while {meanwhile}; {state}, run up again")
 
 

@@ -9,6 +9,7 @@ this one never seen, so that an `up` which is killed here leaves a plan that wri
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from infra.fleet.bundle import STUB
 from infra.fleet.google import GoogleError, clients
@@ -17,17 +18,24 @@ from infra.model import names
 from infra.model.manifest import in_transition
 from infra.model.schema import StackConfig
 
+_MISSING: Final = 404
+
 
 def declare_both(config: StackConfig, endpoint: str | None, staying: Collection[str]) -> None:
     """Declare what the stack file does, and the VMs that stay as the published manifest has them.
 
-    endpoint: the local cloud's root URL, None for Google. Where there is no manifest nobody was declared. Raises
-    GoogleError where it cannot be written, or declares what nobody can read.
+    endpoint: the local cloud's root URL, None for Google. Where there is no bucket or no manifest nobody was declared.
+    Raises GoogleError where it cannot be written, or declares what nobody can read.
     """
     name = names.manifest_object(config.stack)
     with clients(config.project, endpoint) as google:
         records = Records(google=google, bucket=config.bucket.name)
-        found = records.read(name)
+        try:
+            found = records.read(name)
+        except GoogleError as error:
+            if error.status == _MISSING:
+                return
+            raise
         if found is None:
             return
         try:
