@@ -169,6 +169,12 @@ class Stack:
 
 
 @contextmanager
+def nothing_runs(**_: object) -> Generator[None]:
+    """A hold that waits for nobody."""
+    yield
+
+
+@contextmanager
 def stack_at(cloud: TestCloud) -> Generator[Stack]:
     """An empty stack at a cloud that has forgotten everything."""
     cloud.control.reset()

@@ -130,6 +130,17 @@ def test_without_draining_a_wrong_stack_file_keeps_the_controller_away_all_the_s
     assert seen == [([], "destroy")] * 2, "declared is nothing, and the controller waits"
 
 
+def test_a_stack_without_a_file_is_not_destroyed_at_all(fleet: Checkout) -> None:
+    """Nothing says where its fleet's records are, nor which project is meant."""
+    right = fleet.text("lone")
+    fleet.path("lone").unlink()
+    refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes", "--no-drain")
+    fleet.path("lone").write_text(right)
+    assert refused.exit_code == 2
+    assert "there is no stack named lone" in " ".join(refused.output.split())
+    assert standing(fleet) == 3
+
+
 def test_a_manifest_that_cannot_be_read_cuts_off_no_job_unasked_and_stops_no_status(fleet: Checkout) -> None:
     with clients("my-lab", fleet.json("cloud", "status")["url"]) as google:
         records = Records(google=google, bucket="lab-records")

@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.engines import EngineName
 from infra.engines.phased import apply
-from infra.engines.standing import vm_id
+from infra.engines.standing import vm_id, vm_urn
 from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
 from infra.model.node import node_spec
@@ -25,6 +25,8 @@ Seen = Any
 """Plain data, equal on both engines; None where nothing is compared."""
 Act = Callable[[World], Seen]
 
+MOVED = "spare-europe-west4-a-1"
+ELSEWHERE = "us-central1-b"
 _CHANGELESS = frozenset((Op.SAME, Op.READ))
 _LOOPBACK = re.compile(r"http://127\.0\.0\.1:\d+")
 
@@ -172,6 +174,29 @@ def made_by_the_controller(world: World) -> None:
                 body = node_spec(config, slot, startup_script=script).to_api()
                 execute(nodes.create(parent=parent, nodeId=slot.name, body=body), f"making {slot.name}")
     world.control.advance(kills.HOUR)
+
+
+def moved_by_the_controller(world: World) -> None:
+    """What a controller does in a stockout: the VM goes at home, and comes in another zone under its name."""
+    config = load_stack(world.root, world.stack)
+    (slot,) = (slot for slot in fleet.slots(config) if slot.name == MOVED)
+    body = node_spec(config, slot, startup_script=STUB.read_text(encoding="utf-8")).to_api()
+    network = body["networkConfig"]
+    network["subnetwork"] = network["subnetwork"].replace(slot.region, ELSEWHERE.rpartition("-")[0])
+    world.control.remove_node(own(world)[MOVED]["name"])
+    with clients(config.project, world.url) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        parent = f"projects/{config.project}/locations/{ELSEWHERE}"
+        execute(nodes.create(parent=parent, nodeId=MOVED, body=body), f"making {MOVED}")
+    world.control.advance(kills.HOUR)
+
+
+def destroy_it(world: World) -> Seen:
+    """That VM alone."""
+    engine = world.make(targets=(vm_urn(world.stack, MOVED),))
+    foretold, seen = told(engine.preview_destroy()), told(engine.destroy())
+    assert MOVED not in world.nodes()
+    return [foretold, seen]
 
 
 def preempted(world: World) -> None:

@@ -101,6 +101,12 @@ ROWS: Final = (
         acts=(acts.edit("one more"), acts.interrupted(kills.creating), acts.heals),
     ),
     Row(
+        name="a target is destroyed that stands at a fallback",
+        stacks=(SMALL,),
+        acts=(acts.moved_by_the_controller, acts.destroy_it),
+        settled=False,
+    ),
+    Row(
         name="destroyed, with a VM that the state lacks",
         stacks=WITH_VMS,
         acts=(acts.edit("one more"), acts.made_by_the_controller, acts.destroy_is_refused, acts.destroy_the_rest),
