@@ -20,7 +20,7 @@ from infra.cli.fleet_looks import Fleet
 from infra.cli.fleet_place import declared_place
 from infra.cli.leased import leased
 from infra.cli.session import Declared, Session, declared
-from infra.engines.phased import HeldBackError
+from infra.engines.holds import HeldBackError
 from infra.fleet.arriving import just_made, serves, unserved
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
@@ -37,7 +37,7 @@ NOTHING_TAKEN: Final = "what is new stands, and no VM was taken away"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """`infra.engines.phased.Hold` of one `up`. wanted: the stack files when its plan was shown.
+    """`infra.engines.holds.Hold` of one `up`. wanted: the stack files when its plan was shown.
 
     drains: whether jobs are waited for.
     """

@@ -22,7 +22,7 @@ from infra.cli.render.phases import describe_phases
 from infra.cli.render.plan import describe
 from infra.cli.session import Declared, Session, declared, open_session
 from infra.engines.away import Fallbacks, vms_away
-from infra.engines.phased import phases_of
+from infra.engines.planned_phases import phases_of
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.phases import Phases

@@ -13,61 +13,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.care import next_pass, safe_to_continue
-from infra.engines.protocol import Engine, EngineError, Listener
-from infra.fleet.controller.rules import GIVEN_BACK
+from infra.engines.holds import HeldBackError, Hold, Maker
+from infra.engines.planned_phases import fleets, phases_of
+from infra.engines.protocol import EngineError, Listener
 from infra.model import names
-from infra.model.catalogue import CapacityKind, accelerator_types
-from infra.model.phases import Bound, Fleet, Phases, Vm, phases
+from infra.model.phases import Bound, Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
-from infra.model.planned_capacity import VM_TYPE, place
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import RECORDS_TYPE
 from infra.preview.words import vms as in_words
 
 _UNCHANGING = frozenset((Op.SAME, Op.READ))
-_DRAWS = ("acceleratorType", "schedulingConfig")
-"""What of a VM says which limit it draws on, and how much."""
-
-
-class Maker(Protocol):
-    """Makes an engine for one pass. targets: URNs that alone may change, empty for all that the command is about.
-
-    excludes: URNs that stay as they are.
-    """
-
-    def __call__(
-        self, *, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()
-    ) -> Engine: ...
-
-
-class HeldBackError(Exception):
-    """VMs that were to go have to stay, though what is new is made; the text says why."""
-
-
-class Hold(Protocol):
-    """Keeps a fleet while passes change it."""
-
-    def __call__(
-        self, *, leaving: Collection[str], staying: Collection[str], begun: bool
-    ) -> AbstractContextManager[None]:
-        """Entered before the passes that take VMs away, left after them.
-
-        leaving: VMs that go, or are made again: they run nothing once it is entered. staying: VMs that stand on though
-        the program declares them no more, or in another way. begun: whether anything was changed before; then it raises
-        HeldBackError where `leaving` cannot go.
-        """
-        ...
-
-
-def phases_of(plan: Plan, bounds: Sequence[Bound], away: Fallbacks | None = None) -> Phases:
-    """The phases in which a plan has to be applied. away: VMs that stand at fallbacks, and count where they stand."""
-    found = phases(*_fleets(plan, away or Fallbacks()), bounds)
-    # What stands may need what is replaced, so that neither is left alone.
-    alone = any(step.op is Op.REPLACE and step.type != VM_TYPE for step in plan.steps)
-    return found.at_once if alone else found
 
 
 def apply(
@@ -83,7 +43,7 @@ def apply(
     """Apply a plan that `preview` has just made; what was done, step by step of the plan.
 
     away: VMs that stand at fallbacks; those whose slots the plan changes are deleted where they stand.
-    at_once: no VM is left standing until new ones serve.
+    hold: None where nothing is waited for. at_once: no VM is left standing until new ones serve.
     A step that was not done is SKIPPED and says why. What a person must do to go on is an `error` diagnostic.
     """
     return _Course(plan, bounds, make, listener, away or Fallbacks(), hold or _held_by_nobody).run(at_once=at_once)
@@ -91,48 +51,6 @@ def apply(
 
 def _held_by_nobody(**_: object) -> AbstractContextManager[None]:
     return nullcontext()
-
-
-def _fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
-    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file.
-
-    One that stands at a fallback is a VM of its own, where it stands; a slot that stays so has no other.
-    """
-    before: dict[str, Vm] = {}
-    after: dict[str, Vm] = {}
-    for step in plan.steps:
-        if step.type == VM_TYPE:
-            if _is_known(step.old_inputs):
-                node = away.home.get(step.name, {}) if step.op in (Op.REPLACE, Op.DELETE) else {}
-                before[step.name] = _vm({**step.old_inputs, **{key: node[key] for key in _DRAWS if key in node}})
-            if _is_known(step.new_inputs):
-                after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
-    for vm in away.vms:
-        if vm.alone:
-            before.pop(vm.name, None)
-        if vm not in away.leaving and vm.alone:
-            after.pop(vm.name, None)
-        if _is_known(vm.node) and vm.node.get("state") not in GIVEN_BACK:
-            before[str(vm)] = _vm({**vm.node, "zone": vm.zone, "project": vm.project})
-            if vm not in away.leaving:
-                after[str(vm)] = before[str(vm)]
-    return before, after
-
-
-def _is_known(inputs: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
-    return inputs is not None and inputs.get("acceleratorType") in accelerator_types()
-
-
-def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
-    where = place(inputs)
-    return Vm(
-        pool=where.pool,
-        project=inputs.get("project", ""),
-        zone=where.zone,
-        accelerator=where.shape,
-        capacity=CapacityKind(where.capacity),
-        form=form,
-    )
 
 
 class _Course:
@@ -268,7 +186,7 @@ class _Course:
 
     def _hold_what_has_no_room(self) -> None:
         """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
-        before, after = _fleets(self._plan, self._away)
+        before, after = fleets(self._plan, self._away)
         gone = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.DONE}
         gone |= {self._planned[urn].name for urn in self._removed} | self._gone_away
         stuck = {*self._stuck_away} | {

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from infra.engines.phased import HeldBackError, phases_of
+from infra.engines.holds import HeldBackError
+from infra.engines.planned_phases import phases_of
 from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status
