@@ -16,7 +16,7 @@ from infra.cli.grants import policies_of
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
 from infra.cli.session import cloud_without_engine
-from infra.cli.stack_file import known_stacks, stack_file
+from infra.cli.stack_file import known_stacks
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
@@ -48,7 +48,7 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     """
     console = people(as_json=as_json)
     if stack is not None:
-        stack_file(stack)
+        open_fleet(stack, cloud, console)
     grants: dict[str, GrantsSeen] = {}
     while True:
         # Stack files are read for each look: whoever watches may wait for their own edit to be applied.
