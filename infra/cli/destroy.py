@@ -9,7 +9,7 @@ import click
 
 from infra.cli import options
 from infra.cli.documents import run_document
-from infra.cli.drained import drained_before, leaving
+from infra.cli.drained import drained_before
 from infra.cli.failures import FAILED, Failure
 from infra.cli.fleet_looks import Fleet
 from infra.cli.fleet_place import declared_place
@@ -19,11 +19,16 @@ from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import describe
 from infra.cli.render.progress import Progress
 from infra.cli.session import Session, interruptible, open_session
+from infra.cli.stack_file import stack_file
 from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
 from infra.fleet.withdraw import declare_again, withdraw
+from infra.model import names
 from infra.model.errors import ConfigError
+from infra.model.partial import partial_stack
+from infra.model.plan import Op, Plan
+from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
@@ -72,18 +77,16 @@ def command(
     extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(targets)} targets of {stack}" if targets else extent
     session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
-    config = _config(session)
+    records = _records_of(session, plan)
     # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
-    withdraws = config is not None and exclude_protected and not targets
+    withdraws = exclude_protected and not targets
     with (
-        nullcontext() if no_drain else _drained(session, config, leaving(plan)),
-        leased(config, session, Kind.DESTROY) if config else nullcontext(),
-        _withdrawn(config, session) if config and withdraws else nullcontext(),
+        nullcontext() if no_drain else _drained(session, plan),
+        leased(records, session, Kind.DESTROY) if records else nullcontext(),
+        _withdrawn(records, session) if records and withdraws else nullcontext(),
         interruptible(stack, "destroy"),
         Progress(session.console) as progress,
     ):
-        if config and targets:
-            work.adopt(progress)  # a target may be a VM that stands and that the state lacks
         run = work.destroy(progress)
         seconds = progress.seconds
     for line in outcome(run, seconds):
@@ -102,9 +105,36 @@ def _config(session: Session) -> StackConfig | None:
         return None
 
 
-def _drained(session: Session, config: StackConfig | None, vms: tuple[str, ...]) -> AbstractContextManager[None]:
+def _records_of(session: Session, plan: Plan) -> StackConfig | None:
+    """A stack file that says where the fleet's records are, though it may say nothing else; None where none are.
+
+    What is wrong in the file is taken from its last commit, or else from what goes.
+    """
+    try:
+        return stack_file(session.request.stack).config
+    except ConfigError:
+        pass
+    inputs = {step.name: step.old_inputs or {} for step in plan.steps}
+    bucket = inputs.get(names.manifest_object(session.request.stack), {}).get("bucket")
+    projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
+    if bucket and len(projects) == 1:
+        (project,) = projects
+        return partial_stack(
+            {"stack": session.request.stack, "project": project, "bucket": {"name": bucket, "location": "us"}}
+        )
+    if any(step.type == VM_TYPE for step in plan.steps):
+        raise Failure(
+            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, and nothing else says where "
+            "the fleet's records are, from which the controller would make its VMs again: mend it"
+        )
+    return None
+
+
+def _drained(session: Session, plan: Plan) -> AbstractContextManager[None]:
+    vms = sorted(step.name for step in plan.steps if step.type == VM_TYPE and step.op is Op.DELETE)
     if not vms:
         return nullcontext()
+    config = _config(session)
     if config is None:
         file = f"stacks/Pulumi.{session.request.stack}.yaml"
         raise Failure(

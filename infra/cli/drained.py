@@ -17,7 +17,6 @@ from rich.text import Text
 from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
 from infra.cli.leased import leased
-from infra.engines.away import Fallbacks
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError
@@ -31,23 +30,12 @@ from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.wishes import read_wishes
 from infra.model import names
-from infra.model.phases import Phases
-from infra.model.plan import Op, Plan
-from infra.model.planned_capacity import VM_TYPE
 from infra.preview.words import vms as in_words
 
 EVERY: Final = 15.0
 """Seconds between two looks, as often as a supervisor reads its orders."""
 SPARE: Final = timedelta(minutes=30)
 """How long a drain stands beyond its minutes: longer than its command waits for the lease, which then keeps it."""
-
-
-def leaving(plan: Plan, order: Phases | None = None, away: Fallbacks | None = None) -> tuple[str, ...]:
-    """VMs that applying a plan deletes, at home or at a fallback, or deletes and makes again; sorted."""
-    slots = {step.name: step.op for step in plan.steps if step.type == VM_TYPE}
-    gone = {name for name, op in slots.items() if op in (Op.DELETE, Op.REPLACE)}
-    gone |= {vm.name for vm in away.leaving} if away is not None else set()
-    return tuple(sorted(gone | (set(order.first if order is not None else ()) & slots.keys())))
 
 
 def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tuple[VmStanding, ...]:
@@ -85,20 +73,22 @@ def waited_for(left: Sequence[VmStanding]) -> Text:
 
 
 @contextmanager
-def drained_before(fleet: Fleet, vms: Collection[str], command: str) -> Generator[None]:
+def drained_before(
+    fleet: Fleet, vms: Collection[str], command: str, *, state: str = "nothing was changed"
+) -> Generator[None]:
     """Drain the VMs that a command takes away, for as long as the block lasts; each is let take jobs again afterwards.
 
-    command: `up` or `destroy`, for what is said and for who drains.
+    command: `up` or `destroy`, for what is said and for who drains. state: what the command has done so far.
 
     The controller goes on meanwhile: the lease is held for the wish alone, and the block takes its own. Raises Failure
     where jobs run on after the manifest's `job_minutes`, or where it is not known whether any does.
     """
-    scene = _scene(fleet)
+    scene = _scene(fleet, state)
     desired = scene.desired
     pool_of = {slot.name: slot.pool for slot in desired.slots if slot.name in vms} if desired else {}
     if desired is None and scene.manifest is not None:
         raise Failure(
-            f"nothing was changed: what runs on the VMs that go is not known: {'; '.join(scene.problems)}; "
+            f"{state}: what runs on the VMs that go is not known: {'; '.join(scene.problems)}; "
             "--no-drain goes on without, and cuts off what they run"
         )
     if desired is None or not pool_of:
@@ -116,31 +106,33 @@ def drained_before(fleet: Fleet, vms: Collection[str], command: str) -> Generato
         for vm in sorted(pool_of)
     ]
     try:
-        _drain(fleet, pool_of, own, minutes, command)
+        _drain(fleet, pool_of, own, minutes, command, state)
         yield
     finally:
         _end(fleet, own, pool_of)
 
 
-def _drain(fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int, command: str) -> None:
+def _drain(
+    fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int, command: str, state: str
+) -> None:
     try:
         begin(fleet, own, pool_of)
         left = wait_for_jobs(fleet, pool_of, minutes)
         ended = _ended_meanwhile(fleet, own)
     except GoogleError as error:
         raise Failure(
-            f"nothing was changed: the VMs that go cannot be drained: {error}; "
+            f"{state}: the VMs that go cannot be drained: {error}; "
             "--no-drain goes on without, and cuts off what they run"
         ) from None
     except KeyboardInterrupt:
-        raise Interruption("Interrupted in a drain: nothing was changed, and the VMs take jobs again.") from None
+        raise Interruption(f"Interrupted in a drain: {state}, and the VMs take jobs again.") from None
     if left:
         raise Failure(
-            f"nothing was changed: after {minutes} minutes there is still {still(left)}; "
+            f"{state}: after {minutes} minutes there is still {still(left)}; "
             f"run {command} again later, or with --no-drain, which cuts it off"
         )
     if ended:
-        raise Failure(f"nothing was changed: the drain of {', '.join(ended)} was ended meanwhile; run {command} again")
+        raise Failure(f"{state}: the drain of {', '.join(ended)} was ended meanwhile; run {command} again")
 
 
 def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
@@ -175,12 +167,12 @@ def _end(fleet: Fleet, own: Sequence[DrainWish], pool_of: Mapping[str, str]) -> 
         fleet.session.say(Text(f"problem: the drain of {vms} could not be ended: {error}", style="bold red"))
 
 
-def _scene(fleet: Fleet) -> Scene:
+def _scene(fleet: Fleet, state: str) -> Scene:
     try:
         return fleet.look()
     except GoogleError as error:
         raise Failure(
-            f"nothing was changed: what the fleet shall be cannot be read: {error}; "
+            f"{state}: what the fleet shall be cannot be read: {error}; "
             "--no-drain goes on without, and cuts off what its VMs run"
         ) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from infra.cli.render.phases import describe_phases
 from infra.cli.render.plan import describe
 from infra.cli.session import Declared, Session, declared, open_session
 from infra.engines.away import Fallbacks, vms_away
-from infra.engines.phased import phases_of
+from infra.engines.planned_phases import phases_of
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
@@ -122,16 +123,30 @@ def away_of(session: Session, plan: Plan) -> Fallbacks:
 
 
 def told(
-    plan: Plan, wanted: Declared, console: Console, *, whole: bool, away: Fallbacks | None = None
+    plan: Plan,
+    wanted: Declared,
+    console: Console,
+    *,
+    whole: bool,
+    away: Fallbacks | None = None,
+    at_once: bool = False,
 ) -> tuple[Plan, Phases | None]:
-    """Tell a plan, and its phases where it is one of the whole stack."""
+    """Tell a plan, and its phases where it is one of the whole stack. at_once: as for `infra.engines.phased.apply`."""
     for line in describe(plan, console.width):
         say(console, line)
     if plan.failed or not whole:
         return plan, None
-    for vm in away.leaving if away else ():
-        say(console, f"at a fallback: {vm}, where it is deleted")
+    for line in _elsewhere(away) if away else ():
+        say(console, line)
     order = phases_of(plan, wanted.bounds, away)
+    order = order.at_once if at_once else order
     for line in describe_phases(order):
         say(console, line)
     return plan, order
+
+
+def _elsewhere(away: Fallbacks) -> Iterator[str]:
+    """VMs that stand where no plan shows them."""
+    yield from (f"at a fallback: {vm}, where it is deleted" for vm in away.leaving)
+    yield from (f"at a fallback: {vm}, where it is changed" for vm in away.changing)
+    yield from (f"neither declared nor in the state: {vm}, whose chips count while it stands" for vm in away.strays)

@@ -74,12 +74,18 @@ class Session(CloudSession):
         return self.request.cloud_url
 
     def engine(
-        self, *, targets: tuple[str, ...] = (), continue_on_error: bool = False, exclude_protected: bool = False
+        self,
+        *,
+        targets: tuple[str, ...] = (),
+        excludes: tuple[str, ...] = (),
+        continue_on_error: bool = False,
+        exclude_protected: bool = False,
     ) -> Engine:
         """The engine for one operation. targets: URNs that alone may change, where not those of the command."""
         request = replace(
             self.request,
             targets=targets or self.request.targets,
+            excludes=excludes,
             continue_on_error=continue_on_error,
             exclude_protected=exclude_protected,
         )

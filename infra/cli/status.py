@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import click
@@ -47,14 +47,17 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     Exit code 0 whatever it finds; --json says `healthy`.
     """
     console = people(as_json=as_json)
-    fleets = list(_fleets(cloud, console)) if stack is None else [open_fleet(stack, cloud, console)]
-    if not fleets:
-        say(console, f"there is no stack: {workspace().root / 'stacks'} has no Pulumi.STACK.yaml")
-    grants = [_grants(fleet) for fleet in fleets]
+    if stack is not None:
+        open_fleet(stack, cloud, console)
+    grants: dict[str, GrantsSeen] = {}
     while True:
-        found = [_status(fleet, seen) for fleet, seen in zip(fleets, grants, strict=True)]
-        if stack is None:
-            found = [each for each, fleet in zip(found, fleets, strict=True) if _is_told(each, fleet)]
+        # Stack files are read for each look: whoever watches may wait for their own edit to be applied.
+        fleets = list(_fleets(known_stacks() if stack is None else (stack,), cloud, console))
+        if not fleets:
+            say(console, f"there is no stack: {workspace().root / 'stacks'} has no Pulumi.STACK.yaml")
+        grants |= {fleet.stack: _grants(fleet) for fleet in fleets if fleet.stack not in grants}
+        looks = [_look(fleet, grants[fleet.stack]) for fleet in fleets]
+        found = [look.status for look in looks if stack is not None or look.is_told]
         if as_json:
             machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=None if watch else 2)
         else:
@@ -68,9 +71,20 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
         time.sleep(every)
 
 
-def _fleets(cloud: CloudName | None, console: Console) -> Iterator[Fleet | FleetStatus]:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How one stack stands. is_told: whether also where nobody has named it.
+
+    It then declares VMs, or has some, or that is not known.
+    """
+
+    status: FleetStatus
+    is_told: bool = True
+
+
+def _fleets(stacks: Iterable[str], cloud: CloudName | None, console: Console) -> Iterator[Fleet | FleetStatus]:
     """Of every stack the fleet, or how it stands where its file does not say where it is; that hides no other."""
-    for name in known_stacks():
+    for name in stacks:
         try:
             yield open_fleet(name, cloud, console)
         except ConfigError as error:
@@ -85,20 +99,17 @@ def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
     return policies_of(fleet.config, fleet.place.endpoint)
 
 
-def _status(fleet: Fleet | FleetStatus, grants: GrantsSeen) -> FleetStatus:
-    """A stack that cannot be looked at hides no other."""
+def _look(fleet: Fleet | FleetStatus, grants: GrantsSeen) -> _Look:
+    """A stack that cannot be looked at hides no other, and is not hidden either."""
     if isinstance(fleet, FleetStatus):
-        return fleet
+        return _Look(fleet)
     try:
         found = status(fleet.look(with_jobs=True), None if fleet.trouble else fleet.config)
-        found = replace(found, grants=grants.strange, unread=grants.unread)
     except GoogleError as error:
-        found = FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error),))
-    return replace(found, problems=(*found.problems, fleet.trouble)) if fleet.trouble else found
-
-
-def _is_told(found: FleetStatus, fleet: Fleet | FleetStatus) -> bool:
-    """Whether a stack is told of that nobody has named: it declares VMs, or has some, or cannot be read."""
-    if isinstance(fleet, FleetStatus) or fleet.trouble or slots(fleet.config):
-        return True
-    return bool(found.orphan_vms or any(pool.desired for pool in found.pools))
+        problems = (str(error), fleet.trouble) if fleet.trouble else (str(error),)
+        return _Look(FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=problems))
+    found = replace(found, grants=grants.strange, unread=grants.unread)
+    if fleet.trouble:
+        return _Look(replace(found, problems=(*found.problems, fleet.trouble)))
+    has_vms = found.orphan_vms or any(pool.desired for pool in found.pools)
+    return _Look(found, is_told=bool(has_vms or slots(fleet.config)))

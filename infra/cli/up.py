@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-
 import click
 
 from infra.cli import options
 from infra.cli.aftermath import look_after
 from infra.cli.documents import plan_document, run_document
-from infra.cli.drained import drained_before, leaving
-from infra.cli.failures import FAILED, Failure
-from infra.cli.fleet_looks import Fleet
-from infra.cli.fleet_place import declared_place
+from infra.cli.failures import FAILED
+from infra.cli.holding import Holding
 from infra.cli.judgement import findings_document, judged
-from infra.cli.leased import leased
 from infra.cli.overwritten import records_read_again
 from infra.cli.preview import away_of, told
 from infra.cli.render.console import machines, people
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import UNCHANGING
 from infra.cli.render.progress import Progress
-from infra.cli.session import Declared, Session, declared, interruptible, open_session
-from infra.engines.away import Fallbacks
+from infra.cli.session import declared, interruptible, open_session
 from infra.engines.phased import apply
 from infra.engines.protocol import CloudName, EngineName
-from infra.fleet.controller.lease import Kind
 from infra.model.fleet import capacity
 from infra.model.outcome import outcomes
-from infra.model.phases import Phases
-from infra.model.plan import Plan
 from infra.rules.book import stops
 
 
@@ -56,12 +47,13 @@ def command(
     as_json: bool,
 ) -> None:
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
-    and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed.
+    and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
+    VMs come and others go, the manifest declares both until the others do.
 
-    Where a single pass could pass a reservation or a quota, the VMs that give chips back are deleted first, under the
-    same confirmation. VMs that go or are made again first take no more jobs, and what they run is waited for; if it
-    runs on after the stack's `job_minutes`, nothing is changed. One pool's failure keeps no other from being applied;
-    the next run does only what is missing.
+    What is new is made first, and waited for until it serves. Then VMs that go or are made again take no more jobs, and
+    what they run is waited for; if it runs on after the stack's `job_minutes`, they stay. Where a reservation or a
+    quota has no room for both, the VMs that give chips back go before, under the same confirmation (docs/phases.md).
+    One pool's failure keeps no other from being applied; the next run does only what is missing.
 
     The local cloud is started where it does not run, and left running. On Google Cloud the plan is asked about first.
     Exit code 0 when all is done, 1 when something failed or a rule stops it (docs/rules.md), 2 when the stack file is
@@ -81,7 +73,8 @@ def command(
     if not targets and records_read_again(session, wanted, plan):
         plan = session.engine().preview()
     away = None if targets else away_of(session, plan)
-    plan, order = told(plan, wanted, session.console, whole=not targets, away=away)
+    at_once = no_drain or bool(targets)
+    plan, order = told(plan, wanted, session.console, whole=not targets, away=away, at_once=at_once)
     found = judged(plan, wanted, session.console)
     rows = capacity(wanted.config)
     if plan.failed or stops(found):
@@ -91,43 +84,20 @@ def command(
             session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
         ctx.exit(FAILED)
     session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
-    _insist_on_file(wanted, "its plan was shown")
-    doomed = () if no_drain else leaving(plan, order, away)
-    with _drained(session, wanted, doomed), leased(wanted.config, session, Kind.UP):
-        _insist_on_file(wanted, "its VMs were drained" if doomed else "another acted on its fleet")
-        run, seconds = applied(session, wanted, plan, order, away)
-        for line in outcome(run, seconds):
-            session.say(line)
-        after = look_after(wanted, run, session.endpoint)
+    hold = Holding(wanted=wanted, session=session, drains=not no_drain)
+    hold.insist_on_file("its plan was shown")
+    changes = sum(step.op not in UNCHANGING for step in plan.steps) + len(order.remade if order else ())
+    progress = Progress(session.console, total=changes, heard=plan.diagnostics)
+    with interruptible(stack, "up"), progress:
+        bounds = wanted.bounds if order is not None else ()
+        run = apply(plan, bounds, session.engine, progress, away, hold, at_once=at_once)
+        seconds = progress.seconds
+    for line in outcome(run, seconds):
+        session.say(line)
+    after = look_after(wanted, run, session.endpoint)
     after.show(session)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
         document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)
         machines(document | {"outcomes": [each.to_json() for each in outcomes(run)]} | after.to_json())
     ctx.exit(code)
-
-
-def _insist_on_file(wanted: Declared, meanwhile: str) -> None:
-    stack = wanted.config.stack
-    if declared(stack) != wanted:
-        raise Failure(f"the file of {stack} was edited while {meanwhile}; nothing was changed, run up again")
-
-
-def _drained(session: Session, wanted: Declared, doomed: tuple[str, ...]) -> AbstractContextManager[None]:
-    if not doomed:
-        return nullcontext()
-    place = declared_place(wanted.config, session.endpoint)
-    return drained_before(Fleet(config=wanted.config, session=session, place=place), doomed, "up")
-
-
-def applied(
-    session: Session, wanted: Declared, plan: Plan, order: Phases | None, away: Fallbacks | None
-) -> tuple[Plan, float]:
-    """Apply the plan with live progress; what was done, and in how many seconds of wall time."""
-    changes = sum(step.op not in UNCHANGING for step in plan.steps)
-    if order is not None:
-        changes += len(order.remade)
-    progress = Progress(session.console, total=changes, heard=plan.diagnostics)
-    with interruptible(session.request.stack, "up"), progress:
-        run = apply(plan, wanted.bounds if order is not None else (), session.engine, progress, away)
-        return run, progress.seconds

@@ -115,11 +115,8 @@ def choose_cloud(machine: Machine, cloud: CloudName | None = None) -> CloudChoic
 
     Raises ChoiceError for Google Cloud without credentials.
     """
-    if cloud is CloudName.GOOGLE and machine.credentials is None:
-        raise ChoiceError(
-            "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
-            "or try this out with --cloud local"
-        )
+    if cloud is CloudName.GOOGLE:
+        _require_credentials(machine)
     if cloud is not None:
         return CloudChoice(cloud=cloud, reason=f"asked for with --cloud {cloud}")
     if machine.credentials is None:
@@ -159,12 +156,16 @@ def _require_cli(machine: Machine, asked: str) -> None:
         )
 
 
-def _require_google(machine: Machine) -> None:
+def _require_credentials(machine: Machine) -> None:
     if machine.credentials is None:
         raise ChoiceError(
             "--cloud google needs Google credentials; run `gcloud auth application-default login`, "
-            f"or set {CREDENTIAL_VARIABLES[0]}"
+            f"or set {CREDENTIAL_VARIABLES[0]}; --cloud local tries this out without"
         )
+
+
+def _require_google(machine: Machine) -> None:
+    _require_credentials(machine)
     if machine.backend is None:
         raise ChoiceError(
             "--cloud google needs a backend for the state; run `pulumi login gs://BUCKET` "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import PROJECT, EngineError, EngineName, Listener, Request
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
-from infra.engines.strays import Strays, delete_strays, plan_strays
+from infra.engines.strays import Strays, delete_strays, for_engine, plan_strays
 from infra.local.engine import errors
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
@@ -72,24 +72,36 @@ class EmbeddedEngine:
                 nonlocal strays
                 strays = delete_strays(self._request, known, listener, stateless=stateless)
 
-            options = self._sparing_foreign(engine)
-            return engine.destroy(replace(options, first=None if self._request.targets else first), listener)
+            targets = self._targets_of(engine)
+            if targets is None:
+                first()
+                return self._nothing
+            return engine.destroy(replace(self._sparing_foreign(engine), targets=targets, first=first), listener)
 
         plan = self._asked(work)
-        return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
+        return _with(strays, plan)
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
         def work(engine: Engine) -> Plan:
             strays = plan_strays(self._request, engine.ids(VM_TYPE), stateless=engine.is_empty())
-            lacked = {step.urn for step in strays.steps}
-            targets = tuple(each for each in self._request.targets if each not in lacked)
-            if self._request.targets and not targets:
-                cloud = self._request.cloud.value
-                return Plan(stack=self._request.stack, engine=self.name.value, cloud=cloud, steps=strays.steps)
-            plan = engine.preview_destroy(replace(self._sparing_foreign(engine), targets=targets), listener)
-            return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
+            targets = for_engine(self._request, strays, engine.urns())
+            if targets is None:
+                return _with(strays, self._nothing)
+            options = replace(self._sparing_foreign(engine), targets=targets)
+            return _with(strays, engine.preview_destroy(options, listener))
 
         return self._asked(work)
+
+    def _targets_of(self, engine: Engine) -> tuple[str, ...] | None:
+        """Of a destroy, for the engine alone. Nothing is looked for where nothing was targeted."""
+        if not self._request.targets:
+            return ()
+        strays = plan_strays(self._request, engine.ids(VM_TYPE), stateless=engine.is_empty())
+        return for_engine(self._request, strays, engine.urns())
+
+    @property
+    def _nothing(self) -> Plan:
+        return Plan(stack=self._request.stack, engine=self.name.value, cloud=self._request.cloud.value, steps=())
 
     def _sparing_foreign(self, engine: Engine) -> Options:
         return replace(self._options(), foreign=foreign_vms(self._request, engine.creating(VM_TYPE)))
@@ -162,11 +174,16 @@ class EmbeddedEngine:
         return Options(
             parallel=request.parallel,
             targets=request.targets,
+            excludes=request.excludes,
             continue_on_error=request.continue_on_error,
             refresh=request.refresh,
             exclude_protected=request.exclude_protected,
             previewed=previewed,
         )
+
+
+def _with(strays: Strays, plan: Plan) -> Plan:
+    return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
 
 
 def _program(root: Path) -> None:

@@ -1,103 +1,72 @@
 """Applying a plan in the order that its limits and failures allow, on either engine.
 
-Owns the course of an apply: the VMs that must go first, then everything else, then what a failed VM kept from being
-done though it has nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which
-VMs must go first (`infra.model.phases`) nor what is safe after a failure (`infra.engines.care`).
+Owns the course of an apply: the VMs that must go first, then what is new, then what goes, and after a failure what has
+nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which VMs must go first
+(`infra.model.phases`), what is safe after a failure (`infra.engines.care`), nor how jobs are waited for (`Hold`).
 
-The fleet's records come first in the second phase. They have no pass before the first one: the pulumi CLI refuses to
-update a target alone while resources that depend on it, as every VM does, are to be deleted and are no targets.
-
-VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it.
+VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it. What goes
+last is excluded from the pass that makes what is new, and so is the manifest: it says what goes no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.care import next_pass, safe_to_continue
-from infra.engines.protocol import Engine, EngineError, Listener
-from infra.fleet.controller.rules import GIVEN_BACK
-from infra.model.catalogue import CapacityKind, accelerator_types
-from infra.model.phases import Bound, Fleet, Phases, Vm, phases
+from infra.engines.holds import HeldBackError, Hold, Maker
+from infra.engines.planned_phases import fleets, phases_of
+from infra.engines.protocol import EngineError, Listener
+from infra.model import names
+from infra.model.phases import Bound, Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
-from infra.model.planned_capacity import VM_TYPE, place
+from infra.model.planned_capacity import VM_TYPE
+from infra.model.planned_records import RECORDS_TYPE
 from infra.preview.words import vms as in_words
 
 _UNCHANGING = frozenset((Op.SAME, Op.READ))
-_DRAWS = ("acceleratorType", "schedulingConfig")
-"""What of a VM says which limit it draws on, and how much."""
 
 
-class Maker(Protocol):
-    """Makes an engine for one pass. targets: URNs that alone may change, empty for all that the command is about."""
-
-    def __call__(self, *, targets: tuple[str, ...], continue_on_error: bool) -> Engine: ...
-
-
-def phases_of(plan: Plan, bounds: Sequence[Bound], away: Fallbacks | None = None) -> Phases:
-    """The phases in which a plan has to be applied. away: VMs that stand at fallbacks, and count where they stand."""
-    return phases(*_fleets(plan, away or Fallbacks()), bounds)
-
-
-def apply(plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener, away: Fallbacks | None = None) -> Plan:
+def apply(
+    plan: Plan,
+    bounds: Sequence[Bound],
+    make: Maker,
+    listener: Listener,
+    away: Fallbacks | None = None,
+    hold: Hold | None = None,
+    *,
+    at_once: bool = True,
+) -> Plan:
     """Apply a plan that `preview` has just made; what was done, step by step of the plan.
 
     away: VMs that stand at fallbacks; those whose slots the plan changes are deleted where they stand.
+    hold: None where nothing is waited for. at_once: no VM is left standing until new ones serve.
     A step that was not done is SKIPPED and says why. What a person must do to go on is an `error` diagnostic.
     """
-    return _Course(plan, bounds, make, listener, away or Fallbacks()).run()
+    return _Course(plan, bounds, make, listener, away or Fallbacks(), hold or _held_by_nobody).run(at_once=at_once)
 
 
-def _fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
-    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file.
-
-    One that stands at a fallback is a VM of its own, where it stands; a slot that stays so has no other.
-    """
-    before: dict[str, Vm] = {}
-    after: dict[str, Vm] = {}
-    for step in plan.steps:
-        if step.type == VM_TYPE:
-            if _is_known(step.old_inputs):
-                node = away.home.get(step.name, {}) if step.op in (Op.REPLACE, Op.DELETE) else {}
-                before[step.name] = _vm({**step.old_inputs, **{key: node[key] for key in _DRAWS if key in node}})
-            if _is_known(step.new_inputs):
-                after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
-    for vm in away.vms:
-        if vm.alone:
-            before.pop(vm.name, None)
-        if vm not in away.leaving and vm.alone:
-            after.pop(vm.name, None)
-        if _is_known(vm.node) and vm.node.get("state") not in GIVEN_BACK:
-            before[str(vm)] = _vm({**vm.node, "zone": vm.zone, "project": vm.project})
-            if vm not in away.leaving:
-                after[str(vm)] = before[str(vm)]
-    return before, after
-
-
-def _is_known(inputs: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
-    return inputs is not None and inputs.get("acceleratorType") in accelerator_types()
-
-
-def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
-    where = place(inputs)
-    return Vm(
-        pool=where.pool,
-        project=inputs.get("project", ""),
-        zone=where.zone,
-        accelerator=where.shape,
-        capacity=CapacityKind(where.capacity),
-        form=form,
-    )
+def _held_by_nobody(**_: object) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class _Course:
     """One apply. What the plan changes is `_todo` until a pass has ended it or `_kept` says why it is left as it is."""
 
-    def __init__(self, plan: Plan, bounds: Sequence[Bound], make: Maker, listener: Listener, away: Fallbacks) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        bounds: Sequence[Bound],
+        make: Maker,
+        listener: Listener,
+        away: Fallbacks,
+        hold: Hold,
+    ) -> None:
         self._plan = plan
+        self._hold = hold
         self._away = away
         self._gone_away: set[str] = set()
         self._stuck_away: dict[str, str] = {}
@@ -107,23 +76,36 @@ class _Course:
         self._planned = {step.urn: step for step in plan.steps}
         self._todo = {step.urn: step for step in plan.steps if step.op not in _UNCHANGING}
         self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
+        self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
         self._ended: dict[str, Step] = {}
         self._removed: dict[str, Step] = {}
         self._kept: dict[str, str] = {}
         self._said: list[Diagnostic] = []
         self._outputs: Mapping[str, Any] = {}
 
-    def run(self) -> Plan:
+    def run(self, *, at_once: bool) -> Plan:
         order = phases_of(self._plan, self._bounds, self._away)
-        if order.needed:
-            self._adopt()
-            self._tell(f"phase 1 of 2, shrink: deleting {in_words(order.first)}")
-            self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
-            self._shrink({self._urns[name] for name in order.first if name in self._urns})
-            self._tell("phase 2 of 2, grow: everything else")
-        self._hold_what_has_no_room()
-        self._grow()
-        self._leave_fallbacks()
+        order = order.at_once if at_once else order
+        count = len(order.order)
+        later = self._later(order) if order.retires else frozenset()
+        retired = self._taken - self._named(order.first) if order.retires else frozenset()
+        with self._hold(leaving=self._taken - retired, staying=retired, begun=False):
+            if order.first:
+                self._adopt()
+                self._tell(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")
+                self._delete_away([vm for vm in self._away.leaving if str(vm) in order.first])
+                self._shrink({self._urns[name] for name in order.first if name in self._urns})
+            if count > 1:
+                what = "everything that takes no VM away" if order.retires else "everything else"
+                self._tell(f"phase {2 if order.first else 1} of {count}, grow: {what}")
+            self._hold_what_has_no_room()
+            goes_on = self._grow(later)
+            self._change_away()
+            if not order.retires:
+                self._leave_fallbacks()
+        if order.retires and goes_on:
+            self._tell(f"phase {count} of {count}, retire: {in_words(sorted(retired))}")
+            self._retire(retired)
         return replace(
             self._plan,
             steps=tuple(self._steps()),
@@ -160,12 +142,24 @@ class _Course:
                     )
                 self._blame(f"{vm} could not be deleted: {failed[str(vm)]}; mend that and {self._again}")
 
+    def _change_away(self) -> None:
+        """Change in place what stands at fallbacks. The state has it at home, and plans say so until it is there."""
+        vms = self._away.changing
+        failed = self._away.change(vms)
+        for vm in vms:
+            why = failed.get(str(vm))
+            status = Status.DONE if why is None else Status.FAILED
+            self._ended[self._urns[vm.name]] = replace(self._planned[self._urns[vm.name]], status=status, error=why)
+
     def _leave_fallbacks(self) -> None:
         """Delete what stands at fallbacks once its slot is gone, or stands at home again."""
+        self._delete_away(self._done_elsewhere())
+
+    def _done_elsewhere(self) -> list[AwayVm]:
+        """VMs that stand at fallbacks still, whose slot is gone or stands at home again."""
         left = [vm for vm in self._away.leaving if str(vm) not in self._gone_away | self._stuck_away.keys()]
         ended = (self._ended.get(self._urns[vm.name]) for vm in left)
-        done = [vm for vm, step in zip(left, ended, strict=True) if step is not None and step.status is Status.DONE]
-        self._delete_away(done)
+        return [vm for vm, step in zip(left, ended, strict=True) if step is not None and step.status is Status.DONE]
 
     def _shrink(self, urns: Collection[str]) -> None:
         """Delete these VMs; one that cannot be deleted is not tried again."""
@@ -192,7 +186,7 @@ class _Course:
 
     def _hold_what_has_no_room(self) -> None:
         """Leave alone the VMs whose chips are not to be had, also for VMs that could not be deleted, and say so."""
-        before, after = _fleets(self._plan, self._away)
+        before, after = fleets(self._plan, self._away)
         gone = {self._planned[urn].name for urn, step in self._ended.items() if step.status is Status.DONE}
         gone |= {self._planned[urn].name for urn in self._removed} | self._gone_away
         stuck = {*self._stuck_away} | {
@@ -211,24 +205,37 @@ class _Course:
                 f"{in_words(rest.held)} held back, since no room is left: {whys}; declare less, and {self._again}"
             )
 
-    # The second phase, in as many passes as failures make of it
+    # The phase that grows, in as many passes as failures make of it
 
-    def _grow(self) -> None:
-        whole = not self._kept and not self._ended_badly
-        steps = tuple(step for step in self._left() if whole or _may_go_alone(step))
+    def _grow(self, later: frozenset[str]) -> bool:
+        """Do all but `later`. False where an engine could not go on."""
+        whole = self._is_whole
+        steps = tuple(step for step in self._left() if step.urn not in later and (whole or _may_go_alone(step)))
+        return self._passes(steps, later, whole=whole)
+
+    def _passes(self, steps: tuple[Step, ...], later: frozenset[str] = frozenset(), *, whole: bool) -> bool:
+        """Do these steps, or all but `later`, and then what failures let be done. False as for one pass."""
         while whole or steps:
             go_on = safe_to_continue(steps)
             ended = len(self._ended)
-            if not self._pass(steps, whole=whole, go_on=go_on) or len(self._ended) == ended:
-                return
+            if not self._pass(steps, later, whole=whole, go_on=go_on):
+                return False
+            if len(self._ended) == ended:
+                return True
             failed = [self._planned.get(urn, step) for urn, step in self._ended.items() if step.status is Status.FAILED]
-            steps = next_pass(tuple(self._left()), failed) if failed else ()
+            left = tuple(step for step in self._left() if step.urn not in later)
+            steps = next_pass(left, failed) if failed else ()
             whole = False
+        return True
 
-    def _pass(self, steps: Sequence[Step], *, whole: bool, go_on: bool) -> bool:
-        """Have an engine do these steps, or all there is to do. False where it could not even start."""
+    def _pass(self, steps: Sequence[Step], later: frozenset[str], *, whole: bool, go_on: bool) -> bool:
+        """Have an engine do these steps, or all but `later`. False where it could not even start."""
         urns = {step.urn for step in steps}
-        engine = self._make(targets=() if whole else tuple(sorted(urns)), continue_on_error=go_on)
+        engine = (
+            self._make(targets=(), continue_on_error=go_on, excludes=tuple(sorted(later | self._elsewhere)))
+            if whole
+            else self._make(targets=tuple(sorted(urns)), continue_on_error=go_on)
+        )
         try:
             run = engine.up(self._listener, planned=replace(self._plan, steps=tuple(steps)))
         except EngineError as error:
@@ -240,19 +247,76 @@ class _Course:
         self._outputs = run.outputs or self._outputs
         for step in run.steps:
             not_begun = step.status is Status.SKIPPED and not go_on
-            if (whole or step.urn in urns) and not not_begun:
+            if (step.urn not in later | self._elsewhere if whole else step.urn in urns) and not not_begun:
                 self._end(step)
         return True
 
+    # The phase that takes away what was left standing until the new VMs serve
+
+    @property
+    def _taken(self) -> frozenset[str]:
+        """VMs that the plan takes away, at home or at a fallback, or makes again."""
+        vms = {step.name for step in self._plan.steps if step.type == VM_TYPE and step.op in (Op.DELETE, Op.REPLACE)}
+        return frozenset(vms | {vm.name for vm in self._away.leaving})
+
+    def _later(self, order: Phases) -> frozenset[str]:
+        """The URNs that wait for it: all that goes, since what stands may need it, and what says that it goes."""
+        made = {name for phase in order.order for name in phase.created}
+        return frozenset(
+            urn
+            for urn, step in self._todo.items()
+            if step.op in (Op.DELETE, Op.RETAIN)
+            or (step.op is Op.REPLACE and step.name not in made)
+            or (step.op is Op.UPDATE and self._says_what_stands(step))
+        )
+
+    def _says_what_stands(self, step: Step) -> bool:
+        """Whether it is the manifest, or what shows it in plans."""
+        return step.type == RECORDS_TYPE or step.name == names.manifest_object(self._plan.stack)
+
+    def _retire(self, retired: frozenset[str]) -> None:
+        """Delete and replace these VMs but for those of pools that failed, and do what else is left."""
+        whole = self._is_whole
+        steps = tuple(self._left())
+        if not whole:
+            failed = [self._planned.get(urn, step) for urn, step in self._ended.items() if _is_bad(step)]
+            vms = tuple(step for step in steps if step.type == VM_TYPE)
+            steps = next_pass(vms, failed) if failed else tuple(filter(_may_go_alone, steps))
+        going = {step.name for step in steps if step.type == VM_TYPE} & retired
+        going |= {vm.name for vm in self._done_elsewhere() if vm.name in retired}
+        staying = retired - going
+        records = tuple(step for step in self._left() if step.op is Op.UPDATE and self._says_what_stands(step))
+        if staying:
+            self._kept |= {step.urn: "VMs stand on that it declares no more" for step in records}
+            steps = tuple(step for step in steps if step not in records)
+        else:
+            steps += tuple(step for step in records if step not in steps)
+        if not steps and not going:
+            return
+        try:
+            with self._hold(leaving=going, staying=staying, begun=True):
+                self._passes(steps, whole=whole and bool(steps))
+                self._leave_fallbacks()
+        except HeldBackError as error:
+            self._kept |= {step.urn: str(error) for step in self._left()}
+            self._blame(f"{error}; {self._again}")
+
+    def _named(self, vms: Collection[str]) -> frozenset[str]:
+        """VMs by the names that they have, also those at fallbacks."""
+        elsewhere = {str(vm): vm.name for vm in self._away.leaving}
+        return frozenset(elsewhere.get(name, name) for name in vms)
+
     def _left(self) -> Iterator[Step]:
         """What is still to be done and may be, VMs that went first as creates."""
-        return (step for urn, step in self._todo.items() if urn not in self._ended and urn not in self._kept)
+        done = self._ended.keys() | self._kept.keys() | self._elsewhere
+        return (step for urn, step in self._todo.items() if urn not in done)
 
     # What has become of it
 
     @property
-    def _ended_badly(self) -> bool:
-        return any(step.status is not Status.DONE for step in self._ended.values())
+    def _is_whole(self) -> bool:
+        """Whether nothing has to be left out so far."""
+        return not self._kept and not any(map(_is_bad, self._ended.values()))
 
     @property
     def _again(self) -> str:
@@ -298,6 +362,10 @@ class _Course:
 
     def _blame(self, message: str) -> None:
         self._said.append(Diagnostic(severity="error", message=message))
+
+
+def _is_bad(step: Step) -> bool:
+    return step.status is not Status.DONE
 
 
 def _may_go_alone(step: Step) -> bool:

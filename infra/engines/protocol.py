@@ -48,6 +48,7 @@ class Request:
     cloud_url: root URL of the local cloud; None on Google.
     parallel: how many resources may be worked on at once.
     targets: URNs that alone may change; empty means all.
+    excludes: URNs that a preview or an `up` leaves as they are, with what they need; not beside targets.
     continue_on_error: go on with what does not depend on a failed resource.
     exclude_protected: let destroy leave protected resources and what they need, where it else deletes nothing at all.
     refresh: read every resource from its cloud before planning.
@@ -60,6 +61,7 @@ class Request:
     cloud_url: str | None = None
     parallel: int = DEFAULT_PARALLEL
     targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
     continue_on_error: bool = False
     exclude_protected: bool = False
     refresh: bool = False

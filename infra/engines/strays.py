@@ -16,13 +16,16 @@ from infra.engines.protocol import Listener, Request
 from infra.engines.standing import PATIENCE, pause, vm_urn
 from infra.engines.states import nodes_in
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.records import Records
 from infra.local.engine.urns import Targets
+from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
+Node = Mapping[str, Any]
 EVERYWHERE: Final = "-"
 """The location that stands for all of a project's, as lists of the Cloud TPU API take it."""
 _GONE: Final = 404
@@ -38,34 +41,33 @@ class Strays:
 
 
 def plan_strays(request: Request, known: Collection[str], *, stateless: bool) -> Strays:
-    """What `delete_strays` would do, and what it could not; of the request's targets alone where it has any."""
+    """What `delete_strays` would do, and what it could not."""
     try:
         config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
-            found = OwnVms(google, config, frozenset(known), 0.0).standing()
+            found = _asked(request, config, OwnVms(google, config, frozenset(known), 0.0).standing())
     except ConfigError:
         return _said(_WRONG_FILE, "warning")
     except GoogleError as error:
         return _said(f"VMs that the state lacks could not be looked for, and may stand: {error}", "warning")
     if found and stateless and not request.targets:
         return _said(_stateless(request.stack, found))
-    asked = Targets(request.targets)
-    steps = (_step(config, id_, found[id_]) for id_ in sorted(found))
-    return Strays(steps=tuple(step for step in steps if step.urn in asked))
+    return Strays(steps=tuple(_step(config, id_, found[id_]) for id_ in sorted(found)))
 
 
 def delete_strays(request: Request, known: Collection[str], listener: Listener | None, *, stateless: bool) -> Strays:
-    """Delete every VM with the stack's labels whose id is not among `known`.
+    """Delete every VM with the stack's labels whose id is not among `known`; of the request's targets where it has any.
 
-    stateless: the state has no resource at all, so that a live fleet may have its state elsewhere: nothing is deleted.
+    stateless: the state has no resource at all, so that a live fleet may have its state elsewhere: nothing is deleted
+    that is not named as a target.
     """
     tell = listener or (lambda _: None)
     try:
         config = load_stack(request.root, request.stack, alone=True)
         with clients(config.project, request.cloud_url) as google:
             work = OwnVms(google, config, frozenset(known), pause(request))
-            found = work.standing()
-            if found and stateless:
+            found = _asked(request, config, work.standing())
+            if found and stateless and not request.targets:
                 return _said(_stateless(request.stack, found))
             for id_ in found:
                 tell(StepStarted(step=_step(config, id_, found[id_])))
@@ -77,6 +79,21 @@ def delete_strays(request: Request, known: Collection[str], listener: Listener |
     for step in steps:
         tell(StepEnded(step=step))
     return Strays(steps=steps)
+
+
+def for_engine(request: Request, strays: Strays, urns: Collection[str]) -> tuple[str, ...] | None:
+    """The request's targets without those that are strays alone; None where that leaves an engine nothing to do.
+
+    urns: of the state. A VM that stands at a fallback is a stray there, and in the state at its home.
+    """
+    alone = {step.urn for step in strays.steps} - set(urns)
+    left = tuple(target for target in request.targets if target not in alone)
+    return left if left or not request.targets else None
+
+
+def _asked(request: Request, config: StackConfig, found: Mapping[str, Node]) -> dict[str, Node]:
+    asked = Targets(request.targets)
+    return {id_: node for id_, node in found.items() if _step(config, id_, node).urn in asked}
 
 
 def _said(message: str, severity: Literal["error", "warning"] = "error") -> Strays:
@@ -92,10 +109,14 @@ def _stateless(stack: str, found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 class OwnVms:
-    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known."""
+    """The VMs with one stack's labels, wherever they stand, but for those whose ids are known.
+
+    They have the owner that was applied last, which an edit of the stack file may have changed since.
+    """
 
     def __init__(self, google: Clients, config: StackConfig, known: frozenset[str], pause_: float) -> None:
         self._nodes = google.api(Api.TPU).projects().locations().nodes()
+        self._owners = {config.owner, _applied_owner(google, config)}
         self._config = config
         self._known = known
         self._pause = pause_
@@ -103,12 +124,11 @@ class OwnVms:
     def standing(self) -> dict[str, Mapping[str, Any]]:
         """Those that are listed now, by id. Raises GoogleError where any zone does not answer."""
         listed = nodes_in(self._nodes, f"projects/{self._config.project}/locations/{EVERYWHERE}")
-        own = {"tidepool-stack": self._config.stack, "tidepool-owner": self._config.owner}
-        return {
-            node["name"]: node
-            for node in listed
-            if own.items() <= (node.get("labels") or {}).items() and node["name"] not in self._known
-        }
+        return {node["name"]: node for node in listed if self._is_own(node) and node["name"] not in self._known}
+
+    def _is_own(self, node: Node) -> bool:
+        labels = node.get("labels") or {}
+        return labels.get("tidepool-stack") == self._config.stack and labels.get("tidepool-owner") in self._owners
 
     def delete(self, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Step]:
         """Ask for each delete, wait for all of them, and say how each ended."""
@@ -144,6 +164,17 @@ class OwnVms:
             return {id_: node for id_, node in self.standing().items() if id_ in left}
         except GoogleError:
             return dict(left)
+
+
+def _applied_owner(google: Clients, config: StackConfig) -> str:
+    """The owner that the published manifest names; that of the stack file where none is published."""
+    try:
+        found = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+    except GoogleError as error:
+        if error.status == _GONE:
+            return config.owner
+        raise
+    return str(found.body.get("owner", config.owner)) if found else config.owner
 
 
 def _step(config: StackConfig, id_: str, node: Mapping[str, Any]) -> Step:

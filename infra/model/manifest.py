@@ -6,7 +6,7 @@ Owns the shape of these documents. Does not own where they are kept (`infra.prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -65,6 +65,21 @@ def manifest(
 def emptied(document: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """A manifest's document that declares no VM, for that reason."""
     return {**document, "slots": [], "empty": reason}
+
+
+def in_transition(
+    document: Mapping[str, Any], config: StackConfig, startup_script: str, staying: Collection[str]
+) -> dict[str, Any]:
+    """A manifest's document with the slots of a stack file in place of its own, but for those of VMs that stay.
+
+    All else is as it was: what new slots need is published only with the manifest of the end. Raises ValueError for a
+    document that cannot be read.
+    """
+    kept = [slot for slot in declared_slots(document) if slot.get("name") in staying]
+    known = {slot["name"] for slot in kept}
+    new = [_slot(config, slot, startup_script) for slot in fleet.slots(config) if slot.name not in known]
+    others = {key: value for key, value in document.items() if key != "empty"}
+    return {**others, "slots": sorted((*kept, *new), key=lambda slot: (slot["pool"], slot["zone"], slot["index"]))}
 
 
 def declared_slots(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -6,6 +6,9 @@ A Pulumi engine makes and replaces VMs in any order, many at once, and deletes l
 the worst instant of one pass each VM holds the more of its chips before and after, and a limit is safe if it covers the
 sum of those. Where it does not, the VMs that give chips of it back are deleted in a pass of their own, those that are
 only replaced too; the pass after that cannot hold more at any instant than the declared fleet does.
+
+Within that pass, what is new comes first, and what goes or is replaced only after it, so that a pool that moves serves
+all the while. This asks for no room beyond what the pass asks for: each VM comes or goes at some instant of it.
 """
 
 from __future__ import annotations
@@ -104,7 +107,10 @@ class Work(StrEnum):
     """What a phase is for. Without a need for phases the only one is GROW, which does all there is to do."""
 
     SHRINK = "shrink"
+    """Deletes VMs whose chips the next phase needs, and nothing else."""
     GROW = "grow"
+    RETIRE = "retire"
+    """Deletes and replaces what was left standing until the new VMs serve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +134,8 @@ class Phase:
 class Phases:
     """In which order an edit is made.
 
-    order: no phase where no VM comes or goes, one where a single pass is safe, else shrink and then grow.
+    order: no phase where no VM comes or goes; else one that grows, a shrink before it where a single pass is not safe,
+    and a retirement after it where VMs come and others go.
     reasons: the limits that a single pass could pass. Empty where one is safe.
     exceeded: limits with more chips drawn than they have, before the edit or after it.
     held: VMs that cannot be made because the limit has no room for them even then.
@@ -146,7 +153,20 @@ class Phases:
     @property
     def first(self) -> tuple[str, ...]:
         """The VMs to delete in a pass of their own; some may be made anew in the next."""
-        return self.order[0].deleted if self.needed else ()
+        return next((phase.deleted for phase in self.order if phase.work is Work.SHRINK), ())
+
+    @property
+    def retires(self) -> bool:
+        """Whether VMs go only once the new ones are made."""
+        return any(phase.work is Work.RETIRE for phase in self.order)
+
+    @property
+    def at_once(self) -> Phases:
+        """The same without a retirement: nothing that is new is waited for."""
+        if not self.retires:
+            return self
+        *before, grow, retire = self.order
+        return replace(self, order=(*before, replace(retire, work=Work.GROW, created=grow.created)))
 
     @property
     def remade(self) -> tuple[str, ...]:
@@ -193,7 +213,7 @@ def limits(config: StackConfig, siblings: Sequence[StackConfig] = ()) -> tuple[B
 
 def needs_phases(before: Fleet, after: Fleet, limits: Sequence[Bound]) -> bool:
     """Whether a single pass of an engine could pass a limit on its way from one fleet to the other."""
-    return phases(before, after, limits).needed
+    return bool(phases(before, after, limits).first)
 
 
 def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Collection[str] = ()) -> Phases:
@@ -211,11 +231,11 @@ def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Colle
     first = {name for name, vm in before.items() if draws.on(vm) in passed and draws.less(vm, goal.get(name))}
     standing = before.keys() - first
     shrink = Phase(work=Work.SHRINK, deleted=_sorted(before, first))
-    grow = Phase(
-        work=Work.GROW,
+    grow = Phase(work=Work.GROW, created=_sorted(after, (comers - held) - standing))
+    retire = Phase(
+        work=Work.RETIRE if grow else Work.GROW,
         deleted=_sorted(before, standing - goal.keys()),
         replaced=_sorted(after, (comers - held) & standing),
-        created=_sorted(after, (comers - held) - standing),
     )
     held_now, declared = draws.sums(before), draws.sums(after)
     loads = {
@@ -224,7 +244,7 @@ def phases(before: Fleet, after: Fleet, limits: Sequence[Bound], *, stuck: Colle
     }
     drawn_on = {draws.on(vm) for fleet in (before, after) for vm in fleet.values()}
     return Phases(
-        order=tuple(phase for phase in (shrink, grow) if phase),
+        order=tuple(phase for phase in (shrink, grow, retire) if phase),
         reasons=tuple(load for index, load in loads.items() if index in passed),
         exceeded=tuple(load for index, load in loads.items() if index in drawn_on and load.exceeds),
         held=_sorted(after, held),

@@ -25,7 +25,7 @@ from infra.preview.meaning import (
     RiskKind,
     Total,
 )
-from infra.preview.words import ranges, vms
+from infra.preview.words import ranges, vms, why_phases
 
 _NAMES_SHOWN = 12
 _COUNT = re.compile(r"pools\[[^\]]*\]\.zones\.[^.\[\]]+")
@@ -193,7 +193,7 @@ def risk_line(risk: Risk) -> str:
 def order_lines(order: Phases, stack: str) -> Iterator[str]:
     """Whether one `up` can do it, or which phases it takes and why."""
     if order.needed:
-        yield f"`./tidepool up {stack}` does it in {len(order.order)} phases, shrink before grow"
+        yield f"`./tidepool up {stack}` does it in {len(order.order)} phases, {why_phases(order)}"
         yield from (f"{number}. {phase_line(phase)}" for number, phase in enumerate(order.order, start=1))
         yield from (f"because {load.why}" for load in order.reasons)
     elif order.order:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from infra.model.phases import Phases
 from infra.model.plan import Diagnostic, PropertyChange, Step
 from infra.model.planned_records import is_record
 
@@ -45,6 +46,13 @@ def ranges(names: Iterable[str]) -> list[str]:
 def vms(names: Sequence[str]) -> str:
     """`3 VMs (tpu-ci-us-west4-a-{0..2})`."""
     return f"{len(names)} {'VM' if len(names) == 1 else 'VMs'} ({', '.join(ranges(names))})"
+
+
+def why_phases(order: Phases) -> str:
+    """Why an apply takes more than one phase, after their number."""
+    parts = ["shrink before grow"] if order.first else []
+    parts += ["what goes stands until what is new serves"] if order.retires else []
+    return ", ".join(parts)
 
 
 def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:

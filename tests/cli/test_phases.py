@@ -48,7 +48,7 @@ def full(clouded: Checkout) -> Checkout:
 
 def test_a_preview_shows_the_phases_and_the_limit_that_asks_for_them(full: Checkout) -> None:
     assert (
-        "Order: 2 phases, since an engine makes before it deletes\n"
+        "Order: 2 phases, shrink before grow\n"
         f"  {WHY}\n"
         "  1. shrink: deletes 2 VMs (old-us-central1-a-{2..3}), and nothing else\n"
         "  2. grow: makes 2 VMs (new-us-central1-a-{0..1}), and all else\n"

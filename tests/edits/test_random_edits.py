@@ -116,17 +116,28 @@ class Life:
 
     @staticmethod
     def never_over(before: Data, after: Data, others: list[Data], meaning: Meaning) -> None:
-        """In the order that is told no limit is passed, whichever of a phase's VMs comes first."""
+        """In the order that is told no limit is passed at any step, whichever of a phase's VMs comes first; and nothing
+        that has room beside what is new goes before it."""
         assert meaning.order.held == ()
         for declarer in (after, *others):
             for limit, (size, held) in recount.limits(declarer).items():
                 taken = held + sum(recount.drawn(each, limit) for each in others)
                 standing, wanted = _by_vm(before, limit), _by_vm(after, limit)
-                for gone in meaning.order.first:
-                    standing.pop(gone, None)
-                peak = sum(max(standing.get(vm, 0), wanted.get(vm, 0)) for vm in standing.keys() | wanted.keys())
-                grows = any(wanted.get(vm, 0) > standing.get(vm, 0) for vm in wanted)
-                assert not grows or taken + peak <= size, (limit, taken, peak, size)
+                peak, grows = _worst(standing, wanted)
+                room_for_both = not grows or taken + peak <= size
+                assert not room_for_both or not standing.keys() & set(meaning.order.first), (limit, taken, peak, size)
+                for phase in meaning.order.order:
+                    made = {vm: wanted.get(vm, 0) for vm in (*phase.created, *phase.replaced)}
+                    peak, grows = _worst(standing, made)
+                    assert not grows or taken + peak <= size, (limit, phase, taken, peak, size)
+                    standing = {vm: chips for vm, chips in (standing | made).items() if vm not in phase.deleted}
+                assert {vm: chips for vm, chips in standing.items() if chips} == wanted, "and it ends as declared"
+
+
+def _worst(standing: dict[str, int], made: dict[str, int]) -> tuple[int, bool]:
+    """The most chips while some VMs are made and the others stand, and whether any of them takes more than it had."""
+    peak = sum(max(standing.get(vm, 0), made.get(vm, 0)) for vm in standing.keys() | made.keys())
+    return peak, any(chips > standing.get(vm, 0) for vm, chips in made.items())
 
 
 def _by_vm(stack: Data, limit: tuple[str, ...]) -> dict[str, int]:

@@ -15,7 +15,9 @@ import pulumi
 import pulumi_gcp as gcp
 import pytest
 
-from infra.engines.phased import apply, phases_of
+from infra.engines.holds import Hold
+from infra.engines.phased import apply
+from infra.engines.planned_phases import phases_of
 from infra.engines.protocol import EngineName, Listener
 from infra.local.cloud.limits import Limits, Pot
 from infra.local.cloud.testing import TestCloud
@@ -134,16 +136,16 @@ class Stack:
     def phases(self, pools: Pools, *bounds: Bound) -> Phases:
         return phases_of(self.preview(pools), bounds)
 
-    def up(self, pools: Pools, *bounds: Bound) -> Plan:
-        """As `./tidepool up` does it."""
+    def up(self, pools: Pools, *bounds: Bound, hold: Hold | None = None) -> Plan:
+        """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
 
-        def make(*, targets: tuple[str, ...], continue_on_error: bool) -> _Pass:
+        def make(*, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()) -> _Pass:
             self.passes.append(tuple(urn.rpartition("::")[2] for urn in targets))
-            return self._pass(pools, targets, continue_on_error)
+            return self._pass(pools, targets, continue_on_error, excludes)
 
         plan = self.preview(pools)
         assert not plan.failed, plan.diagnostics
-        return apply(plan, bounds, make, lambda _: None)
+        return apply(plan, bounds, make, lambda _: None, None, hold, at_once=hold is None)
 
     def single_pass(self, pools: Pools, *, continue_on_error: bool = False) -> Plan:
         """As a plain `pulumi up` does it."""
@@ -153,7 +155,7 @@ class Stack:
         """Accelerator types of the cloud's VMs by name."""
         return {node["name"].rsplit("/", 1)[-1]: node["acceleratorType"] for node in self.cloud.control.nodes()}
 
-    def _pass(self, pools: Pools, targets: tuple[str, ...], go_on: bool) -> _Pass:
+    def _pass(self, pools: Pools, targets: tuple[str, ...], go_on: bool, excludes: tuple[str, ...] = ()) -> _Pass:
         engine = Engine(
             Backend(self.root),
             "tidepool",
@@ -164,7 +166,14 @@ class Stack:
             lambda: "a passphrase",
             "local",
         )
-        return _Pass(engine, Options(targets=targets, continue_on_error=go_on, parallel=self.parallel))
+        options = Options(targets=targets, excludes=excludes, continue_on_error=go_on, parallel=self.parallel)
+        return _Pass(engine, options)
+
+
+@contextmanager
+def nothing_runs(**_: object) -> Generator[None]:
+    """A hold that waits for nobody."""
+    yield
 
 
 @contextmanager

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.engines.away import Fallbacks, vms_away
 from infra.engines.embedded import EmbeddedEngine
-from infra.engines.phased import apply, phases_of
+from infra.engines.holds import Hold
+from infra.engines.phased import apply
+from infra.engines.planned_phases import phases_of
+from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.local.cloud.testing import TestCloud
@@ -84,15 +89,15 @@ def planned(world: StandingWorld) -> tuple[Plan, Fallbacks, Phases]:
     return plan, away, phases_of(plan, limits(world.config), away)
 
 
-def up(world: StandingWorld) -> Plan:
-    """As `./tidepool up` does it."""
+def up(world: StandingWorld, hold: Hold | None = None) -> Plan:
+    """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
 
-    def make(*, targets: tuple[str, ...], continue_on_error: bool) -> EmbeddedEngine:
-        request = replace(world.request, targets=targets, continue_on_error=continue_on_error)
+    def make(**options: Any) -> EmbeddedEngine:
+        request = replace(world.request, **options)
         return EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
     plan, away, _ = planned(world)
-    return apply(plan, limits(world.config), make, lambda _: None, away)
+    return apply(plan, limits(world.config), make, lambda _: None, away, hold, at_once=hold is None)
 
 
 def vms(run: Plan) -> dict[str, tuple[Op, Status]]:
@@ -150,7 +155,7 @@ def test_a_vm_at_a_fallback_that_stays_declared_stays_there(world: StandingWorld
     _, away, order = planned(world)
     assert away.leaving == ()
     assert [str(vm) for vm in away.vms] == [f"{FIRST} in {AWAY}"]
-    assert (order.needed, order.held) == (False, ())
+    assert (order.first, order.held) == ((), ())
     assert not up(world).failed
     assert standing(world) == {(FIRST, AWAY), ("b-us-west1-c-0", AWAY)}
 
@@ -186,3 +191,89 @@ def test_what_cannot_be_listed_is_said(world: StandingWorld) -> None:
     said: list[Diagnostic] = []
     assert vms_away(world.request, plan, said.append).vms == ()
     assert "not known whether VMs stand at fallbacks" in said[0].message
+
+
+def labels(world: StandingWorld, name: str) -> dict[str, dict[str, str]]:
+    """Of every VM of a name, by zone."""
+    nodes = (node for node in world.cloud.control.nodes() if node["name"].endswith(f"/{name}"))
+    return {node["name"].split("/")[3]: node["labels"] for node in nodes}
+
+
+def edit(world: StandingWorld, before: str, after: str) -> None:
+    path = world.request.root / "stacks" / "Pulumi.lone.yaml"
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+
+
+def test_a_vm_at_a_fallback_is_changed_where_it_stands(world: StandingWorld) -> None:
+    move(world, SECOND)
+    edit(world, "tidepool:owner: team\n", "tidepool:owner: team\n  tidepool:vm_labels: {colour: blue}\n")
+    run = up(world)
+    assert not run.failed, run.diagnostics
+    assert vms(run) == dict.fromkeys((FIRST, SECOND), (Op.UPDATE, Status.DONE))
+    assert labels(world, SECOND).keys() == {AWAY}
+    assert labels(world, SECOND)[AWAY]["colour"] == labels(world, FIRST)["us-west4-a"]["colour"] == "blue"
+
+
+def test_a_change_at_a_fallback_that_fails_is_a_failure_of_its_vm(world: StandingWorld) -> None:
+    move(world, SECOND)
+    edit(world, "tidepool:owner: team\n", "tidepool:owner: team\n  tidepool:vm_labels: {colour: blue}\n")
+    world.cloud.control.fail("error", code=403, message="not yours", method="*.nodes.patch", name=SECOND)
+    run = up(world)
+    assert run.failed
+    assert vms(run) == {FIRST: (Op.UPDATE, Status.DONE), SECOND: (Op.UPDATE, Status.FAILED)}
+
+
+def test_vms_are_found_by_the_owner_that_they_have_and_not_by_an_edited_one(world: StandingWorld) -> None:
+    move(world, SECOND)
+    declare(world, a=1, b=0)
+    edit(world, "tidepool:owner: team\n", "tidepool:owner: others\n")
+    _, away, _ = planned(world)
+    assert [str(vm) for vm in away.leaving] == [f"{SECOND} in {AWAY}"]
+    assert not up(world).failed
+    assert standing(world) == {(FIRST, "us-west4-a")}
+
+
+def test_a_vm_that_is_neither_declared_nor_in_the_state_counts_on_its_limit(world: StandingWorld) -> None:
+    move(world, SECOND)
+    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
+    declare(world, a=0, b=2)
+    _, away, order = planned(world)
+    assert [str(vm) for vm in away.strays] == [f"{SECOND} in {AWAY}"]
+    assert order.held == ("b-us-west1-c-1",), "4 of 8 chips are held by what nobody declares"
+    up(world)
+    assert refusals(world.cloud) == [], "no limit is met while it is applied"
+
+
+def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: StandingWorld) -> None:
+    move(world, SECOND)
+    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
+    drained: list[tuple[list[str], set[tuple[str, str]]]] = []
+
+    @contextmanager
+    def hold(*, leaving: Collection[str], staying: Collection[str], begun: bool) -> Generator[None]:
+        del staying, begun
+        drained.append((sorted(leaving), standing(world)))
+        yield
+
+    world.cloud.control.fail("stockout", zone="us-west4-a")
+    assert up(world, hold).failed
+    assert [names for names, _ in drained] == [[]], "home has no room, so it works on"
+    world.cloud.control.mend()
+    drained.clear()
+    assert not up(world, hold).failed
+    assert [names for names, _ in drained] == [[], [SECOND]]
+    assert {(SECOND, "us-west4-a"), (SECOND, AWAY)} <= drained[1][1]
+    assert standing(world) == {(FIRST, "us-west4-a"), (SECOND, "us-west4-a")}
+
+
+def test_a_target_that_stands_at_a_fallback_is_deleted_there(world: StandingWorld) -> None:
+    move(world, SECOND)
+    request = replace(world.request, targets=(vm_urn("lone", SECOND),))
+    engine = EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
+    told = {step.name for step in engine.preview_destroy().steps}
+    run = engine.destroy()
+    assert not run.failed, run.diagnostics
+    assert told == {step.name for step in run.steps} == {SECOND}
+    assert standing(world) == {(FIRST, "us-west4-a")}
+    assert (VM_TYPE, SECOND) not in world.resources(), "nor does the state have it at home"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,6 +100,20 @@ def test_what_needs_no_engine_asks_for_credentials_where_google_is_meant() -> No
     assert choose_cloud(BARE).cloud is CloudName.LOCAL
     with pytest.raises(ChoiceError, match="gcloud auth application-default login"):
         choose_cloud(BARE, CloudName.GOOGLE)
+
+
+def test_google_without_credentials_is_refused_in_the_same_words_with_an_engine_and_without() -> None:
+    no_credentials = replace(FULL, credentials=None)
+    said = set()
+    for asked in (
+        lambda: choose_cloud(no_credentials, CloudName.GOOGLE),
+        lambda: choose(no_credentials, None, CloudName.GOOGLE),
+        lambda: choose(no_credentials, EngineName.PULUMI, CloudName.GOOGLE),
+    ):
+        with pytest.raises(ChoiceError) as refused:
+            asked()
+        said.add(str(refused.value))
+    assert len(said) == 1
 
 
 def test_an_empty_machine_has_nothing(tmp_path: Path) -> None:

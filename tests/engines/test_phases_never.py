@@ -19,6 +19,7 @@ from tests.engines.phase_world import (
     bound,
     declare,
     declared,
+    nothing_runs,
     refusals,
     stack_at,
     vms,
@@ -37,6 +38,9 @@ TIGHT = {"a": Pool(size=2), "b": Pool(size=3)}
 TRADED = {"a": Pool(size=3, kind="preemptible"), "b": Pool(size=3, kind="on-demand"), "c": Pool(size=3)}
 """Each pool takes the place of another in a limit that is full."""
 IN_A_RING = {"a": Pool(size=3), "b": Pool(size=3, kind="preemptible"), "c": Pool(size=3, kind="on-demand")}
+MOVING = {"a": Pool(size=3), "b": Pool(size=3, kind="preemptible")}
+MOVED = {"a": Pool(size=1), "b": Pool(size=1, kind="preemptible"), "c": Pool(size=2)}
+"""A full limit from which VMs go first, and another from which they go last."""
 NO_SPARE = dict.fromkeys(KINDS, 0)
 
 
@@ -61,9 +65,20 @@ def marks() -> Iterator[Counter[str]]:
 
 
 def becomes(
-    cloud: TestCloud, marks: Counter[str], before: Pools, after: Pools, spare: dict[str, int], others: int, stuck: int
+    cloud: TestCloud,
+    marks: Counter[str],
+    before: Pools,
+    after: Pools,
+    spare: dict[str, int],
+    others: int,
+    stuck: int,
+    waits: bool,
 ) -> None:
-    """One fleet becomes another; first with that many VMs that cannot be deleted, then without."""
+    """One fleet becomes another; first with that many VMs that cannot be deleted, then without.
+
+    waits: whether what goes stands until what is new is made.
+    """
+    hold = nothing_runs if waits else None
     marks.clear()
     bounds = bounds_of(before, after, spare, others)
     with stack_at(cloud) as stack:
@@ -73,12 +88,12 @@ def becomes(
         faulty = stack.phases(after, *bounds).first[:stuck]
         for name in faulty:
             cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=name)
-        run = stack.up(after, *bounds)
+        run = stack.up(after, *bounds, hold=hold)
         assert run.failed == bool(faulty)
         assert {*vms(run, Status.FAILED)} == {*faulty}, "nothing fails but what was made to"
         cloud.control.mend()
         if faulty:
-            assert not stack.up(after, *bounds).failed
+            assert not stack.up(after, *bounds, hold=hold).failed
         assert stack.standing() == declared(after)
         assert vms(stack.preview(after)) == {}
         assert refusals(cloud) == []
@@ -86,11 +101,12 @@ def becomes(
 
 
 @settings(deadline=None, max_examples=5)
-@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 2))
-@example(TIGHT, GROWN, NO_SPARE, 0, 0)
-@example(TIGHT, GROWN, NO_SPARE, 3, 1)
-@example(TRADED, IN_A_RING, NO_SPARE, 0, 0)
-@example(TRADED, IN_A_RING, NO_SPARE, 0, 2)
+@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 2), st.booleans())
+@example(TIGHT, GROWN, NO_SPARE, 0, 0, False)
+@example(TIGHT, GROWN, NO_SPARE, 3, 1, True)
+@example(TRADED, IN_A_RING, NO_SPARE, 0, 0, True)
+@example(TRADED, IN_A_RING, NO_SPARE, 0, 2, False)
+@example(MOVING, MOVED, NO_SPARE, 0, 1, True)
 def test_no_limit_is_passed_at_any_instant(
     quick_cloud: TestCloud,
     marks: Counter[str],
@@ -99,13 +115,14 @@ def test_no_limit_is_passed_at_any_instant(
     spare: dict[str, int],
     others: int,
     stuck: int,
+    waits: bool,
 ) -> None:
-    becomes(quick_cloud, marks, before, after, spare, others, stuck)
+    becomes(quick_cloud, marks, before, after, spare, others, stuck, waits)
 
 
 @pytest.mark.heavy
 @settings(deadline=None, max_examples=400)
-@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 4))
+@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 4), st.booleans())
 def test_no_limit_is_passed_at_any_instant_in_many_more_fleets(
     quick_cloud: TestCloud,
     marks: Counter[str],
@@ -114,5 +131,6 @@ def test_no_limit_is_passed_at_any_instant_in_many_more_fleets(
     spare: dict[str, int],
     others: int,
     stuck: int,
+    waits: bool,
 ) -> None:
-    becomes(quick_cloud, marks, before, after, spare, others, stuck)
+    becomes(quick_cloud, marks, before, after, spare, others, stuck, waits)

@@ -16,7 +16,7 @@ from infra.local.cloud.testing import TestCloud
 from infra.local.engine.run import DEFAULT_PARALLEL
 from infra.model.outcome import outcomes
 from infra.model.plan import Op, Plan, Status, Step
-from tests.engines.phase_world import Pool, Stack, declared, stack_at, vms
+from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at, vms
 
 SPOT = "spot"
 
@@ -131,17 +131,18 @@ def of_pool(standing: dict[str, str], pool: str) -> dict[str, str]:
 
 
 @settings(max_examples=10)
-@example(before=pools(a=0, b=0, c=2), after=pools(a=1, b=1, c=1), parallel=1)
-@example(before=pools(a=0, b=0, c=1), after=pools(a=1, b=1) | larger(c=1), parallel=1)
-@given(before=FLEET, after=FLEET, parallel=st.sampled_from([1, 2, DEFAULT_PARALLEL]))
+@example(before=pools(a=0, b=0, c=2), after=pools(a=1, b=1, c=1), parallel=1, waits=False)
+@example(before=pools(a=0, b=0, c=1), after=pools(a=1, b=1) | larger(c=1), parallel=1, waits=False)
+@example(before=pools(a=1, b=1, c=2), after=pools(a=2, b=2, c=1), parallel=1, waits=True)
+@given(before=FLEET, after=FLEET, parallel=st.sampled_from([1, 2, DEFAULT_PARALLEL]), waits=st.booleans())
 def test_one_pools_stockout_keeps_no_other_pool_from_what_is_declared(
-    quick_cloud: TestCloud, before: dict[str, Pool], after: dict[str, Pool], parallel: int
+    quick_cloud: TestCloud, before: dict[str, Pool], after: dict[str, Pool], parallel: int, waits: bool
 ) -> None:
     with stack_at(quick_cloud) as stack:
         stack.parallel = parallel
         stack.up(before)
         quick_cloud.control.fail("stockout", name="a-*")
-        run = stack.up(after)
+        run = stack.up(after, hold=nothing_runs if waits else None)
         standing = stack.standing()
         for pool in ("b", "c"):
             assert of_pool(standing, pool) == of_pool(declared(after), pool)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.engines.phased import phases_of
+from infra.engines.planned_phases import phases_of
 from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status, Step
@@ -157,11 +157,12 @@ def test_a_limit_that_is_passed_already_lets_vms_go_and_none_come(stack: Stack) 
     assert refusals(stack.cloud) == []
 
 
-def test_an_edit_with_room_for_both_is_one_pass(stack: Stack) -> None:
+def test_an_edit_with_room_for_both_deletes_nothing_first(stack: Stack) -> None:
     wide = bound("reserved", 24)
     declare(stack.cloud, wide)
     stack.passes.clear()
-    assert not stack.phases(SWAPPED, wide).needed
+    order = stack.phases(SWAPPED, wide)
+    assert ([phase.work for phase in order.order], order.first) == ([Work.GROW, Work.RETIRE], ())
     run = stack.up(SWAPPED, wide)
     assert stack.passes == [()]
     assert all(step.status is Status.DONE for step in vm_steps(run))

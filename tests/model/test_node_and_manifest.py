@@ -7,7 +7,7 @@ import json
 import pytest
 
 from infra.model import fleet
-from infra.model.manifest import manifest
+from infra.model.manifest import NO_VM, in_transition, manifest
 from infra.model.node import STARTUP_SCRIPT_KEY, NodeSpec, node_spec
 from infra.model.stack import load_stack, stack_names
 from tests.model.given import ROOT, parse, pool, stack_text
@@ -110,6 +110,25 @@ def test_a_reserved_slot_names_its_reservation() -> None:
     config = parse(stack_text(pools=pool(capacity="{reserved: r}"), reservations=RESERVATION))
     (slot,) = manifest(config, bundle="ab" * 32, startup_script="x")["slots"]
     assert (slot["capacity"], slot["reservation"]) == ("reserved", "r")
+
+
+def test_in_transition_what_stays_is_declared_as_before_and_what_is_new_beside_it() -> None:
+    before = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 2}")))
+    after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1, us-west1-c: 1}", accelerator="v5litepod-8")))
+    old = manifest(before, bundle="a" * 64, startup_script="#!/bin/sh\n")
+    new = manifest(after, bundle="b" * 64, startup_script="#!/bin/sh\n")
+    found = in_transition(old, after, "#!/bin/sh\n", {"a-us-west4-a-0", "a-us-west4-a-1"})
+    slots = {slot["name"]: slot for slot in found["slots"]}
+    assert [slots.pop(slot["name"]) for slot in old["slots"]] == old["slots"]
+    assert list(slots.values()) == [slot for slot in new["slots"] if slot["zone"] == "us-west1-c"]
+    assert {**found, "slots": old["slots"]} == old, "all else is published at the end"
+
+
+def test_a_transition_from_nothing_declares_what_is_new() -> None:
+    after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1}")))
+    new = manifest(after, bundle="b" * 64, startup_script="#!/bin/sh\n")
+    found = in_transition({**new, "slots": [], "empty": NO_VM}, after, "#!/bin/sh\n", ())
+    assert found == new
 
 
 def test_the_document_says_every_key_that_the_manifest_has() -> None:

@@ -57,11 +57,19 @@ def test_a_swap_inside_a_full_reservation_deletes_first() -> None:
     )
 
 
-def test_a_swap_with_room_for_both_is_one_pass() -> None:
+def test_a_swap_with_room_for_both_makes_the_new_ones_first() -> None:
     found = phases(vms("a", 4), {**vms("a", 2), **vms("b", 2)}, [reservation(24)])
+    grow, retire = found.order
+    assert (grow.work, grow.deleted, grow.created) == (Work.GROW, (), ("b-0", "b-1"))
+    assert (retire.work, retire.deleted, retire.created) == (Work.RETIRE, ("a-2", "a-3"), ())
+    assert found.reasons == found.first == ()
+    assert found.needed
+
+
+def test_at_once_what_is_new_and_what_goes_share_a_phase() -> None:
+    found = phases(vms("a", 4), {**vms("a", 2), **vms("b", 2)}, [reservation(24)]).at_once
     (only,) = found.order
     assert (only.work, only.deleted, only.created) == (Work.GROW, ("a-2", "a-3"), ("b-0", "b-1"))
-    assert found.reasons == ()
     assert not found.needed
 
 
@@ -98,9 +106,9 @@ def test_a_smaller_replacement_goes_first_where_a_larger_one_needs_its_chips() -
     before = {"a-0": vm(4), "b-0": vm(8, pool="b")}
     after = {"a-0": vm(8), "b-0": vm(4, pool="b")}
     found = phases(before, after, [reservation(12)])
-    shrink, grow = found.order
+    shrink, grow, retire = found.order
     assert shrink.deleted == ("b-0",)
-    assert (grow.replaced, grow.created) == (("a-0",), ("b-0",))
+    assert (grow.created, retire.replaced) == (("b-0",), ("a-0",))
     assert found.remade == ("b-0",)
 
 
@@ -126,7 +134,7 @@ def test_only_vms_on_the_limit_at_stake_go_first() -> None:
     before = {**vms("a", 4), **vms("spare", 1, capacity=ON_DEMAND)}
     found = phases(before, {**vms("a", 2), **vms("b", 2)}, [reservation(16), quota("on-demand", 100)])
     assert found.first == ("a-2", "a-3")
-    assert found.order[1].deleted == ("spare-0",)
+    assert found.order[2].deleted == ("spare-0",)
 
 
 def test_what_the_limit_has_no_room_for_is_held_back_the_last_first() -> None:
@@ -199,16 +207,18 @@ def test_in_any_order_of_creates_and_replacements_no_limit_that_was_kept_is_pass
     bounds = [reservation(chips[0]), quota("preemptible", chips[1]), quota("on-demand", chips[2])]
     found = phases(before, after, bounds)
     standing = {name: each for name, each in before.items() if name not in found.first}
-    grow = found.order[-1] if found.order and found.order[-1].work is Work.GROW else None
-    work = [*grow.created, *grow.replaced] if grow else []
-    random.shuffle(work)
-    for name in work:
-        standing.pop(name, None)
-        standing[name] = after[name]
-        for bound in bounds:
-            assert not bound.covers(after[name]) or drawn(bound, standing) <= bound.limit.chips
-    for name in grow.deleted if grow else ():
-        del standing[name]
+    for phase in found.order:
+        if phase.work is Work.SHRINK:
+            continue
+        work = [*phase.created, *phase.replaced]
+        random.shuffle(work)
+        for name in work:
+            standing.pop(name, None)
+            standing[name] = after[name]
+            for bound in bounds:
+                assert not bound.covers(after[name]) or drawn(bound, standing) <= bound.limit.chips
+        for name in phase.deleted:
+            del standing[name]
     kept = {name: before[name] for name in found.held if name in before}
     assert standing == {name: each for name, each in after.items() if name not in found.held} | kept
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from infra.model.phases import Phase, Phases, Work
-from infra.preview.words import vms
+from infra.preview.words import vms, why_phases
 
 
 def describe_phases(phases: Phases) -> Iterator[Text]:
     """Nothing where one pass is safe and everything has room."""
     if phases.needed:
-        yield Text("Order: 2 phases, since an engine makes before it deletes", style="bold")
+        yield Text(f"Order: {len(phases.order)} phases, {why_phases(phases)}", style="bold")
         yield from (Text(f"  {load.why}") for load in phases.reasons)
         yield from (Text(f"  {number}. {_phase(phase)}") for number, phase in enumerate(phases.order, start=1))
     for load in phases.exceeded:
@@ -25,4 +25,6 @@ def describe_phases(phases: Phases) -> Iterator[Text]:
 def _phase(phase: Phase) -> str:
     done = {"deletes": phase.deleted, "replaces": phase.replaced, "makes": phase.created}
     said = "; ".join(f"{verb} {vms(names)}" for verb, names in done.items() if names)
+    if phase.work is Work.RETIRE:
+        return f"{phase.work.value}: once what is new serves and their jobs are done, {said}"
     return f"{phase.work.value}: {said}" + (", and nothing else" if phase.work is Work.SHRINK else ", and all else")

@@ -28,7 +28,7 @@ from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
-from infra.engines.strays import delete_strays, plan_strays
+from infra.engines.strays import delete_strays, for_engine, plan_strays
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
@@ -69,7 +69,7 @@ class OfficialEngine:
         return self._plan(self._previewed_aside(exported, listener))
 
     def _preview(self, work: Workspace, recorder: Recorder) -> None:
-        self._run(recorder, self._stack(work).preview, {**self._options, "refresh": self._request.refresh})
+        self._run(recorder, self._stack(work).preview, self._of_program)
 
     def _lacking(self, work: Workspace, recorder: Recorder) -> Mapping[str, Any] | None:
         """The state, where `up` would first take something into it: then the preview was not of the same state."""
@@ -99,11 +99,7 @@ class OfficialEngine:
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         self._check()
-        options = {
-            **self._options,
-            "refresh": self._request.refresh,
-            "continue_on_error": self._request.continue_on_error,
-        }
+        options = {**self._of_program, "continue_on_error": self._request.continue_on_error}
         recorder = Recorder(listener, planning=False)
         with self._workspace(recorder.say) as work:
             self._adopted(work, recorder, planned=planned)
@@ -181,12 +177,11 @@ class OfficialEngine:
         recorder.done(strays.steps)
         for said in strays.said:
             recorder.say(said)
-        lacked = {step.urn for step in strays.steps}
-        targets = [each for each in self._request.targets if each not in lacked]
+        targets = for_engine(self._request, strays, _urns(deployment))
         if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
-        elif deployment.get("resources") and (targets or not self._request.targets):
-            options = {**self._options, "target": targets or None, **self._sparing_protected}
+        elif deployment.get("resources") and targets is not None:
+            options = {**self._options, "target": list(targets) or None, **self._sparing_protected}
             with self._workspace(recorder.say) as work:
                 self._run(recorder, self._stack(work).preview_destroy, options)
         return self._plan(recorder)
@@ -217,14 +212,24 @@ class OfficialEngine:
         if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
         else:
-            if not request.targets:
-                self._delete_strays(exported, recorder)
+            targets = self._targets_of(exported["deployment"])
+            self._delete_strays(exported, recorder)
+            if targets is None:
+                return
             options = {
                 **self._options,
+                "target": list(targets) or None,
                 "continue_on_error": request.continue_on_error,
                 **self._sparing_protected,
             }
             self._run(recorder, self._stack(work).destroy, options, work)
+
+    def _targets_of(self, deployment: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """Of a destroy, for the CLI alone. Nothing is looked for where nothing was targeted."""
+        if not self._request.targets:
+            return ()
+        strays = plan_strays(self._request, vm_ids(deployment), stateless=not deployment.get("resources"))
+        return for_engine(self._request, strays, _urns(deployment))
 
     def _run(
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
@@ -285,6 +290,11 @@ class OfficialEngine:
     def _options(self) -> dict[str, Any]:
         return {"target": list(self._request.targets) or None, "parallel": self._request.parallel}
 
+    @property
+    def _of_program(self) -> dict[str, Any]:
+        """Of what runs the program: a destroy takes no excludes."""
+        return {**self._options, "exclude": list(self._request.excludes) or None, "refresh": self._request.refresh}
+
     def _outputs(self, work: Workspace) -> Mapping[str, Any]:
         """Asked without --show-secrets, so that no secret comes into this process."""
         return json.loads(work.ask("stack", "output", "--json", "--stack", self._request.stack))
@@ -309,6 +319,10 @@ def _with_unreached(run: Plan, planned: Plan) -> Plan:
         if step.op is not Op.SAME and step.urn not in reached
     )
     return replace(run, steps=(*run.steps, *unreached))
+
+
+def _urns(deployment: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(resource["urn"] for resource in deployment.get("resources") or ())
 
 
 def _said_by(error: Exception) -> str:

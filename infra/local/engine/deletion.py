@@ -40,7 +40,15 @@ class Deletion:
         found = [state for state in run.states.values() if state.delete or state.urn not in run.seen]
         if run.targets:
             found = self._within_targets(found)
-        return self._spared(found)
+        return self._spared(self._not_excluded(found))
+
+    def _not_excluded(self, found: list[State]) -> list[State]:
+        """Without what is excluded and what that needs, as the pulumi CLI does it (seen with 3.260, 2026-11)."""
+        run = self._run
+        if not run.excludes:
+            return found
+        kept = {state.urn for state in run.states.values() if state.urn in run.excludes and not state.delete}
+        return self._not_needed(found, kept)
 
     def _within_targets(self, found: list[State]) -> list[State]:
         """Targeted ones, and their dependents where those are asked for; without them a dependent keeps its ground."""
@@ -76,9 +84,12 @@ class Deletion:
 
     def without_protected(self, found: Iterable[State]) -> list[State]:
         """Without what is protected and all that must exist for it: parents, providers, what it depends on."""
-        run = self._run
-        kept = {state.urn for state in run.states.values() if state.protect and not state.delete}
-        for state in reversed(run.states.values()):  # against the order of dependency
+        kept = {state.urn for state in self._run.states.values() if state.protect and not state.delete}
+        return self._not_needed(found, kept)
+
+    def _not_needed(self, found: Iterable[State], kept: set[str]) -> list[State]:
+        """Without what is kept and all that must exist for it."""
+        for state in reversed(self._run.states.values()):  # against the order of dependency
             if state.urn in kept:
                 kept.update(state.references())
         return [state for state in found if state.delete or state.urn not in kept]

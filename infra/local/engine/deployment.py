@@ -232,7 +232,7 @@ class Deployment:
     def _targeted(self, goal: Goal) -> bool:
         """Whether it may change: a target, or what depends on one where that is asked for."""
         run = self._run
-        if run.options.adopting:
+        if run.options.adopting or goal.urn in run.excludes:
             return False
         if not run.targets:
             return True

@@ -181,6 +181,10 @@ class Engine:
             if state.type == token and not (state.pending_replacement or state.delete or state.external)
         )
 
+    def urns(self) -> frozenset[str]:
+        """Every URN that the state has."""
+        return frozenset(state.urn for state in self._load().states.values())
+
     def creating(self, token: str) -> list[dict[str, Any]]:
         """The inputs of the resources of a type whose create was in flight when a run died, secrets in clear."""
         operations = self._load().operations

@@ -35,6 +35,7 @@ def refresh(run: Run, registry: Registry, *, quiet: bool = False) -> None:
         and not state.pending_replacement
         and not urns.is_provider(state.type)
         and state.urn in run.targets
+        and state.urn not in run.excludes
     ]
     with ThreadPoolExecutor(run.options.parallel, thread_name_prefix="refresh") as pool:
         for _ in pool.map(lambda state: _guarded(run, registry, state, quiet=quiet), managed):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from infra.local.engine.urns import Targets
+from infra.local.engine.urns import Patterns, Targets
 from infra.model.plan import Diagnostic, Event, Plan, Status, Step, StepEnded, StepStarted
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Options:
 
     parallel: how many resources are worked on at once.
     targets: URNs, wildcards allowed, that alone may change; empty means all.
+    excludes: URNs, wildcards allowed, that stay as they are, with what they need; not beside targets.
     target_dependents: what depends on a target may change too.
     continue_on_error: go on with what does not depend on a failed resource.
     refresh: read every resource first.
@@ -45,6 +46,7 @@ class Options:
 
     parallel: int = DEFAULT_PARALLEL
     targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
     target_dependents: bool = False
     continue_on_error: bool = False
     refresh: bool = False
@@ -86,6 +88,7 @@ class Run:
         self.snapshot = snapshot
         self.options = options
         self.targets = Targets(options.targets)
+        self.excludes = Patterns(options.excludes)
         self.journal = journal
         self.states = snapshot.states
         self.olds = snapshot.live()

@@ -71,8 +71,8 @@ def package_of(token: str) -> str:
     return token.removeprefix(PROVIDER_PREFIX) if is_provider(token) else token.split(":", 1)[0]
 
 
-class Targets:
-    """The URNs that alone may change. `*` stands for anything but `:`, `**` for anything. Empty takes in everything."""
+class Patterns:
+    """URNs, as `--target` and `--exclude` take them. `*` stands for anything but `:`, `**` for anything."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.patterns = tuple(patterns)
@@ -83,11 +83,18 @@ class Targets:
         return bool(self.patterns)
 
     def __contains__(self, urn: str) -> bool:
-        return not self.patterns or urn in self._literals or any(glob.fullmatch(urn) for glob in self._globs)
+        return urn in self._literals or any(glob.fullmatch(urn) for glob in self._globs)
 
     def unmatched(self, urns: Iterable[str]) -> tuple[str, ...]:
-        """The targets without wildcards that name none of these."""
+        """The patterns without wildcards that name none of these."""
         return tuple(sorted(self._literals - set(urns)))
+
+
+class Targets(Patterns):
+    """The URNs that alone may change. Empty takes in everything."""
+
+    def __contains__(self, urn: str) -> bool:
+        return not self.patterns or super().__contains__(urn)
 
 
 def _glob(pattern: str) -> str:

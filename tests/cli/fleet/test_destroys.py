@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from infra.engines.embedded import EmbeddedEngine
 from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.draining import Standing, VmStanding
@@ -15,6 +16,7 @@ from infra.fleet.records import Records
 from infra.model import fleet as slots_of
 from infra.model import names
 from infra.model.node import node_spec
+from infra.model.plan import Plan
 from infra.model.stack import load_stack
 from tests.cli.conftest import Checkout
 from tests.engines.standing_world import STACK
@@ -99,6 +101,43 @@ def test_a_wrong_stack_file_is_destroyed_only_without_draining(fleet: Checkout) 
     fleet.path("lone").write_text(right)
     assert refused.exit_code == 1
     assert "its VMs cannot be drained: mend it, or say --no-drain" in " ".join(refused.output.split())
+    assert standing(fleet) == 3
+
+
+def test_without_draining_a_wrong_stack_file_keeps_the_controller_away_all_the_same(
+    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is wrong where it says where the records are, and there is no commit to take it from."""
+    seen: list[tuple[object, object]] = []
+
+    def deletes(self: EmbeddedEngine, *_: object) -> Plan:
+        with clients("my-lab", fleet.json("cloud", "status")["url"]) as google:
+            records = Records(google=google, bucket="lab-records")
+            manifest, lease = (
+                records.read(name) for name in (names.manifest_object("lone"), names.lease_object("lone"))
+            )
+            assert manifest
+            assert lease
+            seen.append((manifest.body["slots"], lease.body["kind"]))
+        return Plan(stack="lone", engine=self.name.value, cloud="local", steps=())
+
+    right = fleet.text("lone")
+    monkeypatch.setattr(EmbeddedEngine, "destroy", deletes)
+    for wrong in (right.replace("trust: member", "trust: nobody"), right.replace("name: lab-records", "name: LAB")):
+        fleet.path("lone").write_text(wrong)
+        fleet.ok("destroy", "lone", "--exclude-protected", "--yes", "--no-drain")
+    fleet.path("lone").write_text(right)
+    assert seen == [([], "destroy")] * 2, "declared is nothing, and the controller waits"
+
+
+def test_a_stack_without_a_file_is_not_destroyed_at_all(fleet: Checkout) -> None:
+    """Nothing says where its fleet's records are, nor which project is meant."""
+    right = fleet.text("lone")
+    fleet.path("lone").unlink()
+    refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes", "--no-drain")
+    fleet.path("lone").write_text(right)
+    assert refused.exit_code == 2
+    assert "there is no stack named lone" in " ".join(refused.output.split())
     assert standing(fleet) == 3
 
 

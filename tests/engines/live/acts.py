@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from infra.engines import EngineName
 from infra.engines.phased import apply
-from infra.engines.standing import vm_id
+from infra.engines.standing import vm_id, vm_urn
 from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
 from infra.model.node import node_spec
@@ -24,6 +25,8 @@ Seen = Any
 """Plain data, equal on both engines; None where nothing is compared."""
 Act = Callable[[World], Seen]
 
+MOVED = "spare-europe-west4-a-1"
+ELSEWHERE = "us-central1-b"
 _CHANGELESS = frozenset((Op.SAME, Op.READ))
 _LOOPBACK = re.compile(r"http://127\.0\.0\.1:\d+")
 
@@ -113,6 +116,25 @@ def phased(world: World) -> Seen:
     return told(run)
 
 
+def new_first(world: World) -> Seen:
+    """The same, with what goes left standing until what is new is made; what stands, and is in the state, between."""
+    config = load_stack(world.root, world.stack)
+    plan = world.make().preview()
+    bounds = limits(config, siblings(world.root, world.stack))
+    between: list[Seen] = []
+
+    @contextmanager
+    def hold(**held: Any) -> Generator[None]:
+        if held["begun"]:
+            between.extend((vms(world), state(world), sorted(held["leaving"])))
+        yield
+
+    run = apply(plan, bounds, lambda **options: world.make(**options), lambda _: None, None, hold, at_once=False)
+    assert not run.failed, _complaints(run)
+    assert {*between[2], *own(world)} == between[0].keys(), "both stood"
+    return [told(run), between]
+
+
 def edit(name: str) -> Act:
     """One of the stack's own edits of this name."""
 
@@ -152,6 +174,29 @@ def made_by_the_controller(world: World) -> None:
                 body = node_spec(config, slot, startup_script=script).to_api()
                 execute(nodes.create(parent=parent, nodeId=slot.name, body=body), f"making {slot.name}")
     world.control.advance(kills.HOUR)
+
+
+def moved_by_the_controller(world: World) -> None:
+    """What a controller does in a stockout: the VM goes at home, and comes in another zone under its name."""
+    config = load_stack(world.root, world.stack)
+    (slot,) = (slot for slot in fleet.slots(config) if slot.name == MOVED)
+    body = node_spec(config, slot, startup_script=STUB.read_text(encoding="utf-8")).to_api()
+    network = body["networkConfig"]
+    network["subnetwork"] = network["subnetwork"].replace(slot.region, ELSEWHERE.rpartition("-")[0])
+    world.control.remove_node(own(world)[MOVED]["name"])
+    with clients(config.project, world.url) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        parent = f"projects/{config.project}/locations/{ELSEWHERE}"
+        execute(nodes.create(parent=parent, nodeId=MOVED, body=body), f"making {MOVED}")
+    world.control.advance(kills.HOUR)
+
+
+def destroy_it(world: World) -> Seen:
+    """That VM alone."""
+    engine = world.make(targets=(vm_urn(world.stack, MOVED),))
+    foretold, seen = told(engine.preview_destroy()), told(engine.destroy())
+    assert MOVED not in world.nodes()
+    return [foretold, seen]
 
 
 def preempted(world: World) -> None:

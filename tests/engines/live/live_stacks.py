@@ -75,6 +75,7 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
         "one more": (("europe-west4-a: 2", "europe-west4-a: 3"),),
         "one fewer": (("europe-west4-a: 2", "europe-west4-a: 1"),),
         "one of another accelerator": (("v6e-8, zones: {europe-west4-a: 2}", "v6e-4, zones: {europe-west4-a: 1}"),),
+        "a zone moves": (("europe-west4-a: 2", "us-east5-b: 2"),),
         "swap": (("us-central1-a: 3}", "us-central1-a: 1}"), ("us-central1-a: 0}", "us-central1-a: 2}")),
     },
 }

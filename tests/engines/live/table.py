@@ -59,6 +59,11 @@ ROWS: Final = (
         settled=False,
     ),
     Row(name="a swap inside a full limit", stacks=(SMALL,), acts=(acts.full, acts.edit("swap"), acts.phased)),
+    Row(
+        name="a zone moves, what is new first",
+        stacks=(SMALL,),
+        acts=(acts.edit("a zone moves"), acts.preview, acts.new_first),
+    ),
     Row(name="a stockout, then the controller", stacks=WITH_VMS, acts=(*_STOCKOUT, acts.up)),
     Row(
         name="a stockout, then the controller, then the other engine",
@@ -94,6 +99,12 @@ ROWS: Final = (
         name="interrupted with Ctrl-C in a create",
         stacks=(SMALL,),
         acts=(acts.edit("one more"), acts.interrupted(kills.creating), acts.heals),
+    ),
+    Row(
+        name="a target is destroyed that stands at a fallback",
+        stacks=(SMALL,),
+        acts=(acts.moved_by_the_controller, acts.destroy_it),
+        settled=False,
     ),
     Row(
         name="destroyed, with a VM that the state lacks",

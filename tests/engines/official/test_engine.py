@@ -122,6 +122,14 @@ def test_options_of_the_request_reach_the_cli(request_: Request) -> None:
         assert words in command
 
 
+def test_what_a_request_excludes_reaches_the_cli_but_for_a_destroy(request_: Request) -> None:
+    answers = {"up": "up-create", "preview": "preview-create", "destroy": "destroy-protected"}
+    cli = ScriptedCli(script(**{operation: says(Answer(events=name)) for operation, name in answers.items()}))
+    for operation in answers:
+        getattr(engine(replace(request_, excludes=("urn:a",), exclude_protected=True), cli), operation)()
+        assert [" --exclude urn:a" in each for each in cli.asked(operation)] == [operation != "destroy"]
+
+
 def test_a_cautious_request_stops_at_the_first_failure(request_: Request) -> None:
     cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
     engine(request_, cli).up()

@@ -6,13 +6,15 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.engines import CloudName, Request
 from infra.engines.choose import observe
 from infra.engines.official import OfficialEngine
-from infra.engines.phased import apply, phases_of
+from infra.engines.phased import apply
+from infra.engines.planned_phases import phases_of
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
 from infra.model.phases import limits
@@ -64,8 +66,8 @@ def write(request: Request, text: str) -> None:
 def up(request: Request) -> Plan:
     """As `./tidepool up` does it."""
 
-    def make(*, targets: tuple[str, ...], continue_on_error: bool) -> OfficialEngine:
-        return OfficialEngine(replace(request, targets=targets, continue_on_error=continue_on_error))
+    def make(**options: Any) -> OfficialEngine:
+        return OfficialEngine(replace(request, **options))
 
     plan = OfficialEngine(request).preview()
     return apply(plan, limits(load_stack(request.root, request.stack)), make, lambda _: None)

@@ -303,6 +303,32 @@ def test_targeted_deletes_leave_the_rest(world: World) -> None:
     assert set(world.cloud.things) == {"vm/b"}
 
 
+def test_what_is_excluded_stays_as_it_is_with_all_that_it_needs(world: World) -> None:
+    def program() -> None:
+        net = Net("net", fixed="n")
+        Vm("old", net=net.link)
+        Vm("lone")
+        Vm("kept", size="s")
+
+    world.run(program)
+    world.program = lambda: (Vm("kept", size="t"), Vm("new"))
+    excludes = ("**::old", "**::kept")
+    assert ops(world.preview(excludes=excludes)) == {"new": "create", "lone": "delete"}
+    assert ops(world.up(excludes=excludes)) == {"new": "create", "lone": "delete"}
+    assert set(world.cloud.things) == {"net/n", "vm/old", "vm/kept", "vm/new"}
+    assert world.cloud.things["vm/kept"]["size"] == "s"
+    verify(world.checkpoint)
+    assert ops(world.up()) == {"kept": "replace", "old": "delete", "net": "delete"}
+
+
+def test_what_is_excluded_is_not_read_by_a_refresh_before_an_up(world: World) -> None:
+    world.run(lambda: (Vm("a", size="s"), Vm("b", size="s")))
+    for name in ("a", "b"):
+        world.cloud.things[f"vm/{name}"]["size"] = "changed"
+    assert ops(world.up(refresh=True, excludes=("**::a",))).keys() == {"b"}
+    assert world.cloud.things["vm/a"]["size"] == "changed"
+
+
 def test_a_target_that_others_depend_on_is_not_deleted_alone(world: World) -> None:
     def program() -> None:
         net = Net("net", fixed="n")

@@ -1,0 +1,146 @@
+"""A pool that moves to another zone serves all the while: what is new is made and serves before what goes is drained.
+
+The tests run in order on one fleet of the local cloud, whose VMs obey their orders by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from infra.cli.fleet_looks import Fleet
+from infra.fleet.arriving import serves
+from infra.fleet.controller.desired import Wanted
+from infra.fleet.draining import Standing, VmStanding
+from infra.local.cloud.control import Control
+from tests.cli.conftest import Checkout
+
+OLD = ["tpu-ci-us-east1-c-0", "tpu-ci-us-east1-c-1"]
+NEW = ["tpu-ci-us-central1-a-0", "tpu-ci-us-central1-a-1"]
+
+
+@pytest.fixture(scope="module")
+def fleet(clouded: Checkout) -> Checkout:
+    """The ci stack, every runner online, and an edit that moves a third of a pool."""
+    clouded.ok("up", "ci")
+    clouded.ok("reconcile", "ci")
+    clouded.ok("cloud", "clock", "--advance", "10m")
+    clouded.edit("ci", "us-east1-c: 2", "us-central1-a: 2")
+    return clouded
+
+
+def online(fleet: Checkout) -> set[str]:
+    """VMs whose runner takes jobs."""
+    return {guest["vm"] for guest in fleet.json("cloud", "guests")["guests"] if guest["phase"] in ("idle", "busy")}
+
+
+def standing(fleet: Checkout) -> set[str]:
+    nodes = Control(fleet.json("cloud", "status")["url"]).nodes()
+    return {node["name"].rpartition("/")[2] for node in nodes}
+
+
+def only_starts_vms(fleet: Checkout) -> bool:
+    """Whether a sweep finds nothing to do but to tell new VMs what they run."""
+    return {each["do"] for each in fleet.json("reconcile", "ci")["actions"]} <= {"assign"}
+
+
+def at_each_wait(monkeypatch: pytest.MonkeyPatch, look: Callable[[Fleet], None]) -> None:
+    pause = Fleet.pause
+
+    def watched(fleet: Fleet, seconds: float) -> None:
+        look(fleet)
+        pause(fleet, seconds)
+
+    monkeypatch.setattr(Fleet, "pause", watched)
+
+
+def who_serves(monkeypatch: pytest.MonkeyPatch, may: Callable[[Wanted], bool]) -> None:
+    """Guests of the local cloud serve at once; let those that may not do it later or never."""
+    for module in ("infra.cli.holding", "infra.fleet.arriving"):
+        monkeypatch.setattr(f"{module}.serves", lambda slot, observed: may(slot) and serves(slot, observed))
+
+
+def test_a_preview_and_explain_say_the_order(fleet: Checkout) -> None:
+    shown = fleet.ok("preview", "ci").stdout
+    assert "Order: 2 phases, what goes stands until what is new serves\n" in shown
+    assert "  1. grow: makes 2 VMs (tpu-ci-us-central1-a-{0..1}), and all else\n" in shown
+    assert "  2. retire: once what is new serves and their jobs are done, deletes 2 VMs" in shown
+    (fleet.root / "before.yaml").write_text(fleet.text("ci").replace("us-central1-a: 2", "us-east1-c: 2"))
+    explained = " ".join(fleet.run("explain", "ci", "--base", str(fleet.root / "before.yaml")).stdout.split())
+    assert "does it in 2 phases, what goes stands until what is new serves" in explained
+
+
+def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
+    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "infra.cli.drained.wait_for_jobs",
+        lambda *_: (VmStanding(vm=OLD[0], standing=Standing.BUSY, why="job slow"),),
+    )
+    failed = fleet.run("up", "ci")
+    said = " ".join(failed.output.split())
+    assert failed.exit_code == 1
+    assert f"what is new stands, and no VM was taken away: after 120 minutes there is still {OLD[0]}: job slow" in said
+    assert {*OLD, *NEW} <= standing(fleet)
+    (found,) = fleet.json("status", "ci")["stacks"]
+    assert found["drains"] == []
+    assert only_starts_vms(fleet), "both are declared"
+
+
+def test_the_next_up_waits_for_what_is_new_and_then_drains(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[str]] = []
+    at_each_wait(monkeypatch, lambda _: seen.append(online(fleet)))
+    who_serves(monkeypatch, lambda slot: slot.name not in NEW or len(seen) >= 2)
+    run = fleet.ok("up", "ci")
+    assert all(seen_then & set(OLD) or set(NEW) <= seen_then for seen_then in seen), "somebody serves at every look"
+    said = " ".join(run.stdout.split())
+    waits, drains = (f"{verb} 2 VMs ({{}}-{{{{0..1}}}})" for verb in ("waiting until", "draining"))
+    assert said.index(waits.format(NEW[0][:-2])) < said.index(drains.format(OLD[0][:-2]))
+    assert set(NEW) <= standing(fleet)
+    assert not set(OLD) & standing(fleet)
+    assert fleet.json("preview", "ci")["phases"]["order"] == []
+
+
+def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet.edit("ci", "us-central1-a: 2", "us-east1-c: 2")
+    seen: list[set[str]] = []
+
+    def swept(_: Fleet) -> None:
+        seen.append(online(fleet))
+        assert only_starts_vms(fleet), "the lease is given back while what is new starts"
+
+    at_each_wait(monkeypatch, swept)
+    who_serves(monkeypatch, lambda slot: slot.name not in OLD or len(seen) >= 3)
+    said = fleet.ok("up", "ci").stdout
+    places = [
+        said.index(each)
+        for each in (
+            "phase 1 of 2, grow",
+            f"+ created {OLD[1]}",
+            "phase 2 of 2, retire",
+            "waiting until 2 VMs (tpu-ci-us-east1-c-{0..1}) serve",
+            "draining 2 VMs (tpu-ci-us-central1-a-{0..1})",
+            "~ updated manifests/ci.json",
+            f"- deleted {NEW[1]}",
+        )
+    ]
+    assert places == sorted(places)
+    assert set(NEW) <= seen[0], "the old ones serve while the new ones boot"
+    assert all(set(NEW) <= each or set(OLD) <= each for each in seen)
+    assert not set(NEW) & standing(fleet)
+
+
+def test_what_never_serves_takes_nobodys_place(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet.edit("ci", "europe-west4-a: 1", "us-east5-b: 1")
+    who_serves(monkeypatch, lambda slot: "us-east5" not in slot.name)
+    failed = fleet.run("up", "ci")
+    assert failed.exit_code == 1
+    assert "nobody serves but the VMs that go" in " ".join(failed.output.split())
+    assert only_starts_vms(fleet)
+
+
+def test_at_once_where_jobs_may_be_cut_off(fleet: Checkout) -> None:
+    said = fleet.ok("up", "ci", "--no-drain").stdout
+    assert "phase" not in said
+    assert "draining" not in said

@@ -1,0 +1,64 @@
+"""The manifest of a bucket while old and new VMs stand together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.fleet.bundle import STUB
+from infra.fleet.google import Api, GoogleError, clients, execute
+from infra.fleet.records import Records
+from infra.fleet.transition import declare_both
+from infra.model import names
+from infra.model.manifest import manifest
+from tests.model.given import parse, pool, stack_text
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+BEFORE = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1}")))
+AFTER = parse(stack_text(pools=pool(name="a", zones="{us-west1-c: 1}")))
+OLD, NEW = "a-us-west4-a-0", "a-us-west1-c-0"
+
+
+def published(cloud: TestCloud, body: dict[str, Any] | None) -> None:
+    with clients("my-lab", cloud.url) as google:
+        bucket = {"name": BEFORE.bucket.name, "location": "us"}
+        execute(google.api(Api.STORAGE).buckets().insert(project="my-lab", body=bucket), "making a bucket")
+        if body is not None:
+            Records(google=google, bucket=BEFORE.bucket.name).update(names.manifest_object("ci"), lambda _: body)
+
+
+def read(cloud: TestCloud) -> tuple[list[str], int]:
+    """The declared VMs, and the generation."""
+    with clients("my-lab", cloud.url) as google:
+        found = Records(google=google, bucket=BEFORE.bucket.name).read(names.manifest_object("ci"))
+    assert found is not None
+    return [slot["name"] for slot in found.body["slots"]], found.generation
+
+
+def test_both_are_declared_and_then_what_stays_alone(cloud: TestCloud) -> None:
+    script = STUB.read_text(encoding="utf-8")
+    published(cloud, manifest(BEFORE, bundle="a" * 64, startup_script=script))
+    declare_both(AFTER, cloud.url, {OLD})
+    once = read(cloud)
+    assert once[0] == [NEW, OLD]
+    declare_both(AFTER, cloud.url, {OLD})
+    assert read(cloud) == once, "what is so already is not written again"
+    declare_both(AFTER, cloud.url, ())
+    assert read(cloud)[0] == [NEW]
+
+
+def test_where_nothing_is_published_nothing_is_declared(cloud: TestCloud) -> None:
+    declare_both(AFTER, cloud.url, {OLD})
+    published(cloud, None)
+    declare_both(AFTER, cloud.url, {OLD})
+    with pytest.raises(AssertionError):
+        read(cloud)
+
+
+def test_a_manifest_that_nobody_can_read_is_left_alone(cloud: TestCloud) -> None:
+    published(cloud, {"slots": 7})
+    with pytest.raises(GoogleError, match="slots must be a list"):
+        declare_both(AFTER, cloud.url, {OLD})
