@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workflows.github_events import CASES, NOTHING, RUNS, SOURCES, Case, Waits
 
+from tests.workflows.github_events import CASES, NOTHING, RUNS, SOURCES, Case, Waits
 from workflows.concurrency import Arrival, group_of, outcomes
 from workflows.read import read
 from workflows.runs import run

@@ -40,8 +40,17 @@ def _deleted(step: Step) -> frozenset[str]:
     return frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
 
+def makes_in(step: Step) -> bool:
+    return any(_made(command) for command in step.commands)
+
+
 def makes_machines(job: Job) -> bool:
-    return any(_made(command) for step in job.steps for command in step.commands)
+    return any(makes_in(step) for step in job.steps)
+
+
+def deletes_machines(step: Step) -> bool:
+    """Whether it deletes machines that it did not make itself."""
+    return bool(_deleted(step)) and not makes_in(step)
 
 
 def cleans_up(job: Job) -> bool:
@@ -53,15 +62,15 @@ def _always(step: Step, around: tuple[Situation, ...]) -> Iterator[Step]:
     """Steps behind it that run however it ended: of its job, and of those that wait for that in any case."""
     here = [each for each in around if job_starts(step.job, each) and step_runs(step, each)]
     for later in step.job.steps[step.index + 1 :]:
-        if later.condition is not None and all(_in_any_case(later.condition, each) for each in here):
+        if later.condition is not None and all(holds_in_any_case(later.condition, each) for each in here):
             yield later
     for other in step.job.workflow.jobs:
         waits = step.job.id in other.needs and other.condition is not None
-        if waits and all(_in_any_case(other.condition, each) for each in here):
+        if waits and all(holds_in_any_case(other.condition, each) for each in here):
             yield from other.steps
 
 
-def _in_any_case(condition: Node, situation: Situation) -> bool:
+def holds_in_any_case(condition: Node, situation: Situation) -> bool:
     return all(can_hold(condition, situation, {STATUS: (status,)}) for status in ENDS)
 
 
