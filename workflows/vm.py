@@ -129,7 +129,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         timeout_minutes=run.delete_minutes + run.spare_minutes,
         permissions=permissions,
         purpose=Purpose.CLEANUP,
-        env={key: value for key, value in _told(run).items() if key in ("RUN", "ZONES")},
+        env={key: value for key, value in _told(run).items() if key in ("RUN_ID", "ZONES")},
         steps=[*signed_in, _delete(run, world)],
         why="On a machine of its own, since the first one may be gone. The run's label says which VMs are its.",
     )
@@ -183,6 +183,7 @@ def _told(run: VmRun) -> dict[str, Value]:
     """What every step of the job knows."""
     stack, pool = run.shape.stack, run.shape.pool
     return {
+        "RUN_ID": context("github.run_id"),
         "RUN": template(context("github.run_id"), "-", context("github.run_attempt")),
         "NAME": template(f"{pool.name}-run-", context("github.run_id"), "-", context("github.run_attempt")),
         "ZONES": " ".join(pool.zones),

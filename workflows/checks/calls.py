@@ -35,7 +35,8 @@ _CALLS: tuple[tuple[re.Pattern[str], tuple[str, str]], ...] = tuple(
         (r"""ask\("(POST|PATCH|PUT|DELETE)", f?"/actions/""", ("actions", "write")),
         (r"""ask\("POST", f?"/statuses/""", ("statuses", "write")),
         (r"""ask\("(POST|PATCH)", f?"/git/""", ("contents", "write")),
-        (r"\bgit push\b", ("contents", "write")),
+        (r"""\bgit push\b|\bgit\(\w+, "push\"""", ("contents", "write")),
+        (r"\./tidepool drift report\b(?!.*--help)", ("issues", "write")),
     )
 )
 """Calls of GitHub, as shell and the shipped Python write them, with the right that GitHub's REST pages say they need.
@@ -45,9 +46,9 @@ https://docs.github.com/en/rest/authentication/permissions-required-for-github-a
 _TOKEN = re.compile(r"github\.token|secrets\.GITHUB_TOKEN", re.IGNORECASE)
 _LOCAL = "./.github/workflows/"
 _DISPATCH = re.compile(
-    r"\bgh workflow run (?P<file>[\w.-]+\.ya?ml)|/actions/workflows/\{os\.environ\['(?P<variable>\w+)'\]\}"
+    r"\bgh workflow run (?P<file>[\w.-]+\.ya?ml)|/actions/workflows/\{[\w.]+\['(?P<variable>\w+)'\]\}/dispatches"
 )
-_SENT = re.compile(r"\"inputs\": \{(?P<inputs>[^}]*)\}")
+_SENT = re.compile(r"\binputs(?:\"|'|\b) ?[:=] ?\{(?P<inputs>[^}]*)\}")
 _FLAG = re.compile(r"(?:^|\s)(?:-f|-F|--field|--raw-field)[ =]?['\"]?(?P<name>[\w-]+)=")
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from workflows.checks.conditions import situations_of
-from workflows.checks.machines import deletes_machines, holds_in_any_case, makes_in
+from workflows.checks.machines import always_deleted, deletes_machines, holds_in_any_case, makes_in
 from workflows.checks.plain import text
 from workflows.checks.possible import job_starts
 from workflows.checks.rule import Broken, Rule, Scene
@@ -35,7 +35,8 @@ def _skipped(scene: Scene) -> Iterator[Broken]:
     for maker, step in _pairs(scene):
         around = [each for each in situations_of(maker.job.workflow, scene) if job_starts(maker.job, each)]
         here: Job | Step = step if step.job == maker.job else step.job
-        if not all(_runs(here, each) for each in around):
+        # Where nothing deletes it in any case, that is the finding.
+        if always_deleted(maker, around) and not all(_runs(here, each) for each in around):
             reason = "what deletes the VM is skipped where the run fails or is cancelled"
             path = (*here.path, "if") if "if" in here.data else here.path
             yield Broken(workflow=step.job.workflow, path=path, job=step.job.id, reason=reason)
@@ -82,7 +83,7 @@ def _lives(step: Step) -> float | None:
 RULES = (
     Rule(
         id="clean-up-always",
-        what="Every step that deletes a VM runs in any case, and so does every job that does it behind the one that made it",
+        what="Each step or job that deletes what another made runs in any case, the second net as well as the first",
         why="the second net is there for the run that is cancelled, and that is when it is skipped",
         example="`needs: train` and no `if: always()` on the job that deletes what is left",
         fix="if: always()",

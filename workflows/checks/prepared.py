@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from workflows.checks.conditions import situations_of
 from workflows.checks.plain import text
+from workflows.checks.rights import identity_granted
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.runners import on_ours
 from workflows.checks.shell import Command
-from workflows.checks.views import Job, Step
-from workflows.checks.words import ASSIGNMENT
+from workflows.checks.views import Step
 
 _CHECKOUT = "actions/checkout"
 _UV = "astral-sh/setup-uv"
@@ -30,8 +30,10 @@ _SETS = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFAULTED = re.compile(r"\$\{(\w+):?[-+?=]")
-_GIVEN = re.compile(r"(GITHUB|RUNNER|ACTIONS|BASH|AGENT)_\w*|CI|HOME|PATH|PWD|OLDPWD|USER|SHELL|TMPDIR|LANG|IFS|RANDOM|SECONDS"
-                    r"|EUID|UID|HOSTNAME|LINENO|OSTYPE|PIPESTATUS|REPLY|FUNCNAME|UV_\w+|JAVA_HOME|DEBIAN_FRONTEND")  # fmt: skip
+_GIVEN = re.compile(
+    r"(GITHUB|RUNNER|ACTIONS|BASH|AGENT)_\w*|CI|HOME|PATH|PWD|OLDPWD|USER|SHELL|TMPDIR|LANG|IFS|RANDOM|SECONDS"
+    r"|EUID|UID|HOSTNAME|LINENO|OSTYPE|PIPESTATUS|REPLY|FUNCNAME|UV_\w+|JAVA_HOME|DEBIAN_FRONTEND"
+)
 """Variables that a shell, the runner or its image set."""
 _PYTHON_ENV = re.compile(r"""os\.environ\[['"](\w+)['"]\]""")
 
@@ -66,16 +68,16 @@ def _brought(step: Step) -> set[str]:
 
 
 def _missing(command: Command, step: Step, before: set[str], *, ours: bool) -> str:
-    if command.substituted and not command.program:
-        return ""
+    if command.substituted:
+        return ""  # it may run elsewhere: on another machine, in a container
     program, here = command.program, _brought(step)
     of_project = _OURS.fullmatch(program) or _OF_PROJECT.match(" ".join(command.texts))
     if of_project and "code" not in before | here and not step.job.data.get("container"):
         return f"{program} works on the repository, and no step before it checks that out"
     if program in {"uv", "uvx"} and not ours and "uv" not in before | here:
         return f"GitHub's runners have no {program}, and no step before it installs it"
-    if _CLOUD.match(command.said) and not ours and "google" not in before | here:
-        return "gcloud has no identity here, and no step before it gives it one"
+    if _CLOUD.match(command.said) and "google" not in before | here and identity_granted(step.job):
+        return "the job may have an identity at Google, and no step before gcloud takes it"
     return ""
 
 
@@ -108,7 +110,10 @@ def _variables(scene: Scene) -> Iterator[Broken]:
 
 
 def _read(step: Step, *, foreign: bool) -> Iterator[tuple[str, int | None]]:
-    """Variables that a script reads and does not set, each once, with how far into it. foreign: actions may set some."""
+    """Variables that a script reads and does not set, each once, with how far into it.
+
+    foreign: an action that is not GitHub's own may have set some.
+    """
     script = text(step.data.get("run"))
     if step.shell.startswith("python"):
         yield from ((name, None) for name in sorted({*_PYTHON_ENV.findall(script)}) if not _GIVEN.fullmatch(name))
