@@ -17,7 +17,7 @@ AROUND = frozenset(
     ("asks-first", "prepared-first", "history-is-there", "variable-is-set", "secret-for-forks", "rights-suffice",
      "value-is-there")
 )  # fmt: skip
-"""Rules of what a whole file has around a step. An example is an excerpt, so that their own examples alone keep them."""
+"""Rules of what a whole file has around a step. Examples are excerpts, so that their own alone keep them."""
 
 
 def broken(data: tuple[Data, ...], known: Known, rule: str) -> list[Finding]:

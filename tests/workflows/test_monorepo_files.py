@@ -304,7 +304,7 @@ def test_a_vm_for_a_run_is_deleted_whatever_happens(name: str) -> None:
 
 def test_a_vm_for_a_run_carries_the_labels_by_which_it_is_found_later() -> None:
     text = scripts(LAUNCH)
-    assert f"{RUN}=$RUN,{EXPIRES}=$expires" in text
+    assert f"{RUN}=$RUN_ID,{EXPIRES}=$expires" in text
     working, sure = data(LAUNCH)["jobs"].values()
     step = next(step for step in working["steps"] if step.get("id") == "create")
     assert step["env"]["LIFETIME"] >= 60 * (working["timeout-minutes"] + sure["timeout-minutes"])

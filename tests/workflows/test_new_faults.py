@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.workflows.new_faults import FAULTS, Fault
 
 from tests.shipped_stacks import of_this_lab
+from tests.workflows.new_faults import FAULTS, Fault
 from tests.workflows.test_generated_files_keep_rules import files, known, repositories
 from workflows.checks import RULES, Finding, check
 from workflows.read import read

@@ -33,7 +33,8 @@ def _thrown_out(scene: Scene) -> Iterator[Broken]:
         idle = [each for each in _ended(around) if not any(job_starts(job, each) for job in workflow.jobs)]
         shared = [each for each in busy if not _of_one_run(workflow, each)]
         if shared and idle and any(each.event == other.event for each in shared for other in idle):
-            reason = f"a run for {idle[0].event} that starts no job takes the place of one that waits to publish, which GitHub cancels"
+            event = idle[0].event
+            reason = f"a run for {event} that starts no job takes the place of one that waits to publish"
             yield Broken(workflow=workflow, path=("concurrency",), reason=reason)
 
 

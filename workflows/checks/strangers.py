@@ -188,7 +188,7 @@ RULES = (
         what="A step that needs a secret does not run for a pull request of a fork",
         why="GitHub gives a fork no secrets: the step fails for every contributor, or goes on with an empty one",
         example="`on: pull_request` and `env: {HF_TOKEN: '${{ secrets.HF_TOKEN }}'}` without a guard",
-        fix="if: github.event.pull_request.head.repo.full_name == github.repository; or secrets.NAME || '', where it may be empty",
+        fix="if: github.event.pull_request.head.repo.full_name == github.repository; or secrets.NAME || ''",
         judge=_secretless,
     ),
 )

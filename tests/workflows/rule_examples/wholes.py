@@ -1,4 +1,4 @@
-"""Examples of rules over what a whole file has: clean-ups, calls, preparations, releases, queues, names of artifacts."""
+"""Examples of rules over what a whole file has: clean-ups, calls, preparations, releases, queues, artifacts."""
 
 from __future__ import annotations
 
