@@ -73,6 +73,7 @@ class VmRun:
     secrets: Mapping[str, str] = field(default_factory=dict)
     boot: str = ""
     needs: tuple[str, ...] = ()
+    only: Expression | None = None
     before: tuple[Step, ...] = ()
     while_there: tuple[Step, ...] = ()
     at_last: tuple[Step, ...] = ()
@@ -107,7 +108,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         permissions=permissions,
         purpose=Purpose.CLEANUP,
         needs=run.needs,
-        condition=_after(run.needs),
+        condition=_after(run.needs, run.only),
         env=_told(run),
         steps=[
             *signed_in,
@@ -124,7 +125,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         id=CLEAN_UP,
         name="Delete what is left",
         needs=[run.job],
-        condition=always(),
+        condition=always() & run.only if run.only else always(),
         runs_on=Hosted(),
         timeout_minutes=run.delete_minutes + run.spare_minutes,
         permissions=permissions,
@@ -136,13 +137,13 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
     return working, sure
 
 
-def _after(needs: tuple[str, ...]) -> Expression | None:
+def _after(needs: tuple[str, ...], only: Expression | None) -> Expression | None:
     """When all that it needs has gone well, in full: a condition with `always` has no success() of its own."""
-    found: Expression | None = None
+    found = only
     for job in needs:
         well = context(f"needs.{job}.result").equals("success")
         found = well if found is None else found & well
-    return always() & not_cancelled() & found if found else None
+    return always() & not_cancelled() & found if found and needs else found
 
 
 def boot(world: World, file: str, *carried: str) -> str:

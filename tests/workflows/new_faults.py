@@ -40,7 +40,7 @@ PUBLISH, TESTS, ITEST = "levanter-publish_dev.yaml", "levanter-tests.yaml", "lev
 FAULTS: tuple[Fault, ...] = (
     Fault("the apply asks nobody", OWN, "apply.yaml", GUARDED, "", "asks-first"),
     Fault("the package goes out without an environment", MARIN, PUBLISH, GUARDED, "", "asks-first"),
-    Fault("the second clean-up runs only after success", SERVING, NIGHTLY, AFTER_CLEAN_UP + r"    if: always\(\)\n",
+    Fault("the second clean-up runs only after success", SERVING, NIGHTLY, AFTER_CLEAN_UP + r"    if: always\(\).*\n",
           r"\1", "clean-up-always"),
     Fault("the second clean-up is skipped in a cancelled run", MARIN, ITEST, AFTER_CLEAN_UP + r"if: always\(\)",
           r"\1if: ${{ !cancelled() }}", "clean-up-always"),
