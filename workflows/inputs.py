@@ -32,6 +32,16 @@ def refused(declared: Declared, given: Mapping[str, Any]) -> str:
     return ""
 
 
+def least(declared: Declared) -> dict[str, Any]:
+    """Some value for each input that somebody has to give."""
+    kinds = {"boolean": "false", "number": "1"}
+    return {
+        name: next(iter((each or {}).get("options") or ()), kinds.get((each or {}).get("type", ""), "any"))
+        for name, each in declared.items()
+        if (each or {}).get("required") is True and (each or {}).get("default") is None
+    }
+
+
 def texts(declared: Declared, given: Mapping[str, Any]) -> dict[str, str]:
     """`github.event.inputs`: all as text, with the defaults of those that nobody gave."""
     here = {name.lower(): value for name, value in given.items()}

@@ -30,6 +30,7 @@ _CALLS: tuple[tuple[re.Pattern[str], tuple[str, str]], ...] = tuple(
             r"\bgh api \S*/actions/(artifacts|runs|workflows)\b(?!.*(-X|--method) ?(POST|PUT|DELETE))",
             ("actions", "read"),
         ),
+        (r"\bgh run (list|view|download)\b", ("actions", "read")),
         (r"\bgh release (create|upload|edit|delete)\b", ("contents", "write")),
         (r"""ask\("(POST|PATCH|DELETE)", f?"/(issues|pulls)""", ("issues or pull-requests", "write")),
         (r"""ask\("(POST|PATCH|PUT|DELETE)", f?"/actions/""", ("actions", "write")),
