@@ -18,7 +18,10 @@ from workflows.spec import Spec, SpecLine
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What one job runs: tests of `package` below `paths` that `markers` takes. Its legs all run the same."""
+    """What one job runs: tests of `package` below `paths` that `markers` takes. Its legs all run the same.
+
+    empty_because: why the list has none for it yet, empty where it must have some.
+    """
 
     file: str
     job: str
@@ -26,6 +29,7 @@ class Selection:
     paths: tuple[str, ...]
     markers: Markers
     line: SpecLine
+    empty_because: str = ""
 
     def __str__(self) -> str:
         return f"{self.file} {self.job}"
@@ -61,8 +65,18 @@ class Coverage:
     undeclared: tuple[tuple[str, SpecLine], ...]
 
     @property
+    def empty(self) -> tuple[Selection, ...]:
+        """Jobs that select no test, without a reason: pytest fails there, by its exit code 5."""
+        return tuple(job for job, count in self.by_job if not count and not job.empty_because)
+
+    @property
+    def excused(self) -> tuple[Selection, ...]:
+        """Jobs with a reason why they select none, and that select some."""
+        return tuple(job for job, count in self.by_job if count and job.empty_because)
+
+    @property
     def complete(self) -> bool:
-        return not (self.unrun or self.twice or self.unneeded or self.undeclared)
+        return not (self.unrun or self.twice or self.unneeded or self.undeclared or self.empty or self.excused)
 
     def findings(self) -> Iterator[str]:
         """Everything that is wrong, a line each."""
@@ -72,6 +86,10 @@ class Coverage:
             yield f"{test}: {len(jobs)} jobs run it ({test.said}): {', '.join(map(str, jobs))}; one of them excludes it"
         for test, gap, job in self.unneeded:
             yield f"{test}: {gap.line} says that it runs nowhere, and {job} runs it; one of the two is wrong"
+        for job in self.empty:
+            yield f"{job.line}: {job} selects no test of the list; other markers, or empty_because with a reason"
+        for job in self.excused:
+            yield f"{job.line}: {job} selects tests, and is said to select none; no empty_because"
         for name, line in self.undeclared:
             yield f"{line}: pytest knows no marker {name}; one of those that the list of tests declares"
 
@@ -86,6 +104,7 @@ def selections(spec: Spec) -> tuple[Selection, ...]:
             paths=tuple(str(PurePosixPath(suite.folder, path)) for path in suite.tests),
             markers=markers.parse(suite.markers),
             line=spec.line("tests", index, "suites", place, "markers"),
+            empty_because=suite.empty_because or "",
         )
         for index, tests in enumerate(spec.declared.tests)
         for place, suite in enumerate(tests.suites)

@@ -24,7 +24,8 @@ class Event:
 
     activity: one of the `types` of its trigger, empty where it has none. branch: what a `branches` filter looks at: the
     pushed one, a pull request's base, or the head of the run that ended. paths: what changed; None for whatever a
-    filter asks for. subject: the workflow that ended, or the time of a schedule; empty for any.
+    filter asks for. subject: the workflow that ended, or the time of a schedule; empty for any. message: what the
+    pushed or the pull request's newest commit says. by_token: whether a job's own GITHUB_TOKEN caused it.
     """
 
     title: str
@@ -34,6 +35,8 @@ class Event:
     tag: str = ""
     paths: tuple[str, ...] | None = None
     subject: str = ""
+    message: str = ""
+    by_token: bool = False
     inputs: Mapping[str, Any] = field(default_factory=dict)
     payload: Mapping[str, Any] = field(default_factory=dict)
     github: Mapping[str, Any] = field(default_factory=dict)
@@ -46,13 +49,16 @@ def push(
     title: str = "",
     tag: str = "",
     paths: tuple[str, ...] | None = None,
+    message: str = "",
+    by_token: bool = False,
     repository: str = REPOSITORY,
 ) -> Event:
     ref = f"refs/tags/{tag}" if tag else f"refs/heads/{branch}"
-    payload = {"ref": ref, "after": _HEAD, "before": _BASE, "head_commit": {"id": _HEAD}, **_repository(repository)}
+    commit = {"id": _HEAD, "message": message}
+    payload = {"ref": ref, "after": _HEAD, "before": _BASE, "head_commit": commit, **_repository(repository)}
     return Event(
         title=title or f"push of {tag or branch}", name="push", branch=branch, tag=tag, paths=paths, payload=payload,
-        github=_refs(ref),
+        github=_refs(ref), message=message, by_token=by_token,
     )  # fmt: skip
 
 
@@ -66,12 +72,15 @@ def pull_request(
     base: str = "main",
     draft: bool = False,
     target: bool = False,
+    conflict: bool = False,
     paths: tuple[str, ...] | None = None,
+    message: str = "",
     repository: str = REPOSITORY,
 ) -> Event:
     """A pull request of a branch or a fork.
 
     label: the one that a `labeled` activity adds. target: as pull_request_target, which runs the base branch, tells it.
+    conflict: it cannot be merged.
     """
     names = [*labels, *([label] if label else [])]
     source = _fork(repository) if fork else repository
@@ -82,6 +91,7 @@ def pull_request(
             "number": 12,
             "draft": draft,
             "merged": False,
+            "mergeable": not conflict,
             "title": "A title",
             "labels": [{"name": name} for name in names],
             "head": {"ref": "change", "sha": _HEAD, "repo": {"full_name": source, "fork": fork}},
@@ -96,7 +106,7 @@ def pull_request(
     return Event(
         title=title or f"pull request from {where}", name="pull_request_target" if target else "pull_request",
         activity=activity, branch=base, paths=paths, payload=payload,
-        github={**_refs(ref), "head_ref": "change", "base_ref": base},
+        github={**_refs(ref), "head_ref": "change", "base_ref": base}, message=message,
     )  # fmt: skip
 
 
@@ -113,14 +123,15 @@ def dispatch(
     *,
     branch: str = "main",
     title: str = "dispatch",
+    by_token: bool = False,
     repository: str = REPOSITORY,
 ) -> Event:
-    """A run started by hand; inputs that are not given have their defaults."""
+    """A run started by hand or by another's token; inputs that are not given have their defaults."""
     given = dict(inputs or {})
     payload = {"inputs": given, "ref": f"refs/heads/{branch}", **_repository(repository)}
     return Event(
         title=title, name="workflow_dispatch", branch=branch, inputs=given, payload=payload,
-        github=_refs(f"refs/heads/{branch}"),
+        github=_refs(f"refs/heads/{branch}"), by_token=by_token,
     )  # fmt: skip
 
 

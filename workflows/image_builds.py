@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from infra.model import names
-from infra.model.federation import IMAGE_BUILDER
+from infra.model.federation import IMAGE_BUILDER, MAIN
 from infra.model.images.github import build_jobs
 from infra.model.images.places import places
 from infra.model.images.spec import Builder, Image
@@ -44,6 +44,11 @@ SET_UP_MINUTES: Final = 10
 
 LONGEST_MINUTES: Final = 6 * MINUTE
 """GitHub's limit of a job on a runner of its own."""
+TESTED: Final = "tested"
+TESTED_COMMIT: Final = context(f"needs.{TESTED}.outputs.commit")
+TESTED_COMMIT_STEP: Final = context("steps.tested.outputs.commit")
+MAIN_BRANCH: Final = PurePosixPath(MAIN).name
+_RESULTS = Grant(Scope.ACTIONS, Access.READ, "how the tests of a commit ended")
 _PACKAGES = Grant(Scope.PACKAGES, Access.WRITE, "pushes to packages that let this repository's jobs write")
 
 
@@ -98,6 +103,45 @@ class ImageBuilds:
             bootstrap=self.world.first_step,
             revisions={repository: str(revision) for repository, revision in self.revisions.items()},
         )
+
+
+def commit_of_tests(
+    world: World,
+    repository: str,
+    tests: str,
+    *,
+    condition: Expression,
+    needs: tuple[str, ...] = (),
+    revision: Expression | None = None,
+) -> Job:
+    """The job that finds the commit of tested sources. tests: a workflow by its name. revision: the one asked for."""
+    return Job(
+        id=TESTED,
+        name="Find the tested commit",
+        runs_on=Hosted(),
+        timeout_minutes=SET_UP_MINUTES,
+        permissions=Permissions.of(_RESULTS),
+        purpose=Purpose.CHECK,
+        needs=needs,
+        condition=condition,
+        outputs={"commit": TESTED_COMMIT_STEP},
+        steps=[
+            steps.script(
+                world,
+                "tested_commit.sh",
+                name=f"Ask how {tests} ended",
+                step_id="tested",
+                env={
+                    "GH_TOKEN": context("github.token"),
+                    "REPOSITORY": repository,
+                    "TESTS": tests,
+                    "BRANCH": MAIN_BRANCH,
+                    "REVISION": "" if revision is None else revision,
+                },
+            )
+        ],
+        why=f"What trains is of a commit that {tests} found well, whatever starts its build.",
+    )
 
 
 def built_by_github(world: World) -> tuple[Image, ...]:

@@ -19,12 +19,20 @@ MOST_LEGS = 256
 Leg = dict[str, Any]
 
 
+class MatrixError(ValueError):
+    """A matrix that GitHub makes no job of; says why."""
+
+
 def legs(matrix: Mapping[str, Any]) -> tuple[Leg, ...]:
     """The legs of a matrix in plain data, in GitHub's order: the first axis changes slowest, further legs come last.
 
-    An axis without values makes a matrix without legs of its own.
+    MatrixError where an axis has no values, which fails the job at GitHub, or no axis and no leg is there at all.
     """
     axes = {name: values for name, values in matrix.items() if name not in {"include", "exclude"}}
+    if empty := next((name for name, values in axes.items() if not values), ""):
+        raise MatrixError(f"the axis {empty} of the matrix has no values")
+    if not axes and not matrix.get("include"):
+        raise MatrixError("the matrix has no axis")
     excluded: Sequence[Mapping[str, Any]] = matrix.get("exclude") or ()
     product = itertools.product(*axes.values()) if axes else ()
     original = [dict(zip(axes, values, strict=True)) for values in product]

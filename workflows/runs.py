@@ -23,12 +23,15 @@ from workflows.expressions import (
     parse,
     parts,
     references,
+    status_misplaced,
     truthy,
     written,
 )
 from workflows.expressions.syntax import Call, Logic, Node
+from workflows.expressions.values import folded
 from workflows.globs import PatternError
-from workflows.legs import Leg, legs
+from workflows.inputs import texts, typed
+from workflows.legs import Leg, MatrixError, legs
 from workflows.order import circle
 from workflows.triggering import listed, started, triggers
 
@@ -103,11 +106,21 @@ def run(workflow: Mapping[str, Any], event: Event, given: Given | None = None) -
 
 
 def _check_needs(jobs: Mapping[str, Mapping[str, Any]]) -> None:
-    needs = {job: set(listed(spec.get("needs"))) for job, spec in jobs.items()}
+    needs = {job: set(needed(jobs, job)) for job in jobs}
+    twice = [(job, other) for job in jobs for other in jobs if job < other and folded(job) == folded(other)]
+    if twice:
+        rule = "ids of jobs differ in more than their case"
+        raise ConfigError(Problem(f"jobs.{other}", job, rule, "another id") for job, other in twice)
     rule, fix = "a job needs jobs of its own workflow, and no circle of them", ", ".join(jobs)
     lost = [(job, missing) for job, each in needs.items() for missing in sorted(each - needs.keys())]
     if lost or (lost := [(job, ", ".join(sorted(each))) for job, each in circle(needs).items()]):
         raise ConfigError(Problem(f"jobs.{job}.needs", said, rule, fix) for job, said in lost)
+
+
+def needed(jobs: Mapping[str, Mapping[str, Any]], job: str) -> tuple[str, ...]:
+    """What a job needs, by the ids as the jobs have them: GitHub reads ids without regard to case."""
+    ids = {folded(each): each for each in jobs}
+    return tuple(ids.get(folded(each), each) for each in listed(jobs[job].get("needs")))
 
 
 class _Jobs:
@@ -132,8 +145,9 @@ class _Jobs:
         try:
             if not truthy(evaluate(asked, scope)):
                 return JobRun(job, starts=False, result="skipped", why=self._against(job, asked, scope))
-            return JobRun(job, starts=True, result=self._result(job), legs=tuple(_legs(spec, scope)))
-        except ExpressionError as error:
+            started_legs = tuple(_legs(spec, scope))
+            return JobRun(job, starts=True, result=self._result(job, started_legs, scope), legs=started_legs)
+        except (ExpressionError, MatrixError) as error:
             return JobRun(job, starts=False, result="failure", why=str(error))
 
     def _condition(self, job: str) -> Node:
@@ -141,14 +155,15 @@ class _Jobs:
         spec = self._jobs[job]
         try:
             _readable((spec.get("strategy") or {}).get("matrix"), _READABLE)
-            _readable(spec.get("runs-on"), (*_READABLE, "matrix", "strategy"))
+            for key in ("runs-on", "continue-on-error"):
+                _readable(spec.get(key), (*_READABLE, "matrix", "strategy"))
             return condition(spec.get("if"), _READABLE)
         except ExpressionError as error:
             fix = "an expression that GitHub reads"
             raise ConfigError([Problem(f"jobs.{job}", error.text, error.said, fix)]) from error
 
     def _needs(self, job: str) -> tuple[str, ...]:
-        return listed(self._jobs[job].get("needs"))
+        return needed(self._jobs, job)
 
     def _ancestors(self, job: str) -> Iterator[str]:
         for each in self._needs(job):
@@ -157,21 +172,27 @@ class _Jobs:
 
     def _status(self, job: str) -> Status:
         """Of all that a job waits for, however far up: one that was skipped is no success either."""
-        results = {self.run(each).result for each in self._ancestors(job)}
+        ended = {each: self.run(each).result for each in self._ancestors(job)}
+        results = set(ended.values())
         cancelled = self._given.cancelled and bool(results)
         return Status(
             success=not cancelled and results <= {"success"}, failure=not cancelled and "failure" in results,
-            cancelled=cancelled,
+            cancelled=cancelled, results=ended,
         )  # fmt: skip
 
     def _outcome(self, job: str) -> dict[str, Any]:
         found = self.run(job)
         return {"result": found.result, "outputs": dict(self._given.outputs.get(job, {})) if found.starts else {}}
 
-    def _result(self, job: str) -> Result:
+    def _result(self, job: str, started_legs: tuple[LegRun, ...], scope: Scope) -> Result:
+        """How it ends; a failure is taken to be one of every leg, each of which may say that it does no harm."""
         first = self._given.cancelled and not self._needs(job)
         result = self._given.results.get(job, "cancelled" if first else "success")
-        return "success" if result == "failure" and self._jobs[job].get("continue-on-error") is True else result
+        if result != "failure":
+            return result
+        harmless = self._jobs[job].get("continue-on-error", False)
+        said = [_expanded(harmless, Scope({**scope.contexts, "matrix": each.matrix})) for each in started_legs]
+        return "success" if said and all(each is True for each in said) else result
 
     def _against(self, job: str, asked: Node, scope: Scope) -> str:
         """The first operand of the condition that does not hold, with what it read."""
@@ -203,8 +224,8 @@ def _readable(value: Any, contexts: tuple[str, ...]) -> None:
     """ExpressionError where an expression in plain data is none."""
     if isinstance(value, str):
         for part in parts(value):
-            if part.expression:
-                parse(part.text, contexts)
+            if part.expression and (said := status_misplaced(parse(part.text, contexts), in_if=False, of_job=True)):
+                raise ExpressionError(said, value)
     for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
         _readable(each, contexts)
 
@@ -226,16 +247,18 @@ def contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Giv
     if event.name == "workflow_run":
         payload["workflow_run"] = {**payload["workflow_run"], "name": subject}
         payload["workflow"] = {"name": subject}
+    inputs: dict[str, str | bool] = {}
+    if event.name == "workflow_dispatch":
+        declared = (triggers(workflow["on"]).get("workflow_dispatch") or {}).get("inputs") or {}
+        inputs = typed(declared, event.inputs)
+        payload["inputs"] = texts(declared, event.inputs)
     repository = payload["repository"]["full_name"]
     github = {
         "event_name": event.name, "event": payload, "repository": repository,
         "repository_owner": repository.partition("/")[0], "actor": "someone", "workflow": workflow.get("name", ""),
         "run_id": "1", "run_attempt": "1", "server_url": "https://github.com", **event.github,
     }  # fmt: skip
-    declared = (triggers(workflow["on"]).get("workflow_dispatch") or {}).get("inputs") or {}
-    inputs = {name: (each or {}).get("default", "") for name, each in declared.items()}
-    given_inputs = {**inputs, **event.inputs} if event.name == "workflow_dispatch" else {}
-    return {"github": github, "inputs": given_inputs, "vars": dict(given.variables)}
+    return {"github": github, "inputs": inputs, "vars": dict(given.variables)}
 
 
 def _shown(value: Any) -> str:

@@ -23,6 +23,7 @@ from workflows.dump import dump
 from workflows.events import Event
 from workflows.expressions import ExpressionError, Scope, expand, parts
 from workflows.expressions.syntax import Literal, Node, children
+from workflows.inputs import least
 from workflows.legs import Leg
 from workflows.read import read
 from workflows.runs import run
@@ -124,8 +125,9 @@ def _events(data: Mapping[str, Any], repository: str) -> Iterator[tuple[Code, Ev
         elif name == "schedule":
             yield from ((Code.MAIN, events.schedule(text(each.get("cron")), repository=repository)) for each in filters)
         elif name == "workflow_dispatch":
-            yield Code.MAIN, events.dispatch(repository=repository)
-            yield Code.BRANCH, events.dispatch(branch="change", repository=repository)
+            inputs = least(filters.get("inputs") or {})
+            yield Code.MAIN, events.dispatch(inputs, repository=repository)
+            yield Code.BRANCH, events.dispatch(inputs, branch="change", repository=repository)
         elif name == "workflow_run":
             for conclusion in ("success", "failure"):
                 yield Code.MAIN, events.workflow_run(conclusion, repository=repository)

@@ -6,18 +6,33 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from workflows.events import Event
 from workflows.globs import any_included, any_kept, included
+from workflows.inputs import refused
 
 _DEFAULT_TYPES = {
     "pull_request": ("opened", "synchronize", "reopened"),
     "pull_request_target": ("opened", "synchronize", "reopened"),
 }
 """Activities that start a workflow whose trigger names none; of other events all do."""
+_SKIPPING = ("[skip ci]", "[ci skip]", "[no ci]", "[skip actions]", "[actions skip]")
+_TRAILER = re.compile(r"\n\n(?:[^\n]+\n)*skip-checks: ?true\s*\Z", re.IGNORECASE)
+"""What a commit says to start nothing.
+
+https://docs.github.com/en/actions/how-tos/manage-workflow-runs/skip-workflow-runs (read 2026-11-22)
+"""
+_STARTED_BY_TOKEN = ("workflow_dispatch", "repository_dispatch")
+"""What a job's token starts; all else that it does starts nothing, so that no run starts itself.
+
+https://docs.github.com/en/actions/concepts/security/github_token (read 2026-11-22)
+"""
+MOST_FILES = 300
+"""Changed files that a filter of paths looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +61,8 @@ def started(on: Any, event: Event) -> Started:
     filters = known[event.name]
     if event.name == "schedule":
         return _schedule(filters, event)
-    why = _types(filters, event) or _workflows(filters, event) or _refs(filters, event) or _paths(filters, event)
+    asked = (_caused, _types, _workflows, _refs, _paths, _inputs)
+    why = next(filter(None, (each(filters, event) for each in asked)), "")
     subject = event.subject or next(iter(listed(filters.get("workflows"))), "")
     return Started(starts=not why, why=why, subject=subject)
 
@@ -64,6 +80,24 @@ def _schedule(entries: Sequence[Mapping[str, str]], event: Event) -> Started:
     if wanted not in crons:
         return Started(starts=False, why=f"no schedule {wanted}".rstrip())
     return Started(starts=True, subject=wanted)
+
+
+def _caused(_: Mapping[str, Any], event: Event) -> str:
+    """What keeps an event from starting anything, whatever the filters say."""
+    if event.by_token and event.name not in _STARTED_BY_TOKEN:
+        return "a job's own token caused it"
+    if event.name not in {"push", "pull_request"}:
+        return ""
+    if said := next((each for each in _SKIPPING if each in event.message.lower()), ""):
+        return f"the commit says {said}"
+    if _TRAILER.search(event.message):
+        return "the commit says skip-checks: true"
+    conflict = event.payload.get("pull_request", {}).get("mergeable") is False
+    return "the pull request has a merge conflict" if event.name == "pull_request" and conflict else ""
+
+
+def _inputs(filters: Mapping[str, Any], event: Event) -> str:
+    return refused(filters.get("inputs") or {}, event.inputs) if event.name == "workflow_dispatch" else ""
 
 
 def _types(filters: Mapping[str, Any], event: Event) -> str:
@@ -99,8 +133,10 @@ def _filtered(filters: Mapping[str, Any], name: str, value: str) -> str:
 def _paths(filters: Mapping[str, Any], event: Event) -> str:
     if event.paths is None or event.tag:
         return ""
-    if filters.get("paths") is not None and not any_included(event.paths, listed(filters["paths"])):
+    if filters.get("paths") is not None and not any_included(event.paths[:MOST_FILES], listed(filters["paths"])):
         return "paths has none of what changed"
-    if filters.get("paths-ignore") is not None and not any_kept(event.paths, listed(filters["paths-ignore"])):
+    if filters.get("paths-ignore") is not None and not any_kept(
+        event.paths[:MOST_FILES], listed(filters["paths-ignore"])
+    ):
         return "paths-ignore has all of what changed"
     return ""

@@ -73,6 +73,7 @@ class VmRun:
     secrets: Mapping[str, str] = field(default_factory=dict)
     boot: str = ""
     needs: tuple[str, ...] = ()
+    only: Expression | None = None
     before: tuple[Step, ...] = ()
     while_there: tuple[Step, ...] = ()
     at_last: tuple[Step, ...] = ()
@@ -107,7 +108,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         permissions=permissions,
         purpose=Purpose.CLEANUP,
         needs=run.needs,
-        condition=_after(run.needs),
+        condition=_after(run.needs, run.only),
         env=_told(run),
         steps=[
             *signed_in,
@@ -124,25 +125,25 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         id=CLEAN_UP,
         name="Delete what is left",
         needs=[run.job],
-        condition=always(),
+        condition=always() & run.only if run.only else always(),
         runs_on=Hosted(),
         timeout_minutes=run.delete_minutes + run.spare_minutes,
         permissions=permissions,
         purpose=Purpose.CLEANUP,
-        env={key: value for key, value in _told(run).items() if key in ("RUN", "ZONES")},
+        env={key: value for key, value in _told(run).items() if key in ("RUN_ID", "ZONES")},
         steps=[*signed_in, _delete(run, world)],
         why="On a machine of its own, since the first one may be gone. The run's label says which VMs are its.",
     )
     return working, sure
 
 
-def _after(needs: tuple[str, ...]) -> Expression | None:
+def _after(needs: tuple[str, ...], only: Expression | None) -> Expression | None:
     """When all that it needs has gone well, in full: a condition with `always` has no success() of its own."""
-    found: Expression | None = None
+    found = only
     for job in needs:
         well = context(f"needs.{job}.result").equals("success")
         found = well if found is None else found & well
-    return always() & not_cancelled() & found if found else None
+    return always() & not_cancelled() & found if found and needs else found
 
 
 def boot(world: World, file: str, *carried: str) -> str:
@@ -183,6 +184,7 @@ def _told(run: VmRun) -> dict[str, Value]:
     """What every step of the job knows."""
     stack, pool = run.shape.stack, run.shape.pool
     return {
+        "RUN_ID": context("github.run_id"),
         "RUN": template(context("github.run_id"), "-", context("github.run_attempt")),
         "NAME": template(f"{pool.name}-run-", context("github.run_id"), "-", context("github.run_attempt")),
         "ZONES": " ".join(pool.zones),

@@ -55,6 +55,7 @@ def manifest(
             if limit.project == config.project
         ],
         "freezes": [_freeze(freeze) for freeze in config.freezes],
+        "run_zones": _run_zones(config, siblings),
         "broker": broker,
         "controller": _controller(config),
         "slots": slots,
@@ -148,6 +149,17 @@ def _docker_paths(config: StackConfig) -> dict[str, str]:
         for repository in config.registries.repositories
     }
     return dict(sorted(found.items()))
+
+
+def _run_zones(config: StackConfig, siblings: Sequence[StackConfig]) -> list[str]:
+    """Where workflows that the stack lets in may make VMs for runs: as any pool of the project, of other stacks too.
+
+    Those pools need have no VM of their own, nor their stacks a controller.
+    """
+    if config.github is None or not config.github.run_makers:
+        return []
+    stacks = (each for each in (config, *siblings) if each.project == config.project)
+    return sorted({zone for each in stacks for pool in each.pools for zone in pool.zones})
 
 
 def _limit(limit: Reservation | Quota, siblings: Sequence[StackConfig]) -> dict[str, Any]:

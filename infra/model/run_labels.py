@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 RUN: Final = "tidepool-run"
-"""Which run the VM is for: `RUN-ATTEMPT`, GitHub's numbers of both."""
+"""Which run the VM is for: GitHub's number of it, the same for every attempt."""
 EXPIRES: Final = "tidepool-expires"
 """When it may be deleted by anybody, in UNIX seconds."""
 

@@ -106,6 +106,16 @@ def test_a_manifest_has_every_slot_with_its_full_node() -> None:
         assert (each["chips"], each["hosts"]) == (slot.accelerator.chips, slot.accelerator.hosts)
 
 
+def test_vms_of_runs_are_looked_for_in_the_zones_of_every_pool_of_the_project() -> None:
+    stacks = [load_stack(ROOT, stack) for stack in stack_names(ROOT)]
+    for config in stacks:
+        others = [each for each in stacks if each.stack != config.stack]
+        made = manifest(config, bundle="ab" * 32, startup_script="x", siblings=others)
+        lets_in = config.github is not None and config.github.run_makers
+        every = {zone for each in stacks for pool in each.pools for zone in pool.zones}
+        assert set(made["run_zones"]) == (every if lets_in else set())
+
+
 def test_a_reserved_slot_names_its_reservation() -> None:
     config = parse(stack_text(pools=pool(capacity="{reserved: r}"), reservations=RESERVATION))
     (slot,) = manifest(config, bundle="ab" * 32, startup_script="x")["slots"]

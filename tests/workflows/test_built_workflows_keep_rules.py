@@ -35,6 +35,7 @@ from workflows.builders import (
     WorkflowDispatch,
     always,
     context,
+    literal,
     not_cancelled,
     template,
     timed,
@@ -80,18 +81,20 @@ MATRICES = st.sampled_from(
 )
 RIGHTS = st.sampled_from(
     (
-        Permissions(),
         Permissions.read_contents(),
         Permissions.of(
             Grant(Scope.CONTENTS, Access.READ), Grant(Scope.ISSUES, Access.WRITE, why="one issue of what failed")
         ),
     )
 )
-PREPARE = (
+BEGIN = (
     Step(uses=Pinned("actions/checkout", "08c6903cd8c0fde910a37f88322edcfb5dd907a8", "v5.0.0")),
+    Step(uses=Pinned("astral-sh/setup-uv", "11f9893b081a58869d3b5fccaea48c9e9e46f990", "v8.3.2")),
+)
+PREPARE = (
     Step(name="Install", run="uv sync --locked \\\n  --package levanter \\\n  --extra 'tpu'\n"),
     Step(run="echo \"$TITLE\" | tr -d '\\n'\n", env={"TITLE": context("github.event.pull_request.title")}),
-    Step(run="wandb login --relogin\n", env={"WANDB_API_KEY": context("secrets.WANDB_API_KEY")}),
+    Step(run="wandb login --relogin\n", env={"WANDB_API_KEY": context("secrets.WANDB_API_KEY") | literal("")}),
     Step(run='case "$1" in\n  -h | --help) exit 0 ;;\nesac\nset -- --locked "$@"\n'),
     Step(run="python - <<'END'\n--not-a-command\nEND\n"),
 )
@@ -100,8 +103,9 @@ TEST = Step(
 )
 PLAIN_TEST = Step(id="test", run=timed(800, "uv run pytest -m 'not slow'") + "\n", shell="bash")
 REPORT = Step(name="Report", condition=not_cancelled(), run="./tidepool drift report --last\n")
-MAKE = Step(run='gcloud compute tpus tpu-vm create "$VM" --labels="tidepool-run=$RUN,tidepool-expires=$END"\n')
-DELETE = Step(condition=always(), run='gcloud compute tpus tpu-vm delete "$VM" --quiet\n')
+VM = {"VM": "vm", "RUN": "1", "END": "2"}
+MAKE = Step(env=VM, run='gcloud compute tpus tpu-vm create "$VM" --labels="tidepool-run=$RUN,tidepool-expires=$END"\n')
+DELETE = Step(env=VM, condition=always(), run='gcloud compute tpus tpu-vm delete "$VM" --quiet\n')
 UP = Step(run="./tidepool up ci --yes\n")
 KEYS = [
     "on", "push", "pull_request", "workflow_run", "workflow_dispatch", "schedule", "cron", "types", "branches",
@@ -133,7 +137,7 @@ def jobs(draw: st.DrawFn, name: str, before: tuple[str, ...]) -> Job:
     """A job that does what its purpose says."""
     purpose = draw(st.sampled_from(tuple(Purpose)))
     matrix = draw(MATRICES)
-    steps = draw(st.lists(st.sampled_from(PREPARE), max_size=3, unique_by=id))
+    steps = [*BEGIN, *draw(st.lists(st.sampled_from(PREPARE), max_size=3, unique_by=id))]
     match purpose:
         case Purpose.APPLY | Purpose.PUBLISH:
             steps.append(UP)
@@ -153,6 +157,7 @@ def jobs(draw: st.DrawFn, name: str, before: tuple[str, ...]) -> Job:
         needs=needs,
         condition=always() if purpose is Purpose.CLEANUP and needs else condition,
         matrix=matrix,
+        environment="apply" if UP in steps else "",
         why="What it is for",
     )
 

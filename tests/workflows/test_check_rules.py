@@ -8,9 +8,20 @@ import pytest
 
 from tests.workflows.rule_examples import EXAMPLES
 from tests.workflows.rule_examples.files import Data, files
-from workflows.checks import RULES, Known, check
+from workflows.checks import RULES, Finding, Known, check
 
 PAGE = Path(__file__).parents[2] / "docs" / "workflow-rules.md"
+
+
+AROUND = frozenset(
+    ("asks-first", "prepared-first", "history-is-there", "variable-is-set", "secret-for-forks", "rights-suffice",
+     "value-is-there")
+)  # fmt: skip
+"""Rules of what a whole file has around a step. Examples are excerpts, so that their own alone keep them."""
+
+
+def broken(data: tuple[Data, ...], known: Known, rule: str) -> list[Finding]:
+    return [each for each in check(files(data), known) if each.rule == rule or each.rule not in AROUND]
 
 
 def cases(kind: str) -> list[object]:
@@ -23,13 +34,13 @@ def cases(kind: str) -> list[object]:
 
 @pytest.mark.parametrize(("rule", "data", "known"), cases("bad"))
 def test_what_breaks_a_rule_is_found_by_that_rule_alone(rule: str, data: tuple[Data, ...], known: Known) -> None:
-    found = check(files(data), known)
+    found = broken(data, known, rule)
     assert {each.rule for each in found} == {rule}, "\n".join(map(str, found))
 
 
 @pytest.mark.parametrize(("rule", "data", "known"), cases("good"))
 def test_nothing_is_found_in_what_keeps_a_rule(rule: str, data: tuple[Data, ...], known: Known) -> None:
-    found = check(files(data), known)
+    found = broken(data, known, rule)
     assert not found, "\n".join(map(str, found))
 
 

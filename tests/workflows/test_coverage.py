@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,9 +52,21 @@ def test_tests_that_one_job_runs_are_complete() -> None:
 
 
 def test_a_test_that_no_job_runs_is_named_with_its_markers() -> None:
-    found = covered([a_test("a", "slow")], [job("cpu", "not slow")])
+    found = covered([a_test("a", "slow"), a_test("b")], [job("cpu", "not slow")])
     (said,) = found.findings()
     assert said.startswith("tests/test_a.py::a: no job runs it (marked slow)")
+
+
+def test_a_job_that_selects_no_test_is_named_unless_it_says_why() -> None:
+    tests, tpu = [a_test("a")], job("tpu", "tpu_ci")
+    found = covered(tests, [job("cpu", "not tpu_ci"), tpu])
+    (said,) = found.findings()
+    assert not found.complete
+    assert "tests.yaml tpu selects no test of the list" in said
+    why = replace(tpu, empty_because="the list is of last year")
+    assert covered(tests, [job("cpu", "not tpu_ci"), why]).complete
+    (said,) = covered([*tests, a_test("b", "tpu_ci")], [job("cpu", "not tpu_ci"), why]).findings()
+    assert "is said to select none" in said
 
 
 def test_a_test_that_two_jobs_run_is_named_with_both() -> None:
@@ -67,7 +81,7 @@ def test_a_test_outside_every_path_runs_nowhere() -> None:
 
 
 def test_an_accepted_gap_of_the_package_leaves_a_test_out() -> None:
-    tests, jobs = [a_test("a", "slow")], [job("cpu", "not slow")]
+    tests, jobs = [a_test("a", "slow"), a_test("b")], [job("cpu", "not slow")]
     assert covered(tests, jobs, [gap("slow")]).complete
     assert not covered(tests, jobs, [gap("slow", package="other")]).complete
 
@@ -79,7 +93,7 @@ def test_a_gap_around_a_test_that_runs_all_the_same_is_a_contradiction() -> None
 
 
 def test_a_marker_that_pytest_does_not_know_is_named_with_its_line() -> None:
-    (said,) = covered([], [job("cpu", "not slwo")]).findings()
+    (said,) = covered([a_test("a")], [job("cpu", "not slwo")]).findings()
     assert said.startswith("workflows/spec/lab.yaml:3 tests[0]: pytest knows no marker slwo")
 
 

@@ -33,6 +33,7 @@ GIVEN = Given(
     outputs={
         "plan": {"steps": "3", "environment": "apply"},
         "choose": {"images": '["levanter-base", "levanter-incremental", "levanter-cluster"]'},
+        "tested": {"commit": "f00dfeed" * 5},
     },
 )
 

@@ -97,7 +97,12 @@ def test_a_failure_after_that_opens_another(hub: Hub) -> None:
     assert len(hub.issues("all")) == 2
 
 
-@pytest.mark.parametrize("outcome", ["cancelled", "skipped", ""])
+def test_a_job_that_its_time_limit_ended_is_a_failure(hub: Hub) -> None:
+    hub.well("issue", **ISSUE, OUTCOME="cancelled")
+    assert [each.title for each in hub.issues()] == ["Nightly: failing"]
+
+
+@pytest.mark.parametrize("outcome", ["skipped", ""])
 def test_an_outcome_that_says_nothing_changes_nothing(hub: Hub, outcome: str) -> None:
     hub.well("issue", **ISSUE, OUTCOME="failure")
     before = hub.writes()

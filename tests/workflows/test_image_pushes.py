@@ -16,6 +16,7 @@ from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
 from tests.shipped_stacks import of_this_lab
 from workflows.events import dispatch, push
+from workflows.image_builds import TESTED
 from workflows.image_pushes import image_jobs
 from workflows.own import generate_own
 from workflows.own.docker_images import CHOICE
@@ -117,24 +118,31 @@ def test_nothing_is_said_of_repositories_and_checkouts_without_a_workflow_of_ima
 def test_a_child_is_told_the_digest_that_its_parents_job_puts_out(jobs: Mapping[str, Any]) -> None:
     assert jobs[BASE]["outputs"] == {"digest": f"${{{{ steps.record-{BASE}.outputs.digest }}}}"}
     for child in (INCREMENTAL, CLUSTER):
-        assert jobs[child]["needs"] == [CHOICE, BASE]
+        assert jobs[child]["needs"] == [CHOICE, *([TESTED] if child == INCREMENTAL else []), BASE]
         [step] = [each for each in jobs[child]["steps"] if each.get("id") == "parents"]
         assert step["env"]["KNOWN"] == f"{BASE}=${{{{ needs.{BASE}.outputs.digest }}}}"
 
 
-def test_no_commit_can_be_asked_for(jobs: Mapping[str, Any]) -> None:
+def test_no_commit_can_be_asked_for_and_what_trains_is_of_a_tested_one(jobs: Mapping[str, Any]) -> None:
     for image in FAMILY:
-        assert (jobs[image]["env"]["RECIPES_REVISION"], jobs[image]["env"]["SOURCE_REVISION"]) == ("", "")
+        sources = "${{ needs.tested.outputs.commit }}" if image == INCREMENTAL else ""
+        assert (jobs[image]["env"]["RECIPES_REVISION"], jobs[image]["env"]["SOURCE_REVISION"]) == ("", sources)
+    [step] = jobs[TESTED]["steps"]
+    assert step["env"]["REVISION"] == ""
 
 
-def started(jobs: Mapping[str, Any], images: tuple[str, ...], **results: Any) -> list[str]:
-    given = Given(variables=SET_UP, outputs={CHOICE: {"images": json.dumps(images)}}, **results)
+def started(
+    jobs: Mapping[str, Any], images: tuple[str, ...], *, commit: str = "f00d" * 10, **results: Any
+) -> list[str]:
+    outputs = {CHOICE: {"images": json.dumps(images)}, TESTED: {"commit": commit}}
+    given = Given(variables=SET_UP, outputs=outputs, **results)
     found = run({"on": {"push": None, "workflow_dispatch": None}, "jobs": jobs}, push(), given)
     return [job.id for job in found.jobs if job.starts]
 
 
 def test_a_child_waits_for_a_parent_that_is_built_and_for_no_other(jobs: Mapping[str, Any]) -> None:
-    assert started(jobs, FAMILY, results={BASE: "failure"}) == [CHOICE, BASE]
+    assert started(jobs, FAMILY, results={BASE: "failure"}) == [CHOICE, TESTED, BASE]
+    assert started(jobs, FAMILY, commit="") == [CHOICE, TESTED, BASE, CLUSTER]
     assert started(jobs, (CLUSTER,)) == [CHOICE, CLUSTER]
     assert started(jobs, (), results={CHOICE: "failure"}) == [CHOICE]
     assert started(jobs, FAMILY, cancelled=True) == [CHOICE]

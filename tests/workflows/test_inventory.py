@@ -14,6 +14,7 @@ from workflows.demands import START_UP, Asking
 from workflows.demands import demands as asked
 from workflows.generate import generate
 from workflows.inventory import Before, Figure, figures, load_before, read_before
+from workflows.inventory.triggered import started_a_week
 from workflows.outputs import outputs
 
 PAGE = ROOT / "docs" / "workflows.md"
@@ -69,6 +70,23 @@ def test_no_target_is_missed() -> None:
 def test_vms_for_runs_are_those_of_new_images_alone() -> None:
     found = computed()["VMs made for runs, a week"]
     assert (found.before, found.after) == ("290", "2")
+
+
+def test_vms_for_runs_are_counted_by_what_starts_their_files() -> None:
+    causes = started_a_week(generate(spec(), world()), merged=8)
+    builds = {each.why: each.times for each in causes["docker-images.yaml"]}
+    assert builds["a push to main"] == 8
+    assert builds["workflow_run success"] == 8, "every green push builds the image of what it tested"
+    assert builds["docker-images.yaml, workflow_run success"] == 8
+    runs = {each.why: each.times for each in causes["levanter-launch_small_fast.yaml"]}
+    assert runs == {"docker-images.yaml, schedule 0 2 * * 0": 1}, "a run of hours follows the weekly build alone"
+
+
+def test_a_file_that_every_push_starts_counts_with_every_push() -> None:
+    every = [each for each in generate(spec(), world()) if each.path.endswith("levanter-tests.yaml")]
+    assert [(each.why, each.times) for each in started_a_week(every, merged=3)["levanter-tests.yaml"]] == [
+        ("a push to main", 3)
+    ]
 
 
 def test_a_slower_start_of_runners_misses_its_target() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.legs import legs
+from workflows.legs import MatrixError, legs
 
 FRUIT = {"fruit": ["apple", "pear"], "animal": ["cat", "dog"]}
 
@@ -48,12 +48,17 @@ def test_include_extends_overwrites_its_own_and_adds_as_in_the_documentation() -
         ({"os": ["a"], "exclude": [{"os": "a"}], "include": [{"os": "a"}]}, ({"os": "a"},)),
         ({"include": [{"x": 1}, {"x": 2}]}, ({"x": 1}, {"x": 2})),
         ({"os": ["a"], "include": [{"x": 1}]}, ({"os": "a", "x": 1},)),
-        ({"os": []}, ()),
-        ({}, ()),
+        ({"os": ["a"], "exclude": [{"os": "a"}]}, ()),
     ],
 )
 def test_what_is_left_out_and_what_is_added(matrix: dict[str, Any], expected: tuple[dict[str, Any], ...]) -> None:
     assert legs(matrix) == expected
+
+
+@pytest.mark.parametrize("matrix", [{"os": []}, {"os": ["a"], "v": [], "include": [{"x": 1}]}, {}, {"include": []}])
+def test_a_matrix_with_an_empty_axis_or_without_any_makes_no_job(matrix: dict[str, Any]) -> None:
+    with pytest.raises(MatrixError, match=r"the axis .* has no values|has no axis"):
+        legs(matrix)
 
 
 @given(

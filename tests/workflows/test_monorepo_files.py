@@ -42,11 +42,14 @@ def scripts(name: str) -> str:
     return "\n".join(step.get("run", "") for job in data(name)["jobs"].values() for step in job["steps"])
 
 
+TESTED = Given(outputs={"tested": {"commit": "f00dfeed" * 5}})
+
+
 def started(
     name: str, event: Any, given: Given | None = None
 ) -> dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]]:
     """By job that starts: the matrix and the labels of each leg."""
-    found = run(data(name), event, given or Given())
+    found = run(data(name), event, given or TESTED)
     return {each.id: [(dict(leg.matrix), leg.labels) for leg in each.legs] for each in found.jobs if each.starts}
 
 
@@ -60,7 +63,7 @@ def test_the_committed_copies_are_what_the_generator_gives(name: str, update_gol
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_event_starts_the_jobs_of_the_golden_table(name: str, update_goldens: bool) -> None:
-    found = told(tuple(run(data(name), event, Given()) for event in table(repository=REPOSITORY)))
+    found = told(tuple(run(data(name), event, TESTED) for event in table(repository=REPOSITORY)))
     golden = GOLDEN / f"{Path(name).stem}.txt"
     if update_goldens:
         golden.parent.mkdir(exist_ok=True)
@@ -304,7 +307,7 @@ def test_a_vm_for_a_run_is_deleted_whatever_happens(name: str) -> None:
 
 def test_a_vm_for_a_run_carries_the_labels_by_which_it_is_found_later() -> None:
     text = scripts(LAUNCH)
-    assert f"{RUN}=$RUN,{EXPIRES}=$expires" in text
+    assert f"{RUN}=$RUN_ID,{EXPIRES}=$expires" in text
     working, sure = data(LAUNCH)["jobs"].values()
     step = next(step for step in working["steps"] if step.get("id") == "create")
     assert step["env"]["LIFETIME"] >= 60 * (working["timeout-minutes"] + sure["timeout-minutes"])
@@ -337,7 +340,7 @@ IMAGES = "docker-images.yaml"
 def test_images_are_three_groups_of_jobs() -> None:
     assert list(data(IMAGES)["jobs"]) == [
         "after-tests", "marin-cluster-images", "marin-tpu-ci-image",
-        "levanter-base", "levanter-incremental", "levanter-cluster", "start-runs",
+        "tested", "levanter-base", "levanter-incremental", "levanter-cluster", "start-runs",
     ]  # fmt: skip
     named = [each["name"] for each in data(IMAGES)["jobs"].values()]
     assert [name for name in named if name.startswith("levanter-tpu-images: ")] == [
@@ -364,7 +367,26 @@ def test_green_tests_start_a_build_of_their_commit_which_has_an_identity_of_its_
     assert step["env"]["REVISION"] == "${{ github.event.workflow_run.head_sha }}"
     assert "id-token" not in job(files()[IMAGES], "after-tests")["permissions"]
     asked = dispatch({"image": "levanter-incremental", "revision": "0" * 40}, repository=REPOSITORY)
-    assert list(started(IMAGES, asked)) == ["levanter-incremental", "start-runs"]
+    assert list(started(IMAGES, asked)) == ["tested", "levanter-incremental"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [MAIN, schedule(repository=REPOSITORY), dispatch({"image": "all"}, repository=REPOSITORY)],
+    ids=["push", "schedule", "by hand"],
+)
+def test_what_trains_is_built_of_a_tested_commit_alone_whatever_starts_its_build(event: Any) -> None:
+    none_green = Given(outputs={"tested": {"commit": ""}})
+    assert not {"levanter-incremental", "start-runs"} & started(IMAGES, event, none_green).keys()
+    assert (
+        job(files()[IMAGES], "levanter-incremental")["env"]["SOURCE_REVISION"] == "${{ needs.tested.outputs.commit }}"
+    )
+
+
+def test_runs_of_hours_follow_the_weekly_build_and_no_other() -> None:
+    assert "start-runs" in started(IMAGES, schedule(repository=REPOSITORY))
+    assert "start-runs" not in started(IMAGES, MAIN)
+    assert "start-runs" not in started(IMAGES, dispatch({"image": "all"}, repository=REPOSITORY))
 
 
 @pytest.mark.parametrize("event", [MAIN, schedule(repository=REPOSITORY)], ids=["push", "schedule"])
@@ -373,14 +395,16 @@ def test_a_build_of_the_base_builds_what_is_from_it(event: Any) -> None:
 
 
 def test_nothing_is_built_from_a_base_that_failed() -> None:
-    found = started(IMAGES, MAIN, Given(results={"levanter-base": "failure"}))
-    assert list(found) == ["levanter-base"]
+    found = started(IMAGES, MAIN, replace(TESTED, results={"levanter-base": "failure"}))
+    assert list(found) == ["tested", "levanter-base"]
 
 
 def test_new_images_start_the_runs_that_use_them() -> None:
     said = "".join(step["run"] for step in job(files()[IMAGES], "start-runs")["steps"])
     assert re.findall(r"gh workflow run (\S+)", said) == [ITEST, LAUNCH]
-    failed = started(IMAGES, MAIN, Given(results={"levanter-incremental": "failure"}))
+    failed = started(
+        IMAGES, schedule(repository=REPOSITORY), replace(TESTED, results={"levanter-incremental": "failure"})
+    )
     assert "start-runs" not in failed
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,8 @@ import pytest
 
 from infra.model.errors import ConfigError
 from tests.shipped_stacks import of_this_lab
-from workflows.events import dispatch, pull_request, table
+from workflows.events import dispatch, pull_request, schedule, table
+from workflows.expressions import Scope, expand
 from workflows.generate import Generated, generate
 from workflows.generate.tiers_cost import cost, times_a_month
 from workflows.runs import Given, Result, run, told
@@ -70,13 +72,16 @@ EVENTS = (
 )
 
 
+SET_UP = Given(variables={"TIDEPOOL_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/github"})
+
+
 def starting(name: str, event: Any, given: Given | None = None) -> list[str]:
-    return [each.id for each in run(data(name), event, given or Given()).jobs if each.starts]
+    return [each.id for each in run(data(name), event, given or SET_UP).jobs if each.starts]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_event_starts_the_jobs_of_the_golden_table_of_tiers(name: str, update_goldens: bool) -> None:
-    found = told(tuple(run(data(name), event, Given()) for event in EVENTS))
+    found = told(tuple(run(data(name), event, SET_UP) for event in EVENTS))
     golden = GOLDEN / f"{Path(name).stem}.txt"
     if update_goldens:
         golden.parent.mkdir(exist_ok=True)
@@ -150,31 +155,31 @@ def test_a_vm_for_tests_is_made_as_the_pool_says_within_the_limit_and_goes_in_an
     assert jobs["tests"]["timeout-minutes"] == 20
     (delete,) = (each for each in steps if each.get("name") == "Delete it")
     assert delete["if"] == "always()"
-    assert jobs["clean-up"]["if"] == "always()"
+    assert jobs["clean-up"]["if"].startswith("always()")
     assert sum(each.get("timeout-minutes", 0) for each in steps) <= 20
 
 
 @pytest.mark.parametrize("outcome", ["success", "failure"])
 def test_a_night_ends_with_its_results_kept_and_people_told(outcome: Result) -> None:
-    given = Given(results={"tests": outcome})
+    given = replace(SET_UP, results={"tests": outcome})
     event = next(each for each in EVENTS if each.name == "schedule")
     assert starting("tpu-nightly.yaml", event, given) == ["tests", "clean-up", "record", "report"]
 
 
 def test_a_night_that_is_cancelled_still_cleans_up_and_tells_nobody() -> None:
     event = next(each for each in EVENTS if each.name == "schedule")
-    found = starting("tpu-nightly.yaml", event, Given(results={"tests": "cancelled"}, cancelled=True))
+    found = starting("tpu-nightly.yaml", event, replace(SET_UP, results={"tests": "cancelled"}, cancelled=True))
     assert "clean-up" in found
     assert not {"record", "report"} & set(found)
 
 
 def test_a_pull_request_that_moved_on_gets_no_vm() -> None:
-    found = starting("tpu-pull-request.yaml", EVENTS[-1], Given(results={"head": "failure"}))
+    found = starting("tpu-pull-request.yaml", EVENTS[-1], replace(SET_UP, results={"head": "failure"}))
     assert not {"tests", "report", "record"} & set(found)
 
 
 def test_tests_that_were_asked_for_and_cancelled_are_no_longer_said_to_run() -> None:
-    given = Given(results={"head": "success", "tests": "cancelled"}, cancelled=True)
+    given = replace(SET_UP, results={"head": "success", "tests": "cancelled"}, cancelled=True)
     found = starting("tpu-pull-request.yaml", EVENTS[-1], given)
     assert {"report", "clean-up"} <= set(found)
     assert "record" not in found
@@ -202,6 +207,25 @@ def test_nobody_finds_a_weakness_in_the_tiers(tmp_path: Path) -> None:
     done = subprocess.run([program, *options, *found], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "(1 ignored)" in done.stdout + done.stderr, "the label's event, which the file explains"
+
+
+def test_a_night_by_hand_from_a_branch_tests_nothing_and_says_nothing_of_the_main_branch() -> None:
+    assert starting("tpu-nightly.yaml", dispatch(branch="change", repository=REPOSITORY)) == []
+
+
+def test_a_repository_that_is_not_set_up_is_told_of_that_and_not_that_its_tests_fail() -> None:
+    night = schedule(repository=REPOSITORY)
+    assert starting("tpu-nightly.yaml", night, Given()) == ["report"]
+    told_of = [each for each in data("tpu-nightly.yaml")["jobs"]["report"]["steps"] if "OUTCOME" in each.get("env", {})]
+    set_up, tests, _ = (each["env"]["OUTCOME"] for each in told_of)
+    missing = Scope({"vars": {}, "needs": {"tests": {"result": "skipped"}}})
+    assert (expand(set_up, missing), expand(tests, missing)) == ("failure", "skipped")
+
+
+def test_a_night_that_its_time_limit_ended_is_told() -> None:
+    assert "report" in starting(
+        "tpu-nightly.yaml", schedule(repository=REPOSITORY), replace(SET_UP, results={"tests": "cancelled"})
+    )
 
 
 def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -> None:

@@ -16,7 +16,7 @@ from tests.workflows.sandbox.generated import DIGEST, VARIABLES, Asked, jobs
 from tests.workflows.sandbox.programs import START, Programs
 from tests.workflows.sandbox.running import JobEnd, Runner, named
 
-RUN = "1-1"
+RUN, ATTEMPT = "1", "1-1"
 CREATE, FOLLOW, DELETE = "create", "Follow what it runs", "Delete it"
 PHASE = {"phase": "running"}
 PACE = 120
@@ -135,7 +135,7 @@ def test_what_the_vm_is_told_arrives_word_by_word(machine: Machine, asked: Asked
     [vm] = [vm for vms in machine.programs.standing().values() for vm in vms.values()]
     said = env(asked, created(asked))
     assert vm["metadata"]["startup-script"] == said["BOOT"]
-    assert vm["metadata"]["tidepool-command"] == said["COMMAND"].replace("{run}", RUN)
+    assert vm["metadata"]["tidepool-command"] == said["COMMAND"].replace("{run}", ATTEMPT)
     assert vm["metadata"]["tidepool-secrets"] == said["VM_SECRETS"]
     assert "{run}" not in vm["metadata"]["tidepool-command"]
 
@@ -227,11 +227,19 @@ def test_a_vm_that_cannot_be_deleted_is_told_and_fails_both_jobs(machine: Machin
 @ONE
 def test_a_vm_of_another_run_stays(machine: Machine, asked: Asked) -> None:
     zone = str(env(asked)["ZONES"]).split()[0]
-    machine.programs.stand(zone, "another", **{"tidepool-run": "2-1"})
+    machine.programs.stand(zone, "another", **{"tidepool-run": "2"})
     well(machine, asked)
     machine.run(asked)
     machine.run(SURE[asked.file])
     assert list(machine.programs.standing()[zone]) == ["another"]
+
+
+@ONE
+def test_what_an_earlier_attempt_of_the_run_left_goes_with_the_next_clean_up(machine: Machine, asked: Asked) -> None:
+    zone = str(env(asked)["ZONES"]).split()[0]
+    machine.programs.stand(zone, "left", **{"tidepool-run": RUN})
+    assert machine.run(SURE[asked.file]).result == "success"
+    assert not machine.programs.standing().get(zone)
 
 
 # Waiting.
@@ -349,7 +357,7 @@ def test_a_vm_cannot_say_of_itself_whether_it_did_well(machine: Machine, asked: 
     packed = base64.b64encode(gzip.compress(json.dumps(claimed).encode())).decode()
     result = _result(machine, asked, packed)
     assert result["tests"] == {"a": "passed"}
-    assert (result["ok"], result["run"]) == (True, RUN)
+    assert (result["ok"], result["run"]) == (True, ATTEMPT)
     assert result["commit"] != "0" * 40
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from workflows.builders.expression import Expression
 from workflows.builders.step import Complaint
-from workflows.legs import MOST_LEGS, Leg, legs
+from workflows.legs import MOST_LEGS, Leg, MatrixError, legs
 
 Cell = str | int | float | bool
 
@@ -25,8 +25,11 @@ class Matrix:
     max_parallel: int | None = None
 
     def legs(self) -> tuple[Leg, ...]:
-        """The legs, which are not known of a computed matrix: ()."""
-        return legs(self._matrix())
+        """The legs, which are not known of a computed matrix and none of an empty one: ()."""
+        try:
+            return legs(self._matrix())
+        except MatrixError:
+            return ()
 
     def _matrix(self) -> dict[str, Any]:
         written: dict[str, Any] = {name: list(values) for name, values in self.axes.items()}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workflows.checks.plain import text, texts
+from workflows.checks.plain import becoming, text, texts
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.views import Job, Step
 from workflows.document import Path
@@ -14,6 +14,8 @@ from workflows.document import Path
 _ONE_RUN = re.compile(
     r"github\.(sha|run_id|run_number|run_attempt)|github\.event\.(after|head_commit|pull_request\.head\.sha)"
 )
+_FIXED = re.compile(r"runner\.(os|arch)|github\.(job|workflow|repository|ref|ref_name|event_name|base_ref)|matrix\..*")
+"""What does not change with what is cached."""
 _TOOLS = {
     "~/.cache/pip": ("pip", "PIP_CACHE_DIR"),
     "~/.cache/uv": ("uv", "UV_CACHE_DIR"),
@@ -169,6 +171,14 @@ def _broken(entry: _Entry, reason: str) -> Broken:
     return Broken(workflow=entry.job.workflow, path=entry.step.path, job=entry.job.id, reason=reason)
 
 
+def _same(scene: Scene) -> Iterator[Broken]:
+    for entry in _entries(scene):
+        paths = {path for path, _ in becoming(entry.key)}
+        calls = "hashFiles(" in entry.key
+        if entry.saves and not calls and all(_FIXED.fullmatch(path) for path in paths):
+            yield _broken(entry, f"the key {entry.key} stays the same, so that what is cached first is never renewed")
+
+
 RULES = (
     Rule(
         id="cache-read",
@@ -177,6 +187,14 @@ RULES = (
         example="a key of `github.sha` without `restore-keys`",
         fix="a key of what the cache depends on, such as hashFiles('uv.lock'), and restore-keys",
         judge=_read,
+    ),
+    Rule(
+        id="cache-told-apart",
+        what="The key of a cache changes with what is in it",
+        why="a key is written once: a result or an environment of another tree is taken for this one's",
+        example="`key: results-${{ runner.os }}`",
+        fix="a key with hashFiles(...), or the tree of the commit",
+        judge=_same,
     ),
     Rule(
         id="cache-saved",

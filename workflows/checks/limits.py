@@ -125,7 +125,7 @@ def _narrow(scene: Scene) -> Iterator[Broken]:
             }
             for situation in around:
                 if situation.event in {"pull_request", "pull_request_target"} and _cancels(group, situation):
-                    told = [each for each in reads if _tells(each, situation)]
+                    told = [each for each in reads if tells(each, situation)]
                     if not told and "toJSON" not in said:
                         reason = f"all pull requests share the group {said}, so that each cancels the others"
                         job = str(path[1]) if path[0] == "jobs" else ""
@@ -133,7 +133,8 @@ def _narrow(scene: Scene) -> Iterator[Broken]:
                         break
 
 
-def _tells(path: str, situation: Situation) -> bool:
+def tells(path: str, situation: Situation) -> bool:
+    """Whether a path differs from one branch or pull request to the next."""
     if situation.event == "pull_request_target" and path in {"github.ref", "github.ref_name", "github.sha"}:
         return False
     return any(path == each or (each.endswith(".") and path.startswith(each)) for each in _TELLING) and (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workflows.checks.conditions import situations_of
 from workflows.checks.possible import ENDS, STATUS, can_hold, job_starts, step_runs
@@ -40,8 +40,17 @@ def _deleted(step: Step) -> frozenset[str]:
     return frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
 
+def makes_in(step: Step) -> bool:
+    return any(_made(command) for command in step.commands)
+
+
 def makes_machines(job: Job) -> bool:
-    return any(_made(command) for step in job.steps for command in step.commands)
+    return any(makes_in(step) for step in job.steps)
+
+
+def deletes_machines(step: Step) -> bool:
+    """Whether it deletes machines that it did not make itself."""
+    return bool(_deleted(step)) and not makes_in(step)
 
 
 def cleans_up(job: Job) -> bool:
@@ -49,19 +58,24 @@ def cleans_up(job: Job) -> bool:
     return any(_deleted(step) for step in job.steps)
 
 
-def _always(step: Step, around: tuple[Situation, ...]) -> Iterator[Step]:
+def _always(step: Step, around: Sequence[Situation]) -> Iterator[Step]:
     """Steps behind it that run however it ended: of its job, and of those that wait for that in any case."""
     here = [each for each in around if job_starts(step.job, each) and step_runs(step, each)]
     for later in step.job.steps[step.index + 1 :]:
-        if later.condition is not None and all(_in_any_case(later.condition, each) for each in here):
+        if later.condition is not None and all(holds_in_any_case(later.condition, each) for each in here):
             yield later
     for other in step.job.workflow.jobs:
         waits = step.job.id in other.needs and other.condition is not None
-        if waits and all(_in_any_case(other.condition, each) for each in here):
+        if waits and all(holds_in_any_case(other.condition, each) for each in here):
             yield from other.steps
 
 
-def _in_any_case(condition: Node, situation: Situation) -> bool:
+def always_deleted(step: Step, around: Sequence[Situation]) -> frozenset[str]:
+    """The kinds of machines that go whatever becomes of a step and its job."""
+    return frozenset(each for other in _always(step, around) for each in _deleted(other))
+
+
+def holds_in_any_case(condition: Node, situation: Situation) -> bool:
     return all(can_hold(condition, situation, {STATUS: (status,)}) for status in ENDS)
 
 
@@ -73,7 +87,7 @@ def _leaks(scene: Scene) -> Iterator[Broken]:
                 kind = _made(command)
                 if not kind or _trapped(step, kind):
                     continue
-                gone = frozenset(each for other in _always(step, around) for each in _deleted(other))
+                gone = always_deleted(step, around)
                 if not gone:
                     reason = "a run that is cancelled or fails leaves the VM: no step under `always()` deletes it"
                 elif kind != "any" and kind not in gone:

@@ -68,12 +68,17 @@ def _keys(scene: Scene) -> Iterator[Broken]:
 
 def _identities(scene: Scene) -> Iterator[Broken]:
     for job in scene.jobs():
-        rights = job.permissions
-        granted = rights == "write-all" or (isinstance(rights, dict) and rights.get("id-token") == "write")
+        granted = identity_granted(job)
         for step in job.steps:
             if step.action == _AUTH and "workload_identity_provider" in step.inputs and not granted:
                 reason = "GitHub gives the job no token to exchange: id-token: write is missing"
                 yield Broken(workflow=job.workflow, path=step.path, job=job.id, reason=reason)
+
+
+def identity_granted(job: Job) -> bool:
+    """Whether GitHub gives the job a token to exchange for one of Google's."""
+    rights = job.permissions
+    return rights == "write-all" or (isinstance(rights, dict) and rights.get("id-token") == "write")
 
 
 def _pinned(scene: Scene) -> Iterator[Broken]:

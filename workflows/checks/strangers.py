@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workflows.builders.expression import untrusted
 from workflows.checks.conditions import situations_of
 from workflows.checks.known import Known
-from workflows.checks.plain import becoming, mapping, text
+from workflows.checks.plain import becoming, mapping, text, texts
 from workflows.checks.possible import job_starts, step_runs
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.runners import on_ours, runners
@@ -21,6 +21,13 @@ _FOREIGN = re.compile(
     r"github\.event\.pull_request\.(head\.|number)|github\.event\.workflow_run\.head_|github\.head_ref"
     r"|github\.event\.issue\.number|refs/pull/"
 )
+_READ_ONLY = frozenset(("pull_request", "pull_request_review", "pull_request_review_comment"))
+"""Events at which a fork's run gets no secrets and a token that only reads.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows (read 2026-11-22)
+"""
+_SECRET = re.compile(r"\bsecrets\.(?!GITHUB_TOKEN\b)\w+\b(?!\s*\|\|)", re.IGNORECASE)
+"""A secret for whose absence nothing is written."""
 _TRUSTED_BASE = frozenset(("pull_request_target", "workflow_run", "issue_comment"))
 """Events at which a workflow has the repository's rights, whoever brought them about."""
 
@@ -127,6 +134,22 @@ def _only_reads(job: Job) -> bool:
     return harmless and not given and not job.mentions(r"\$\{\{[^}]*secrets\.")
 
 
+def _secretless(scene: Scene) -> Iterator[Broken]:
+    for job in scene.jobs():
+        around = [
+            each
+            for each in situations_of(job.workflow, scene)
+            if each.fork and each.event in _READ_ONLY and job_starts(job, each)
+        ]
+        for step in job.steps if around else ():
+            if not any(step_runs(step, each) for each in around):
+                continue
+            needed = sorted({found for _, content in texts(step.data, ()) for found in _SECRET.findall(content)})
+            if needed:
+                reason = f"a fork's pull request starts it, and has no secret: {', '.join(needed)} is empty there"
+                yield Broken(workflow=job.workflow, path=step.path, job=job.id, reason=reason)
+
+
 RULES = (
     Rule(
         id="no-injection",
@@ -159,5 +182,13 @@ RULES = (
         example="`if: contains(github.event.comment.body, '/deploy')`",
         fix='contains(fromJSON(\'["MEMBER", "OWNER"]\'), github.event.comment.author_association)',
         judge=_commands_of_comments,
+    ),
+    Rule(
+        id="secret-for-forks",
+        what="A step that needs a secret does not run for a pull request of a fork",
+        why="GitHub gives a fork no secrets: the step fails for every contributor, or goes on with an empty one",
+        example="`on: pull_request` and `env: {HF_TOKEN: '${{ secrets.HF_TOKEN }}'}` without a guard",
+        fix="if: github.event.pull_request.head.repo.full_name == github.repository; or secrets.NAME || ''",
+        judge=_secretless,
     ),
 )

@@ -12,7 +12,7 @@ from workflows.checks.plain import mapping, text, texts
 from workflows.checks.possible import path_of
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.views import Workflow
-from workflows.expressions import ExpressionError, condition, parse, parts
+from workflows.expressions import ExpressionError, condition, parse, parts, status_misplaced
 from workflows.expressions.syntax import Comparison, Literal, Node, children
 from workflows.expressions.values import parse_number
 
@@ -24,15 +24,15 @@ def _readable(scene: Scene) -> Iterator[Broken]:
     for workflow in scene.workflows:
         for path, whole in texts(workflow.data, ()):
             job = str(path[1]) if len(path) > 1 and path[0] == "jobs" else ""
+            asks = path[-1] == "if"
             try:
-                if path[-1] == "if":
-                    condition(whole)
-                else:
-                    for piece in parts(whole):
-                        if piece.expression:
-                            parse(piece.text)
+                nodes = [condition(whole)] if asks else [parse(each.text) for each in parts(whole) if each.expression]
             except (ExpressionError, ConfigError) as error:
                 yield Broken(workflow=workflow, path=path, job=job, reason=str(error))
+                continue
+            for node in nodes:
+                if said := status_misplaced(node, in_if=asks, of_job="steps" not in path):
+                    yield Broken(workflow=workflow, path=path, job=job, reason=said)
 
 
 def _whole(scene: Scene) -> Iterator[Broken]:

@@ -12,6 +12,7 @@ from cronsim import CronSim, CronSimError
 from workflows.checks.conditions import situations_of, upstreams
 from workflows.checks.plain import listed, mapping, text
 from workflows.checks.possible import job_starts
+from workflows.checks.publishing import finishes
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.views import Job, Workflow
 from workflows.expressions import references
@@ -22,8 +23,8 @@ MOST_LEVELS = 3
 https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows (read 2026-11-21)
 """
 _SOMETIME = datetime(2026, 1, 1, tzinfo=UTC)
-_CONCLUSION = "github.event.workflow_run.conclusion"
-_BAD_ENDS = ("failure", "cancelled", "timed_out")
+CONCLUSION = "github.event.workflow_run.conclusion"
+BAD_ENDS = ("failure", "cancelled", "timed_out")
 _CHECKOUT = "actions/checkout"
 
 
@@ -76,17 +77,19 @@ def _conclusions(scene: Scene) -> Iterator[Broken]:
             continue
         around = [each for each in situations_of(workflow, scene) if each.event == "workflow_run"]
         for job in workflow.jobs:
-            bad = [end for end in _BAD_ENDS if any(job_starts(job, each.knowing(_CONCLUSION, end)) for each in around)]
-            if bad and not _asks_conclusion(job) and not any(_asks_conclusion(each) for each in job.ancestors):
+            bad = [end for end in BAD_ENDS if any(job_starts(job, each.knowing(CONCLUSION, end)) for each in around)]
+            asks = _asks_conclusion(job) or any(_asks_conclusion(each) for each in job.ancestors)
+            # Who asks may want to tell of a failure; nobody wants to publish it.
+            if bad and (not asks or finishes(job)):
                 reason = f"the job starts after a {bad[0]} of {' or '.join(_followed(workflow))} too"
                 yield Broken(workflow=workflow, path=job.path, job=job.id, reason=reason)
 
 
 def _asks_conclusion(job: Job) -> bool:
     return any(
-        asked.job == job.id and any(path.startswith(_CONCLUSION) for path in references(asked.node))
+        asked.job == job.id and any(path.startswith(CONCLUSION) for path in references(asked.node))
         for asked in job.workflow.asked
-    ) or any(_CONCLUSION in content for step in job.steps for _, content in step.scripts)
+    ) or any(CONCLUSION in content for step in job.steps for _, content in step.scripts)
 
 
 def _commits(scene: Scene) -> Iterator[Broken]:

@@ -13,7 +13,7 @@ from workflows.checks.shell import Command, commands
 from workflows.document import Path
 from workflows.expressions import ExpressionError, parts
 from workflows.expressions.syntax import Node
-from workflows.legs import Leg, legs
+from workflows.legs import Leg, MatrixError, legs
 from workflows.read import WorkflowFile
 from workflows.triggering import triggers
 
@@ -136,7 +136,9 @@ class Job:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return listed(self.data.get("needs"))
+        """By the ids as the jobs have them, which GitHub compares without regard to case."""
+        ids = {each.id.lower(): each.id for each in self.workflow.jobs}
+        return tuple(ids.get(need.lower(), need) for need in listed(self.data.get("needs")))
 
     @cached_property
     def ancestors(self) -> tuple[Job, ...]:
@@ -276,9 +278,15 @@ class Workflow:
 
 
 def legs_of(matrix: Any) -> tuple[Leg, ...] | None:
-    """The legs of a matrix that is written out; None where a part of it is computed, or is no matrix."""
+    """The legs of a matrix that is written out; None where a part of it is computed, or is no matrix.
+
+    None at all, (), where GitHub makes no job of it.
+    """
     if not isinstance(matrix, Mapping) or any(not isinstance(values, list) for values in matrix.values()):
         return None
     if any(not isinstance(part, Mapping) for key in ("include", "exclude") for part in matrix.get(key) or ()):
         return None
-    return legs(matrix)
+    try:
+        return legs(matrix)
+    except MatrixError:
+        return ()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from workflows.checks.conditions import situations_of
-from workflows.checks.plain import text
+from workflows.checks.plain import becoming, text
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.runners import runners
 from workflows.checks.views import Job, Step, Workflow
@@ -118,6 +118,29 @@ def _not_uploaded(workflow: Workflow, job: Job, step: Step, wanted: str, uploads
     return f"{wanted} is uploaded by {named[0][0].id}, which the job does not wait for"
 
 
+def _twice(scene: Scene) -> Iterator[Broken]:
+    for workflow in scene.workflows:
+        names: dict[str, tuple[Job, Step]] = {}
+        for job in workflow.jobs:
+            for step in job.steps:
+                if step.action != _UPLOAD or text(step.inputs.get("overwrite")) == "true":
+                    continue
+                name = text(step.inputs.get("name")) or "artifact"
+                told = any(path.startswith(("matrix.", "strategy.job-index")) for path, _ in becoming(name))
+                if "strategy" in job.data and not told and (job.legs is None or len(job.legs) > 1):
+                    reason = f"every leg uploads {name}, and a run takes a name once"
+                    yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+                elif name in names and not _either(names[name][1], step):
+                    reason = f"{names[name][0].id} uploads {name} too, and a run takes a name once"
+                    yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+                names.setdefault(name, (job, step))
+
+
+def _either(one: Step, other: Step) -> bool:
+    """Whether both stand in one job under conditions, of which one may hold at a time."""
+    return one.job == other.job and "if" in one.data and "if" in other.data
+
+
 def _named(step: Step, wanted: str) -> bool:
     name = text(step.inputs.get("name")) or "artifact"
     given, asked = (re.sub(r"\$\{\{.*?\}\}", "*", each) for each in (name, wanted))
@@ -131,6 +154,10 @@ def _runners(scene: Scene) -> Iterator[Broken]:
             wanted = frozenset(labels) - {"self-hosted"}
             path = (*job.path, "runs-on")
             if not labels or (len(labels) == 1 and labels[0] in scene.known.hosted):
+                continue
+            if not wanted and not job.group:
+                reason = "self-hosted alone is any runner of any pool"
+                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
                 continue
             if pools is None or any(wanted <= {label.lower() for label in pool.labels} for pool in pools):
                 continue
@@ -171,6 +198,14 @@ RULES = (
         example="`name: dist` where `name: package` is uploaded",
         fix="the name of the upload, and its job in needs",
         judge=_artifacts,
+    ),
+    Rule(
+        id="artifact-name-once",
+        what="Every artifact of a run has a name of its own",
+        why="the second upload of a name is refused with 409: one leg's result is there, and the others' are lost",
+        example="`name: results` in a job with a matrix",
+        fix="name: NAME-${{ matrix.KEY }}, and pattern: NAME-* where it is downloaded",
+        judge=_twice,
     ),
     Rule(
         id="runner-has-labels",

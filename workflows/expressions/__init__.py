@@ -4,7 +4,7 @@ from workflows.expressions.errors import ExpressionError
 from workflows.expressions.evaluator import Scope, Status, evaluate
 from workflows.expressions.files import hash_files
 from workflows.expressions.parser import parse
-from workflows.expressions.syntax import STATUS_FUNCTIONS, functions, references, written
+from workflows.expressions.syntax import STATUS_FUNCTIONS, functions, references, status_misplaced, written
 from workflows.expressions.template import condition, expand, parts
 from workflows.expressions.values import equal, truthy
 
@@ -22,6 +22,7 @@ __all__ = [
     "parse",
     "parts",
     "references",
+    "status_misplaced",
     "truthy",
     "written",
 ]

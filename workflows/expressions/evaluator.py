@@ -30,11 +30,20 @@ _LARGEST_INDEX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How what came before went: the steps of a job so far, or every job that one waits for."""
+    """How what came before went: the steps of a job so far, or every job that one waits for.
+
+    results: how each job that one waits for ended, for those who ask for some of them by name.
+    """
 
     success: bool = True
     failure: bool = False
     cancelled: bool = False
+    results: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, jobs: tuple[str, ...], asked: str) -> bool:
+        """Whether all of the named jobs succeeded, or one of them failed; a job that nobody waits for did neither."""
+        ended = [member(self.results, job) for job in jobs]
+        return all(each == "success" for each in ended) if asked == "success" else "failure" in ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,9 @@ class _Evaluator:
         match call.function:
             case "always":
                 return True
+            case "success" | "failure" as asked if call.arguments:
+                jobs = tuple(text(self.value(argument)) for argument in call.arguments)
+                return self._scope.status.of(jobs, asked)
             case "success" | "failure" | "cancelled" as status:
                 return bool(getattr(self._scope.status, status))
         try:

@@ -39,8 +39,8 @@ FUNCTIONS = {
         Function("join", 1, 2),
         Function("startsWith", 2, 2),
         Function("toJSON", 1, 1),
-        Function("success", 0, 0),
-        Function("failure", 0, 0),
+        Function("success", 0, MOST_ARGUMENTS),
+        Function("failure", 0, MOST_ARGUMENTS),
         Function("always", 0, 0),
         Function("cancelled", 0, 0),
     )

@@ -125,6 +125,21 @@ def functions(node: Node) -> frozenset[str]:
     return frozenset(here).union(*(functions(child) for child in children(node)))
 
 
+def status_misplaced(node: Node, *, in_if: bool, of_job: bool) -> str:
+    """Why GitHub refuses a function of the status here, empty where it does not.
+
+    They stand in conditions alone, and name jobs in those of jobs alone: `job-if`, `step-if` and their likes in
+    workflow-v1.0.json of https://github.com/actions/languageservices (read 2026-11-22).
+    """
+    if isinstance(node, Call) and node.function in STATUS_FUNCTIONS:
+        if not in_if:
+            return f"{node.function}() stands in an if alone"
+        if node.arguments and not of_job:
+            return f"{node.function} takes 0 arguments in the if of a step, not {len(node.arguments)}"
+    found = (status_misplaced(child, in_if=in_if, of_job=of_job) for child in children(node))
+    return next(filter(None, found), "")
+
+
 def written(node: Node) -> str:
     """An expression as people write it, with the parentheses that it needs."""
     return _written(node)[0]

@@ -33,7 +33,18 @@ from workflows.builders import (
     not_cancelled,
 )
 from workflows.generate.result import FOLDER, Generated, generated, made_of
-from workflows.image_builds import ALL, LONGEST_MINUTES, SET_UP_MINUTES, ImageBuilds, at_once, built_by_github, choice
+from workflows.image_builds import (
+    ALL,
+    LONGEST_MINUTES,
+    SET_UP_MINUTES,
+    TESTED,
+    TESTED_COMMIT,
+    ImageBuilds,
+    at_once,
+    built_by_github,
+    choice,
+    commit_of_tests,
+)
 from workflows.spec import Spec, SpecLine
 from workflows.spec.model import ImageGroup, Images
 from workflows.world import World
@@ -64,11 +75,13 @@ class _File:
         stack = world.stacks[spec.declared.stack]
         commit = _REVISION | context("github.sha")
         self._builds = ImageBuilds(world, stack, {spec.declared.repository: commit})
+        self._tested = ImageBuilds(world, stack, {spec.declared.repository: TESTED_COMMIT})
         named = {name for group in images.groups for name in group.images}
         self._built = [image for image in built_by_github(world) if image.name in named]
 
     def workflow(self) -> Workflow:
-        jobs = [*self._following(), *self._starts_of_cloud_build(), *map(self._build, self._built), *self._starting()]
+        builds = map(self._build, self._built)
+        jobs = [*self._following(), *self._starts_of_cloud_build(), *self._testing(), *builds, *self._starting()]
         return Workflow(
             name=self._images.name,
             triggers=Triggers.of(*self._triggers()),
@@ -78,7 +91,7 @@ class _File:
 
     def sources(self) -> dict[str, SpecLine]:
         here = self._spec.line("images", self._index)
-        lines = {job.id: here for job in (*self._following(), *self._starting())}
+        lines = {job.id: here for job in (*self._following(), *self._testing(), *self._starting())}
         for place, group in enumerate(self._images.groups):
             line = self._spec.line("images", self._index, "groups", place)
             cloud = self._by_cloud_build(group)
@@ -136,6 +149,13 @@ class _File:
                     "another one, since such a run works for whoever started the first; so this one starts its own."
                 ),
             )
+
+    def _testing(self) -> Iterator[Job]:
+        """The tested commit, for images whose build follows tests; whose those are is the same for all of a file."""
+        for name in self._follows[:1]:
+            started = context("github.event_name").differs("workflow_run")
+            repository = self._spec.declared.repository
+            yield commit_of_tests(self._world, repository, name, condition=started, revision=_REVISION)
 
     def _start(self, file: str, *, image: str = "", revision: Expression | None = None) -> Step:
         told: dict[str, Any] = {
@@ -201,9 +221,9 @@ class _File:
 
     def _build(self, image: Image) -> Job:
         group = next(group for group in self._images.groups if image.name in group.images)
-        return self._builds.job(
-            image, name=f"{group.job}: {image.name}", condition=self._condition(image), why=self._why(image)
-        )
+        builds, after = (self._tested, (TESTED,)) if image.when.after else (self._builds, ())
+        condition, why = self._condition(image), self._why(image)
+        return builds.job(image, name=f"{group.job}: {image.name}", after=after, condition=condition, why=why)
 
     def _condition(self, image: Image) -> Expression:
         """A build starts where the image's own `when` says so, or where a parent was just built."""
@@ -214,11 +234,13 @@ class _File:
         for name in started:
             wanted = wanted | event.equals(name)
         if not needs:
-            return wanted
+            return TESTED_COMMIT.differs("") & wanted if image.when.after else wanted
         for parent in needs:
             wanted = wanted | context(f"needs.{parent}.result").equals("success")
         # A parent that was not asked for is skipped, and the record's digest of it is taken; one that failed is not.
         condition = not_cancelled()
+        if image.when.after:
+            condition = condition & TESTED_COMMIT.differs("")
         for parent in needs:
             condition = condition & context(f"needs.{parent}.result").one_of(("success", "skipped"))
         return condition & wanted
@@ -228,7 +250,7 @@ class _File:
         if image.parents:
             said.append(f"FROM the digest that {', '.join(image.parents)} just got, or the record's current one.")
         if image.when.after:
-            said.append(f"Follows {image.when.after}: what trains has been tested.")
+            said.append(f"Of a commit that {image.when.after} found well: what trains has been tested.")
         return "\n".join(said)
 
     def _starting(self) -> Iterator[Job]:
@@ -240,6 +262,9 @@ class _File:
         built = context(f"needs.{images[0]}.result").equals("success")
         for name in images[1:]:
             built = built | context(f"needs.{name}.result").equals("success")
+        if any(image.when.schedule for image in self._built):
+            # Not after every build: a run takes hours of many chips, and who wants one more starts it by hand.
+            built = context("github.event_name").equals("schedule") & built
         yield Job(
             id=STARTING,
             name="Start what runs the new images",

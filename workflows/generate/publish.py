@@ -19,6 +19,7 @@ from workflows.builders import (
     Workflow,
     WorkflowRun,
     context,
+    template,
 )
 from workflows.generate.result import Generated, generated
 from workflows.spec import Spec
@@ -39,7 +40,9 @@ def files(spec: Spec, world: World) -> Iterator[Generated]:
             name=publish.name,
             triggers=Triggers.of(WorkflowRun(workflows=[publish.follows], branches=[spec.declared.branch], why=_WHY)),
             jobs=[_build(publish, world), _publish(publish, world)],
-            concurrency=Concurrency(stem, Purpose.PUBLISH),
+            # A group of its own for each run that ended: of those that wait GitHub keeps the newest, so that in a
+            # common queue a red build would cancel the green one's publishing.
+            concurrency=Concurrency(template(f"{stem}-", context(f"{_UPSTREAM}.id")), Purpose.PUBLISH),
         )
         line = spec.line("publish", index)
         yield generated(spec, publish.file, workflow, {BUILD: line, PUBLISH: line})

@@ -53,6 +53,7 @@ NUMBER = context("github.event.pull_request.number")
 READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
 START = Grant(Scope.ACTIONS, Access.WRITE, "starts the tests on the main branch")
 UNLABEL = Grant(Scope.PULL_REQUESTS, Access.WRITE, "takes the label off")
+STATUS = Grant(Scope.STATUSES, Access.WRITE, "the result on the tested commit, which can be required")
 COMMENT = Grant(Scope.PULL_REQUESTS, Access.WRITE, "one comment with the result")
 
 
@@ -132,7 +133,7 @@ def running(parts: Parts) -> Generated:
             )
         ),
         jobs=(
-            _head(number, commit),
+            _head(parts, number, commit),
             *tests,
             recording(parts, ["tests"], whatever_became("tests"), Purpose.PUBLISH),
             _comment_result(parts, suite, number, commit),
@@ -144,21 +145,23 @@ def running(parts: Parts) -> Generated:
     return generated(parts.spec, asked.run_file, workflow, sources)
 
 
-def _head(number: Expression, commit: Expression) -> Job:
+def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
     return Job(
         id="head",
         name="The commit is still the head",
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
-        permissions=Permissions.of(COMMENT),
+        permissions=Permissions.of(COMMENT, STATUS),
         purpose=Purpose.WATCH,
         steps=[
             python("Compare with the pull request", "same_head", {**TOKEN, "NUMBER": number, "SHA": commit}),
+            _status("Set the commit's status", parts, commit, "pending", "the tests run"),
             # A comment that is not taken, as in a locked conversation, keeps no test from running.
             replace(_comment("Say that they run", number, _said(commit, "run")), continue_on_error=True),
             _comment(
                 "Say that they do not", number, _said(commit, "did not start, set the label again"), call("failure")
             ),
+            _status("Set it to an error", parts, commit, "error", "the tests did not start", call("failure")),
         ],
     )
 
@@ -173,15 +176,25 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
         condition=always() & context("needs.head.result").equals("success"),
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
-        permissions=Permissions.of(READ_CONTENTS, COMMENT),
+        permissions=Permissions.of(READ_CONTENTS, COMMENT, STATUS),
         purpose=Purpose.WATCH,
         steps=[
-            downloaded(parts),
+            # First, since what is required must not hang on a comment or on a history that cannot be read.
+            _status("Set the commit's status", parts, commit, outcome, "the tests have ended"),
+            replace(downloaded(parts), condition=not_cancelled()),
             *judged(parts, history, result_of(suite), not_cancelled()),
             _comment("Say how they ended", number, _said(commit, "ended with ", outcome), always(), report=REPORT),
         ],
         why="After a cancelled run too, of which the comment would say for ever that it runs.",
     )
+
+
+def _status(
+    name: str, parts: Parts, commit: Expression, outcome: Value, text: str, condition: Expression | None = None
+) -> Step:
+    """Of the commit that is tested: the run itself stands at the main branch, where no pull request sees it."""
+    told: dict[str, Value] = {**TOKEN, "SHA": commit, "CONTEXT": parts.tiers.asked.name}
+    return python(name, "status", told | {"OUTCOME": outcome, "TEXT": text}, condition)
 
 
 def _comment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from workflows.builders import (
     Access,
@@ -20,6 +21,7 @@ from workflows.builders import (
     Workflow,
     WorkflowDispatch,
     context,
+    literal,
     not_cancelled,
 )
 from workflows.generate.result import Generated, generated
@@ -35,18 +37,24 @@ from workflows.generate.tiers_parts import (
     result_of,
     whatever_became,
 )
+from workflows.steps import PROVIDER
 
 WRITE_ISSUES = Grant(Scope.ISSUES, Access.WRITE, "one issue while the tests fail, and one while they cost too much")
+_SET_UP = context(PROVIDER).differs("")
 READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
 
 
 def file(parts: Parts) -> Generated:
     nightly, suite = parts.tiers.nightly, parts.tiers.on_tpu.suite
-    tests = on_tpu(parts, suite, context("github.sha"), "Every night, on the newest commit of the main branch.")
+    main = context("github.ref").equals(f"refs/heads/{parts.spec.declared.branch}")
+    why = (
+        "Every night, on the newest commit of the main branch. Google lets no other branch in, whose run says nothing."
+    )
+    tests = on_tpu(parts, suite, context("github.sha"), why, only=main & _SET_UP)
     made = (
         *tests,
         recording(parts, ["tests"], whatever_became("tests"), Purpose.PUBLISH),
-        _told(parts, suite),
+        _told(parts, suite, main),
     )
     workflow = Workflow(
         name=nightly.name,
@@ -61,19 +69,26 @@ def file(parts: Parts) -> Generated:
     return generated(parts.spec, nightly.file, workflow, sources)
 
 
-def _told(parts: Parts, suite: str) -> Job:
+def _told(parts: Parts, suite: str, main: Expression) -> Job:
     nightly, money = parts.tiers.nightly, parts.tiers.money
-    condition = whatever_became("tests")
     return Job(
         id="report",
         name="Tell people",
         needs=["tests", "record"],
-        condition=condition,
+        condition=not_cancelled() & main,
         runs_on=Hosted(),
         timeout_minutes=MINUTES,
         permissions=Permissions.of(READ_CONTENTS, WRITE_ISSUES),
         purpose=Purpose.WATCH,
         steps=[
+            issue(
+                "Open or close the issue of what is not set up",
+                key=f"{suite}-set-up",
+                title=f"{nightly.name}: not set up",
+                labels=nightly.labels,
+                outcome=~_SET_UP & literal("failure") | literal("success"),
+                text=f"No night is tested: the repository has no variable {PROVIDER.partition('.')[2]}.",
+            ),
             issue(
                 "Open, update or close the issue of the tests",
                 key=suite,
@@ -97,7 +112,8 @@ def _told(parts: Parts, suite: str) -> Job:
 
 
 def _compared(parts: Parts, suite: str) -> Iterable[Step]:
-    return (downloaded(parts), *judged(parts, suite, result_of(suite), not_cancelled()))
+    tested = not_cancelled() & context("needs.tests.result").differs("skipped")
+    return (replace(downloaded(parts), condition=tested), *judged(parts, suite, result_of(suite), tested))
 
 
 def issue(

@@ -172,8 +172,19 @@ def recording(parts: Parts, needs: list[str], condition: Expression, purpose: Pu
     )
 
 
-def on_tpu(parts: Parts, suite: str, commit: Expression, why: str, needs: tuple[str, ...] = ()) -> tuple[Job, Job]:
-    """The job that tests a commit on a VM made for it, and the one that makes sure that the VM is gone."""
+def on_tpu(
+    parts: Parts,
+    suite: str,
+    commit: Expression,
+    why: str,
+    *,
+    needs: tuple[str, ...] = (),
+    only: Expression | None = None,
+) -> tuple[Job, Job]:
+    """The job that tests a commit on a VM made for it, and the one that makes sure that the VM is gone.
+
+    only: where they start at all, None for wherever the workflow does.
+    """
     tests, stack = parts.tiers.on_tpu, parts.world.stacks[parts.spec.declared.stack]
     there = always() & context("steps.create.outputs.zone").differs("")
     ready = _ready_minutes(parts)
@@ -202,6 +213,7 @@ def on_tpu(parts: Parts, suite: str, commit: Expression, why: str, needs: tuple[
             },
             boot=vm.boot(parts.world, "vm_tests.sh", run_suite()),
             needs=needs,
+            only=only,
             while_there=(
                 steps.script(
                     parts.world,

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from posixpath import basename
 from typing import Any
 
 from infra.model.demand import Code, Demand, Demands
@@ -19,6 +20,7 @@ from infra.model.schema import StackConfig
 from infra.model.waits import Wait, waits
 from workflows.generate import Generated
 from workflows.inventory.before import Before
+from workflows.inventory.triggered import started_a_week
 from workflows.spec import Spec
 from workflows.spec.model import Priority, Suite
 
@@ -49,7 +51,7 @@ def figures(
     mine = tuple(each for each in demands.demands if each.repository == spec.declared.repository)
     return (
         *_counts(spec, before, files),
-        _machines(before, mine, stacks),
+        _machines(before, mine, stacks, files),
         *_times(before, mine, demands, stacks),
         _jax(spec, before),
         _first(spec, demands, stacks),
@@ -94,19 +96,24 @@ def _repeats(steps: Iterable[Mapping[str, Any]]) -> int:
     return sum(count - 1 for count in words.values())
 
 
-def _machines(before: Before, mine: Sequence[Demand], stacks: Sequence[StackConfig]) -> Figure:
+def _machines(
+    before: Before, mine: Sequence[Demand], stacks: Sequence[StackConfig], files: Sequence[Generated]
+) -> Figure:
     assumed = before.assumed
     runs, builds = _runs(before), assumed.image_builds_a_week.value
     was = before.pull_request.vms * runs + len(before.vm_runs) * builds
-    vms = sorted({(demand.file, demand.job) for demand in mine if demand.vm})
+    vms = Counter(basename(file) for file, _ in {(demand.file, demand.job) for demand in mine if demand.vm})
+    causes = started_a_week(files, assumed.merged_a_week.value)
+    started = [(file, count, cause) for file, count in sorted(vms.items()) for cause in causes.get(file, ())]
     tested = sum(start.legs for demand in mine if demand.vm for start in demand.starts if _pulled(start.event))
-    now = tested * runs + len(vms) * builds
+    now = tested * runs + sum(count * cause.times for _, count, cause in started)
     standing = _standing(mine, stacks)
     sums = (
         f"before = {before.pull_request.vms} x {runs:g} runs + {len(before.vm_runs)} jobs x {builds:g} image build",
         f"runs = {assumed.merged_a_week.value:g} merged a week x {assumed.runs_each.value:g} each",
         f"merged: {assumed.merged_a_week.why}; each (assumed): {assumed.runs_each.why}",
-        f"after = {tested} x {runs:g} runs + {len(vms)} jobs x {builds:g} image build",
+        f"after = {tested} x {runs:g} runs, and by the triggers of the files:",
+        *(f"{count} x {cause.times:g} of {file} ({cause.why})" for file, count, cause in started),
         f"beside it, {standing} VMs of pools, made again {standing * PREEMPTIBLE_DAYS} times at most (a day each)",
     )
     return Figure("VMs made for runs, a week", f"{was:g}", f"{now:g}", sums=sums)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -25,7 +27,16 @@ from workflows.builders import (
     context,
     not_cancelled,
 )
-from workflows.image_builds import ALL, ImageBuilds, at_once, built_by_github, choice
+from workflows.image_builds import (
+    ALL,
+    TESTED,
+    TESTED_COMMIT,
+    ImageBuilds,
+    at_once,
+    built_by_github,
+    choice,
+    commit_of_tests,
+)
 from workflows.own.file import File, Surroundings, line_of
 from workflows.own.steps import is_set_up, script
 from workflows.steps import READ_CONTENTS, checkout
@@ -38,6 +49,7 @@ def file(around: Surroundings) -> File:
     world = around.world
     images = built_by_github(world)
     first, builds = choose(around), [build(around, image) for image in images]
+    found = [find_tested(around, image) for image in images if image.when.after][:1]
     workflow = Workflow(
         name="Docker Images",
         header="""\
@@ -45,17 +57,25 @@ Builds what a push changed: recipes, the steps that all images share, what they 
 the digest that its parent's job just got, and pushed to GHCR.
 
 The workflow of the same name in the repository with the sources has the same jobs, for pushes, tests and times there.
-A job takes the newest commit of both repositories, so that of two builds of one image the one that began last is of
-the newer sources, whichever repository it is of; the record keeps the other from becoming current. Nobody can name
+A job takes the newest commit of both repositories, and of what trains the newest whose tests were green, so that of two
+builds of one image the one that began last is of the newer sources, whichever repository it is of; the record keeps the
+other from becoming current. Nobody can name
 another commit: its steps would run with this file's identity, though main never had it.""",
         triggers=Triggers.of(
             Push(branches=[PurePosixPath(MAIN).name], paths=list(_filters(world, images))),
             WorkflowDispatch(inputs={"image": choice(image.name for image in images)}),
         ),
         concurrency=at_once(IMAGES_WORKFLOW),
-        jobs=(first, *builds),
+        jobs=(first, *found, *builds),
     )
-    return File(workflow, {first.id: line_of(choose), **{job.id: line_of(build) for job in builds}})
+    return File(
+        workflow,
+        {
+            first.id: line_of(choose),
+            **{job.id: line_of(find_tested) for job in found},
+            **{job.id: line_of(build) for job in builds},
+        },
+    )
 
 
 def choose(around: Surroundings) -> Job:
@@ -96,15 +116,31 @@ def choose(around: Surroundings) -> Job:
 
 def build(around: Surroundings, image: Image) -> Job:
     world = around.world
-    builds = ImageBuilds(world, world.stacks[record_stack(world.images)])
+    tested_at = {_sources(image): TESTED_COMMIT} if image.when.after else {}
+    builds = ImageBuilds(world, world.stacks[record_stack(world.images)], tested_at)
     chosen, needed = _is_chosen(image.name), context(f"needs.{CHOICE}.result").equals("success")
     condition = not_cancelled() & needed & chosen
     for parent in builds.parents(image):
         condition = condition & (context(f"needs.{parent}.result").equals("success") | ~_is_chosen(parent))
+    if image.when.after:
+        condition = condition & TESTED_COMMIT.differs("")
     why = ""
     if parents := ", ".join(builds.parents(image)):
         why = f"FROM the digest that {parents} just got, or, where that is not built, the record's current one."
-    return builds.job(image, name=f"Build {image.name}", after=(CHOICE,), condition=condition, why=why)
+    after = (CHOICE, TESTED) if image.when.after else (CHOICE,)
+    return builds.job(image, name=f"Build {image.name}", after=after, condition=condition, why=why)
+
+
+def find_tested(around: Surroundings, image: Image) -> Job:
+    """The newest tested commit of the sources of an image whose build follows tests."""
+    following = [each.name for each in built_by_github(around.world) if each.when.after]
+    wanted = reduce(or_, map(_is_chosen, following))
+    tests = image.when.after or ""
+    return commit_of_tests(around.world, _sources(image), tests, condition=wanted, needs=(CHOICE,))
+
+
+def _sources(image: Image) -> str:
+    return image.context.repository
 
 
 def _is_chosen(image: str) -> Expression:

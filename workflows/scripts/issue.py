@@ -1,7 +1,8 @@
 """One open issue for what fails: opened, brought up to date in place, and closed when it is green.
 
-Told by KEY (which issue), TITLE, LABELS (joined by commas), OUTCOME and TEXT. An outcome that says neither, such as
-cancelled, changes nothing.
+Told by KEY (which issue), TITLE, LABELS (joined by commas), OUTCOME and TEXT. A job that was `cancelled` in a run that
+goes on was ended by its time limit, which is a failure: who cancels a run cancels the job that tells. An outcome that
+says neither, such as skipped, changes nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from workflows.scripts.hub import OWN_LOGIN, ask, each, run_url
 
+FAILED = ("failure", "cancelled")
 KEPT = 20
 """How many runs the issue lists."""
 
@@ -19,7 +21,7 @@ KEPT = 20
 def main() -> None:
     marker = f"<!-- tidepool-issue: {os.environ['KEY']} -->"
     open_ones = opened(marker)
-    if os.environ["OUTCOME"] == "failure":
+    if os.environ["OUTCOME"] in FAILED:
         keep_open(marker, open_ones)
     elif os.environ["OUTCOME"] == "success":
         for found in open_ones:

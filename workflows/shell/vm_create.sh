@@ -30,7 +30,7 @@ for round in $(seq "$ATTEMPTS"); do
       --zone="$zone" --accelerator-type="$ACCELERATOR" --version="$RUNTIME" $CAPACITY \
       --network="$NETWORK" --subnetwork="$SUBNETWORKS/regions/${zone%-*}/subnetworks/$SUBNETWORK-${zone%-*}" \
       --service-account="$ACCOUNT" --scopes=https://www.googleapis.com/auth/cloud-platform --shielded-secure-boot \
-      --labels="$LABELS,tidepool-run=$RUN,tidepool-expires=$expires" \
+      --labels="$LABELS,tidepool-run=$RUN_ID,tidepool-expires=$expires" \
       --metadata="enable-guest-attributes=TRUE,tidepool-image=$IMAGE,tidepool-limit=$LIMIT" \
       --metadata-from-file="$files" &
     pending=$!

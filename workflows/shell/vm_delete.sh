@@ -1,9 +1,10 @@
-# Deletes whatever VM carries this run's label, in every zone, until none is left. Run twice it changes nothing.
+# Deletes whatever VM carries this run's label, of any attempt, in every zone, until none is left. Run twice it changes
+# nothing.
 left=''
 for round in $(seq "$ROUNDS"); do
   left=''
   for zone in $ZONES; do
-    if ! names=$(gcloud compute tpus tpu-vm list --zone="$zone" --filter="labels.tidepool-run=$RUN" --format='value(name.basename())'); then
+    if ! names=$(gcloud compute tpus tpu-vm list --zone="$zone" --filter="labels.tidepool-run=$RUN_ID" --format='value(name.basename())'); then
       left="$left $zone (not listed)"
       continue
     fi

@@ -104,7 +104,7 @@ class Suite(Model):
 
     folder: where the command runs. tests: paths from there. timeout_minutes: of each leg, set-up included. leave_free:
     how many VMs of a pool one run leaves to suites that are first there; as many as these start legs at once where
-    nothing is said.
+    nothing is said. empty_because: why the list of tests has none for it yet.
     """
 
     job: JobId
@@ -123,6 +123,7 @@ class Suite(Model):
     secrets: tuple[SecretKey, ...] = ()
     priority: Priority = Priority.NORMAL
     leave_free: Annotated[Vms | None, WRITTEN] = None
+    empty_because: Annotated[Reason | None, WRITTEN] = None
     timeout_minutes: Minutes
 
     @property

@@ -6,6 +6,7 @@ Owns which judges are asked and how their findings are told. A finding's words a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from rich.text import Text
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.workflows.below import below
+from infra.cli.workflows.checkout import read_files
 from infra.cli.workflows.scene import (
     FOLDER,
     WRITE,
@@ -33,6 +35,7 @@ from infra.model.errors import ConfigError, Problem
 from workflows import coverage
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
+from workflows.existing import missing
 from workflows.fitting import fitting
 from workflows.generate import Generated
 from workflows.legacy import names, overdue
@@ -100,6 +103,8 @@ def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
         *_fleet(here.root, here.outputs.demands),
         *_of_spec(spec, here),
         *_faults(files, here, spec),
+        *_missing(spec, target),
+        *_by_hand(files, stands, spec, here),
     ]
     return _tell(troubles, as_json=as_json, clean=f"{len(wanted)} generated files")
 
@@ -151,6 +156,32 @@ def _faults(files: Iterable[Generated], here: Scene, spec: Spec | None) -> Itera
             continue
         job = f" job {each.job}" if each.job else ""
         yield Trouble("fault", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix)
+
+
+def _missing(spec: Spec, target: Path) -> Iterator[Trouble]:
+    """What the specification names and the checkout has not."""
+    try:
+        there = read_files(target)
+    except ConfigError as error:
+        yield from (_problem("source", each) for each in error.problems)
+        return
+    for each in missing(spec, there) if there else ():
+        yield replace(_problem("source", each), state="not there")
+
+
+def _by_hand(files: Iterable[Generated], stands: Mapping[str, str], spec: Spec, here: Scene) -> Iterator[Trouble]:
+    """What the rules find in files by hand that stay: to know of, since nobody here writes them."""
+    by_hand = []
+    for kept in spec.declared.kept:
+        path = f"{FOLDER}/{kept.file}"
+        with suppress(ConfigError):  # one that cannot be read is told as a kept file
+            by_hand += [read(stands[path], path)] if path in stands else []
+    paths = {each.source for each in by_hand}
+    whole = [*(read(file.text, file.path) for file in files), *by_hand]
+    for each in check(whole, _known(spec, here.world, here.root)) if by_hand else ():
+        if each.file in paths:
+            job = f" job {each.job}" if each.job else ""
+            yield Trouble("kept", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix, stops=False)
 
 
 def _known(spec: Spec | None, world: World, root: Path) -> Known:

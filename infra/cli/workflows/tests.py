@@ -80,8 +80,8 @@ def _say(console: Console, spec: Spec, covered: Coverage) -> None:
     say(console, Text(f"{spec.name}: {covered.tests} tests of {spec.declared.repository}", style="bold"))
     show(console, table)
     for job, count in covered.by_job:
-        if not count:
-            said = f"{job} runs no test of the list, and pytest fails where it selects none (exit code 5)"
+        if not count and job.empty_because:
+            said = f"{job} selects no test of the list yet ({job.empty_because}): pytest fails by its exit code 5"
             say(console, Text(f"{said}: {job.line}", style="yellow"))
     findings = tuple(covered.findings())
     for line in findings:

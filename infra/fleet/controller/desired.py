@@ -102,7 +102,8 @@ class Settings:
 class Desired:
     """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups.
 
-    bundle: SHA-256 (hexadecimal) of the start-up bundle, None where the manifest names none.
+    bundle: SHA-256 (hexadecimal) of the start-up bundle, None where the manifest names none. run_zones: where VMs that
+    workflows make for runs may be left.
     """
 
     stack: str
@@ -113,6 +114,7 @@ class Desired:
     freezes: tuple[Freeze, ...] = ()
     settings: Settings = field(default_factory=Settings)
     groups: bool = False
+    run_zones: frozenset[str] = frozenset()
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -183,6 +185,7 @@ def read(document: Mapping[str, Any]) -> Desired:
             freezes=tuple(Freeze.model_validate(each) for each in _list(document, "freezes")),
             settings=_settings(_object(document, "controller")),
             groups=bool(_object(_object(document, "controller"), "groups")),
+            run_zones=frozenset(_texts(document, "run_zones")),
         )
     except ManifestError:
         raise

@@ -76,7 +76,7 @@ class Observer:
 
     def observe(self, desired: Desired, memory: Memory) -> Observed:
         """Everything that one sweep sees."""
-        zones = sorted(desired.zones | memory.zones.keys())
+        zones = sorted(desired.zones | desired.run_zones | memory.zones.keys())
         creating = {
             zone: {slot: each for slot, each in memory.creating.items() if each.zone == zone and each.operation}
             for zone in zones

@@ -69,6 +69,26 @@ def edit(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after, 1))
 
 
+def test_a_checkout_is_held_against_what_the_specification_names_and_files_by_hand_are_warned_of(
+    here: Checkout, tmp_path: Path
+) -> None:
+    target = tmp_path / "marin"
+    here.ok("workflows", "--write", "--target", str(target))
+    (target / "pyproject.toml").write_text('[project]\nname = "marin"\n')
+    (target / ".github/workflows/marin-docs.yaml").write_text(
+        "name: Marin - Docs\non: [push, pull_request]\njobs:\n  docs:\n    runs-on: ubuntu-latest\n"
+        "    steps:\n      - run: make docs\n"
+    )
+    result = here.run("workflows", "--check", "--target", str(target), "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)["findings"]
+    gone = [each for each in found if each["state"] == "not there" and each["kind"] == "source"]
+    assert any("levanter: no pyproject.toml of the repository has this name" in each["why"][0] for each in gone)
+    by_hand = [each for each in found if each["subject"].startswith(".github/workflows/marin-docs.yaml:")]
+    assert {"job-ends", "rights-said"} <= {each["state"] for each in by_hand}
+    assert not any(each["stops"] for each in by_hand)
+
+
 def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "marin"
     body = here.json("workflows", "--write", "--target", str(target))
@@ -225,7 +245,7 @@ def test_the_coverage_counts_each_job_and_says_which_is_empty(here: Checkout) ->
     jobs = {f"{each['file']} {each['job']}": each["tests"] for each in body["specs"]["marin"]["jobs"]}
     assert jobs["levanter-tests.yaml cpu-entry-tests"] == 7
     assert sum(jobs.values()) + 6 == body["specs"]["marin"]["tests"]
-    assert "runs no test of the list" in here.ok("workflows", "--coverage").stdout
+    assert "selects no test of the list yet" in here.ok("workflows", "--coverage").stdout
 
 
 def test_explain_names_the_line_of_each_job(here: Checkout) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Future
+from dataclasses import replace
 from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Told
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.reports_read import to_be_asked
+from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.zone_lists import nodes as list_nodes
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
+from infra.model.run_labels import RunVm
 from tests.fleet.controller.given_fleet import HOME, START, first, fleet, nodes, seen, slot
 
 if TYPE_CHECKING:
@@ -114,6 +117,19 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
             records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
+
+
+def test_a_vm_that_a_run_left_is_seen_where_no_slot_may_be_and_goes_when_its_time_is_over(observer: Observer) -> None:
+    elsewhere = "us-central1-b"
+    body = {"acceleratorType": "v6e-1", "runtimeVersion": "v2-alpha-tpuv6e", "labels": RunVm("17", 1).labels()}
+    with clients("a-lab", observer.endpoint) as google:
+        nodes = google.api(Api.TPU).projects().locations().nodes()
+        made = nodes.create(parent=f"projects/a-lab/locations/{elsewhere}", nodeId="nightly-v6e-run-17-1", body=body)
+        execute(made, "making a VM for a run")
+    assert not observer.observe(fleet(1), EMPTY).nodes
+    desired = replace(fleet(1), run_zones=frozenset({elsewhere}))
+    seen = observer.observe(desired, EMPTY)
+    assert [node.name for node in sort(desired, seen).run_vms] == ["nightly-v6e-run-17-1"]
 
 
 def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_remembered(observer: Observer) -> None:

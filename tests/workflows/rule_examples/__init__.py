@@ -9,6 +9,7 @@ from tests.workflows.rule_examples.limits import LIMITS
 from tests.workflows.rule_examples.outcomes import OUTCOMES
 from tests.workflows.rule_examples.rights import RIGHTS
 from tests.workflows.rule_examples.starts import STARTS
+from tests.workflows.rule_examples.wholes import WHOLES
 from tests.workflows.rule_examples.wiring import WIRING
 
-EXAMPLES: Mapping[str, Example] = {**STARTS, **LIMITS, **RIGHTS, **OUTCOMES, **WIRING}
+EXAMPLES: Mapping[str, Example] = {**STARTS, **LIMITS, **RIGHTS, **OUTCOMES, **WIRING, **WHOLES}

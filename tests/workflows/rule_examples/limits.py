@@ -28,7 +28,13 @@ def square(side: int) -> Data:
 LIMITS: Mapping[str, Example] = {
     "job-ends": Example(
         bad=alone(workflow(drop="timeout-minutes")),
-        good=alone(workflow(), workflow(jobs={"a": {"uses": "./.github/workflows/b.yaml"}}, drop="timeout-minutes")),
+        good=(
+            (workflow(),),
+            (
+                workflow(jobs={"a": {"uses": "./.github/workflows/1-Called.yaml"}}, drop="timeout-minutes"),
+                workflow(name="Called", on={"workflow_call": {}}),
+            ),
+        ),
     ),
     "inner-limit-first": Example(
         bad=alone(

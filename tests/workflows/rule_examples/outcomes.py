@@ -137,7 +137,7 @@ OUTCOMES: Mapping[str, Example] = {
     "cache-read": Example(
         bad=alone(
             cached("~/.cache/uv", run("uv sync"), key="uv-${{ github.sha }}"),
-            workflow(run("uv sync"), uses("actions/cache/save", path="~/.cache/uv", key="uv")),
+            workflow(run("uv sync"), uses("actions/cache/save", path="~/.cache/uv", key="uv-${{ github.sha }}")),
             image(run(f"{BUILD} --cache-to type=local,dest=/tmp/layers")),
             image(
                 run(f"{BUILD} --cache-to type=gha,scope=a --cache-from type=gha,scope=a --cache-to type=gha,scope=b")
@@ -161,7 +161,10 @@ OUTCOMES: Mapping[str, Example] = {
             workflow(uses("actions/cache/restore", path="~/.cache/uv", key="uv"), run("uv sync")),
             image(run(f"{BUILD} --cache-from type=registry,ref=ghcr.io/lab/a:layers")),
         ),
-        good=alone(halves("uv", "uv"), halves("uv-${{ github.sha }}", "uv-${{ github.ref }}")),
+        good=alone(
+            halves("uv-${{ hashFiles('a') }}", "uv-${{hashFiles('b')}}"),
+            halves("uv-${{ github.sha }}", "uv-${{ github.ref }}"),
+        ),
     ),
     "cache-in-place": Example(
         bad=alone(
@@ -169,7 +172,7 @@ OUTCOMES: Mapping[str, Example] = {
             cached("~/.cache/uv", run("pip install a")),
             cached("~/.cache/uv", run("uv sync", env={"UV_CACHE_DIR": "/opt/uv"})),
             cached("~/.cache/uv", run("export UV_CACHE_DIR=/opt/uv\nuv sync")),
-            halves("uv", "uv", other="~/.cache/uv/wheels"),
+            halves("uv-${{ hashFiles('a') }}", "uv-${{ hashFiles('a') }}", other="~/.cache/uv/wheels"),
         ),
         good=alone(
             cached("~/.cache/uv", run("uv sync", env={"UV_CACHE_DIR": "~/.cache/uv"})),

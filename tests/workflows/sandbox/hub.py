@@ -13,10 +13,14 @@ from typing import Any, cast
 
 @dataclass
 class Hub:
-    """answers: by the end of the path, without the query; lists are empty and other things have number 1 otherwise."""
+    """asked, sent: each call and its body. answers: by the end of the path, without the query.
+
+    Lists are empty and other things have number 1 otherwise.
+    """
 
     url: str = ""
     asked: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
     broken: bool = False
 
@@ -33,7 +37,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _told(self) -> None:
         hub = cast("_Server", self.server).hub
         path = self.path.partition("?")[0]
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        hub.sent.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
         hub.asked.append(f"{self.command} {path}")
         body = json.dumps({"message": "broken"} if hub.broken else hub.answer(path)).encode()
         self.send_response(422 if hub.broken else 200)

@@ -1,0 +1,282 @@
+"""Examples of rules over what a whole file has: clean-ups, calls, preparations, releases, queues, artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.workflows.rule_examples.files import (
+    CHECKS,
+    ENDED,
+    GUARD,
+    WAITS,
+    Data,
+    Example,
+    Repository,
+    alone,
+    following,
+    run,
+    uses,
+    workflow,
+)
+
+PUSHED = {"push": {"branches": ["main"]}}
+RUN = "${{ github.run_id }}"
+ENV: Data = {"RUN": RUN, "ZONES": "us-east1-c us-west4-a"}
+CREATE = 'gcloud compute tpus tpu-vm create vm --labels="tidepool-run=$RUN,tidepool-expires=$end"'
+MAKE = f'end=$(($(date +%s) + LIFETIME))\nfor zone in $ZONES; do\n  {CREATE} --zone="$zone"\ndone'
+SWEEP = (
+    'for zone in $ZONES; do\n  gcloud compute tpus tpu-vm list --zone="$zone" --filter="labels.tidepool-run=$RUN"\n'
+    '  gcloud compute tpus tpu-vm delete vm --zone="$zone" --quiet\ndone'
+)
+DELETE: Data = {"if": "always()", "run": SWEEP}
+AUTH = uses("google-github-actions/auth", workload_identity_provider="projects/1/p", service_account="a@b")
+CHECKOUT = uses("actions/checkout")
+UV = uses("astral-sh/setup-uv", version="0.13.8")
+TOKEN = {"GH_TOKEN": "${{ github.token }}"}
+OF_RUN = "${{ github.event.workflow_run.head_sha }}"
+SECRET = "${{ secrets.HF_TOKEN }}"
+
+
+def made(step: Data | None = None, *, life: int | str = 7200, env: Data = ENV, **clean_up: object) -> Data:
+    """A workflow that makes a VM in one job and deletes it there and in another. step: the deletion in the first."""
+    make = run(MAKE, env={"LIFETIME": life})
+    behind: Data = {"needs": "train", "if": "always()", "env": env, "steps": [run(SWEEP)], **clean_up}
+    train: Data = {"env": ENV, "timeout-minutes": 60, "steps": [make, DELETE if step is None else step]}
+    return workflow(on=PUSHED, jobs={"train": train, "clean-up": behind}, **WAITS)
+
+
+def tested(*steps: Data, **job: object) -> Data:
+    return workflow(*steps, on=PUSHED, job=job, **WAITS)
+
+
+def uploads(name: str, **job: object) -> Data:
+    return workflow(uses("actions/upload-artifact", name=name, path="out/"), job=job)
+
+
+def called(inputs: Data, *, uses_file: str = "./.github/workflows/1-Called.yaml") -> Repository:
+    """A workflow that calls another, which wants `sha` and may get `count`."""
+    declared = {"sha": {"type": "string", "required": True}, "count": {"type": "number"}}
+    on = {"workflow_call": {"inputs": declared}}
+    caller = workflow(jobs={"call": {"uses": uses_file, "with": inputs}}, drop="timeout-minutes")
+    return caller, workflow(name="Called", on=on)
+
+
+def starts(script: str, **inputs: Data) -> Repository:
+    """A workflow whose script starts another by hand."""
+    other = workflow(name="Nightly", on={"workflow_dispatch": {"inputs": inputs} if inputs else {}})
+    return tested(run(script, env=TOKEN), permissions={"actions": "write"}), other
+
+
+JAX = {"fail-fast": False, "matrix": {"jax": ["0.7", "0.8"]}}
+FIRST: Data = {"permissions": {"contents": "read", "id-token": "write"}}
+
+WHOLES: Mapping[str, Example] = {
+    "clean-up-always": Example(
+        bad=alone(
+            made(**{"if": "always() && needs.train.result == 'failure'"}),
+            made(**{"if": "${{ !cancelled() }}"}),
+            made(run(SWEEP)),
+        ),
+        good=alone(made(), made(**{"if": "${{ always() && vars.KEEP == '' }}"})),
+    ),
+    "clean-up-same-run": Example(
+        bad=alone(
+            made(env={**ENV, "RUN": "${{ github.run_id }}-${{ github.run_attempt }}"}),
+            made(env={**ENV, "ZONES": "us-east1-c"}),
+        ),
+        good=alone(made(env={"RUN": "${{github.run_id}}", "ZONES": "us-west4-a us-east1-c us-east5-a"})),
+    ),
+    "machine-outlives-job": Example(bad=alone(made(life=3000), made(life="3599")), good=alone(made(life=3600))),
+    "secret-for-forks": Example(
+        bad=alone(
+            workflow(run("echo a", env={"HF_TOKEN": SECRET})),
+            workflow(uses("lab/upload", token="${{ format('{0}', secrets.KEY) }}")),
+        ),
+        good=alone(
+            workflow(run("echo a", env={"HF_TOKEN": "${{ secrets.HF_TOKEN || '' }}"})),
+            workflow(run("echo a", env={"HF_TOKEN": SECRET}), job={"if": f"github.event_name == 'push' || {GUARD}"}),
+            workflow({"if": GUARD, **run("echo a", env={"HF_TOKEN": SECRET})}),
+            workflow(run("gh pr view", env={"GH_TOKEN": "${{ secrets.GITHUB_TOKEN }}"})),
+            tested(run("echo a", env={"HF_TOKEN": SECRET})),
+        ),
+    ),
+    "asks-first": Example(
+        bad=alone(
+            tested(CHECKOUT, run("./tidepool up ci --yes")),
+            tested(uses("pypa/gh-action-pypi-publish"), permissions={"id-token": "write"}),
+        ),
+        good=alone(
+            tested(CHECKOUT, run("./tidepool up ci --yes"), environment="apply"),
+            tested(CHECKOUT, run("./tidepool up ci --yes"), environment={"name": "apply"}),
+            tested(CHECKOUT, run("./tidepool preview ci")),
+            tested(
+                uses("pypa/gh-action-pypi-publish", password="${{ secrets.PYPI }}"), permissions={"id-token": "write"}
+            ),
+        ),
+    ),
+    "tested-commit-stays": Example(
+        bad=(
+            (
+                CHECKS,
+                following(
+                    uses("actions/checkout", ref="${{ github.event.workflow_run.head_branch }}"),
+                    run("twine upload dist/*"),
+                    concurrency={"group": "x-${{ github.event.workflow_run.id }}"},
+                    condition=f"{ENDED} && github.event.workflow_run.event == 'push'",
+                ),
+            ),
+        ),
+        good=(
+            (
+                CHECKS,
+                following(
+                    uses("actions/checkout", ref=OF_RUN),
+                    run("twine upload dist/*"),
+                    concurrency={"group": "x-${{ github.event.workflow_run.id }}"},
+                    condition=f"{ENDED} && github.event.workflow_run.event == 'push'",
+                ),
+            ),
+        ),
+    ),
+    "run-image-by-digest": Example(
+        bad=alone(tested(run(MAKE, env={**ENV, "IMAGE": "docker.io/library/python:3.12", "LIFETIME": 7200}), DELETE)),
+        good=alone(
+            tested(
+                run(MAKE, env={**ENV, "IMAGE": f"ghcr.io/lab/a@sha256:{'0' * 64}", "LIFETIME": 7200}),
+                {**DELETE, "env": ENV},
+            ),
+            tested(run(MAKE, env={**ENV, "IMAGE": "${{ vars.IMAGE }}", "LIFETIME": 7200}), {**DELETE, "env": ENV}),
+        ),
+    ),
+    "queue-keeps-work": Example(
+        bad=((CHECKS, following(run("twine upload dist/*"), concurrency={"group": "publish"})),),
+        good=(
+            (
+                CHECKS,
+                following(run("twine upload dist/*"), concurrency={"group": "p-${{ github.event.workflow_run.id }}"}),
+            ),
+            (CHECKS, following(run("echo seen"), concurrency={"group": "publish"})),
+            (tested(run("twine upload dist/*"), concurrency={"group": "publish"}),),
+        ),
+    ),
+    "artifact-name-once": Example(
+        bad=alone(
+            uploads("results", strategy=JAX),
+            workflow(
+                uses("actions/upload-artifact", name="a", path="x"), uses("actions/upload-artifact", name="a", path="y")
+            ),
+        ),
+        good=alone(
+            uploads("results-${{ matrix.jax }}", strategy=JAX),
+            uploads("results"),
+            workflow(
+                uses("actions/upload-artifact", name="a", path="x"),
+                uses("actions/upload-artifact", name="a", path="y", overwrite=True),
+            ),
+        ),
+    ),
+    "cache-told-apart": Example(
+        bad=alone(
+            workflow(uses("actions/cache", path="out", key="out-${{ runner.os }}"), run("make out")),
+            workflow(
+                uses("actions/cache", path="out", key="out-${{ matrix.jax }}"), run("make out"), job={"strategy": JAX}
+            ),
+        ),
+        good=alone(
+            workflow(
+                run('echo "tree=1" >>"$GITHUB_OUTPUT"', id="tree"),
+                uses("actions/cache", path="out", key="out-${{ steps.tree.outputs.tree }}"),
+                run("make out"),
+            ),
+        ),
+    ),
+    "rights-suffice": Example(
+        bad=alone(
+            tested(CHECKOUT, permissions={}),
+            tested(run("gh issue create --title a", env=TOKEN)),
+            tested(run('gh api "repos/$GITHUB_REPOSITORY/actions/artifacts"', env=TOKEN)),
+            tested(uses("actions/download-artifact", **{"name": "a", "run-id": "1"})),
+            tested(
+                {"shell": "python", **run('ask("POST", "/issues", {})', env={"GITHUB_TOKEN": "${{ github.token }}"})}
+            ),
+            tested(uses("pypa/gh-action-pypi-publish"), environment="pypi"),
+        ),
+        good=alone(
+            tested(CHECKOUT),
+            tested(run("gh issue create --title a", env=TOKEN), permissions={"issues": "write"}),
+            tested(run("gh issue create --title a", env={"GH_TOKEN": "${{ secrets.BOT }}"})),
+            tested(run("gh issue list", env=TOKEN), permissions={}),
+        ),
+    ),
+    "called-exists": Example(
+        bad=(
+            called({"sha": "1"}, uses_file="./.github/workflows/2-Gone.yaml"),
+            called({}),
+            called({"sha": "1", "cuont": 2}),
+            called({"sha": "1"}, uses_file="./.github/workflows/0-Checks.yaml"),
+            starts("gh workflow run nightly.yaml"),
+            starts("gh workflow run 1-Nightly.yaml -f sha=1"),
+            starts("gh workflow run 1-Nightly.yaml", sha={"required": True}),
+        ),
+        good=(
+            called({"sha": "1"}),
+            called({"sha": "1", "count": 2}),
+            starts("gh workflow run 1-Nightly.yaml"),
+            starts("gh workflow run 1-Nightly.yaml -f sha=1", sha={"required": True}),
+        ),
+    ),
+    "value-is-there": Example(
+        bad=alone(
+            workflow(run('echo "$JAX"', env={"JAX": "${{ matrix.jaxx }}"}), job={"strategy": JAX}),
+            workflow(run('echo "$COUNT"', env={"COUNT": "${{ inputs.count }}"})),
+        ),
+        good=alone(
+            workflow(run('echo "$JAX"', env={"JAX": "${{ matrix.JAX }}"}), job={"strategy": JAX}),
+            workflow(
+                run('echo "$COUNT"', env={"COUNT": "${{ inputs.count }}"}),
+                on={"workflow_dispatch": {"inputs": {"Count": {"type": "number"}}}},
+                concurrency={"group": "counts"},
+            ),
+        ),
+    ),
+    "prepared-first": Example(
+        bad=alone(
+            tested(run("./tidepool test")),
+            tested(run("uv run --no-project pytest")),
+            tested(CHECKOUT, run("uv sync"), UV),
+            tested(UV, run("uv sync")),
+            tested(run("gcloud storage ls"), AUTH, **FIRST),
+        ),
+        good=alone(
+            tested(CHECKOUT, UV, run("uv sync\n./tidepool test")),
+            tested(AUTH, run("gcloud storage ls"), **FIRST),
+            tested(run("curl -LsSf https://astral.sh/uv/0.13.8/install.sh | sh\nuvx ruff --version")),
+            tested(run("git clone https://github.com/lab/mono .\n./tidepool test")),
+        ),
+    ),
+    "history-is-there": Example(
+        bad=alone(
+            tested(CHECKOUT, run("git rev-list --count HEAD")),
+            tested(CHECKOUT, run("./tidepool plan --base HEAD^1")),
+        ),
+        good=alone(
+            tested(uses("actions/checkout", **{"fetch-depth": 0}), run("git rev-list --count HEAD")),
+            tested(CHECKOUT, run("git fetch --unshallow\ngit rev-list --count HEAD")),
+            tested(CHECKOUT, run("git rev-parse 'HEAD^{tree}'")),
+        ),
+    ),
+    "variable-is-set": Example(
+        bad=alone(
+            tested(run('docker pull "$IMAGE"')),
+            tested({"shell": "python", "run": "import os\nprint(os.environ['SUITE'])"}),
+            tested(run('echo "X=1" >>"$GITHUB_ENV"'), run('echo "$X $Y"')),
+        ),
+        good=alone(
+            tested(run('docker pull "$IMAGE"', env={"IMAGE": "a"})),
+            tested(run('docker pull "$IMAGE"'), env={"IMAGE": "a"}),
+            tested(run('IMAGE=$(cat image)\ndocker pull "$IMAGE" "${TAG:-latest}"')),
+            tested(run('echo "X=1" >>"$GITHUB_ENV"'), run('echo "$X"')),
+            tested(run('for EACH in a b; do\n  read -r LINE <"$EACH"\n  echo "$LINE $HOME $RUNNER_TEMP"\ndone')),
+        ),
+    ),
+}

@@ -1,0 +1,64 @@
+"""The result of tests that a label starts stands on the tested commit, by one name that can be required."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.shipped_stacks import of_this_lab
+from tests.workflows.sandbox.hub import Hub, serving
+from tests.workflows.shipped_scripts import RUN_ID, run
+from tests.workflows.test_tier_files import data
+
+COMMIT = "f00dfeed" * 5
+TOLD = {"CONTEXT": "TPU tests, asked for", "TEXT": "the tests have ended", "SHA": COMMIT}
+
+
+def said(folder: Path, **told: str) -> tuple[Hub, Any]:
+    with serving(Hub()) as hub:
+        around = {"GITHUB_API_URL": hub.url, "GITHUB_REPOSITORY": "lab/engine", "GITHUB_TOKEN": "t"}
+        return hub, run("status", folder, {**around, **TOLD, **told})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        ("pending", "pending"),
+        ("success", "success"),
+        ("failure", "failure"),
+        ("cancelled", "error"),
+        ("skipped", "error"),
+        ("", "error"),
+    ],
+)
+def test_a_status_says_how_the_tests_of_the_commit_ended_and_leads_to_the_run(
+    tmp_path: Path, outcome: str, state: str
+) -> None:
+    hub, done = said(tmp_path, OUTCOME=outcome)
+    assert done.returncode == 0, done.stderr
+    assert hub.asked == [f"POST /repos/lab/engine/statuses/{COMMIT}"]
+    (sent,) = map(json.loads, hub.sent)
+    assert (sent["state"], sent["context"]) == (state, "TPU tests, asked for")
+    assert sent["target_url"].endswith(f"/actions/runs/{RUN_ID}")
+
+
+@pytest.mark.parametrize("commit", ["main", "f00d", f"{COMMIT}/../x", ""])
+def test_what_is_no_whole_commit_gets_no_status(tmp_path: Path, commit: str) -> None:
+    hub, done = said(tmp_path, OUTCOME="success", SHA=commit)
+    assert done.returncode != 0
+    assert hub.asked == []
+
+
+@of_this_lab
+def test_the_status_is_set_when_they_start_when_they_do_not_and_when_they_end() -> None:
+    jobs = data("tpu-pull-request.yaml")["jobs"]
+    head, report = jobs["head"]["steps"], jobs["report"]["steps"]
+    steps = [each for each in (*head, *report) if "OUTCOME" in each.get("env", {})]
+    assert [each["env"]["OUTCOME"] for each in steps] == ["pending", "error", "${{ needs.tests.result }}"]
+    assert [each.get("if") for each in steps] == [None, "failure()", None]
+    assert {each["env"]["SHA"] for each in steps} == {"${{ inputs.sha }}"}
+    assert all(jobs[job]["permissions"]["statuses"] == "write" for job in ("head", "report"))
+    assert report.index(steps[-1]) == 0, "nothing that may fail comes before what is required"
