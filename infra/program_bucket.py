@@ -6,7 +6,7 @@ Owns the access of every identity and how long records are kept. Leaves the obje
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pulumi
 
@@ -27,7 +27,7 @@ def fleet_bucket(
     config: StackConfig,
     identities: Identities,
     image_builder: pulumi.Input[str] | None,
-    run_maker: pulumi.Input[str] | None,
+    run_makers: Mapping[str, pulumi.Input[str]],
 ) -> FleetBucketArgs:
     """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs.
 
@@ -52,9 +52,8 @@ def fleet_bucket(
                 for key, member in writers.items()
             ),
             *(
-                PrefixAccess(name=federation.RUN_MAKER[0], member=member, prefix=names.IMAGES_PREFIX)
-                for member in (run_maker,)
-                if member is not None
+                PrefixAccess(name=grantee(key), member=member, prefix=names.IMAGES_PREFIX)
+                for key, member in run_makers.items()
             ),
         ],
         forgotten=FORGOTTEN,

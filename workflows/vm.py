@@ -16,6 +16,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import vm_labels
 from infra.model.images.steps import MINUTE
 from infra.model.network import mirror_locations
+from infra.model.schema import StackConfig
 from workflows import steps
 from workflows.builders import (
     Expression,
@@ -159,9 +160,9 @@ def _lines(variables: Mapping[str, str | Expression]) -> Value:
     return plain if len(parts) == sum(isinstance(part, str) for part in parts) else template(*parts)
 
 
-def account(stack: str, project: str) -> str:
-    """The account that makes VMs for runs, of the stack that lets workflows in."""
-    return names.account_email(names.role_account_id(stack, "run-maker"), project)
+def account(stack: StackConfig, repository: str, shape: StackPool) -> str:
+    """The account by which a repository's workflows make VMs as that pool. stack: the one that lets them in."""
+    return names.account_email(names.run_maker_account_id(stack.stack, repository, shape.pool.name), stack.project)
 
 
 def mirrored(world: World, shape: StackPool, place: str) -> str:

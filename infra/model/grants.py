@@ -20,6 +20,8 @@ Kind = Literal["registry", "bucket", "account", "secret"]
 _READS: Final = "roles/artifactregistry.reader"
 _WRITES: Final = "roles/artifactregistry.writer"
 _FEDERATED: Final = "roles/iam.workloadIdentityUser"
+ACTS_AS: Final = "roles/iam.serviceAccountUser"
+"""Gives an account to VMs: a pool's controller does, and workflows that make VMs for runs as that pool."""
 _IMPERSONATES: Final = "roles/iam.serviceAccountTokenCreator"
 """Of people on the deploying account: bootstrap gives it, and no stack knows to whom."""
 _ROLES: Final = (
@@ -29,7 +31,6 @@ _ROLES: Final = (
     "starter",
     "clock",
     federation.IMAGE_BUILDER[0],
-    federation.RUN_MAKER[0],
 )
 """Accounts that a stack may have beside its pools'."""
 _PUSHERS: Final = ("builder", federation.IMAGE_BUILDER[0])
@@ -107,10 +108,26 @@ def _is_ours(thing: Guarded, role: str, member: str, stacks: Sequence[StackConfi
     if thing.kind == "account" and (role == _IMPERSONATES or _SET.fullmatch(member)):
         return _acts_as(thing, role, member, stacks)
     email = member.removeprefix("serviceAccount:")
+    if thing.kind == "account" and role == ACTS_AS:
+        return _makes_vms(thing, email, stacks)
     keys = {key for config in stacks for key, each in _accounts(config).items() if each == email}
     if thing.kind == "registry" and role != _READS:
         return role == _WRITES and not keys.isdisjoint(_PUSHERS)
     return bool(keys)
+
+
+def _makes_vms(account: Guarded, email: str, stacks: Sequence[StackConfig]) -> bool:
+    """Whether it may give VMs an account: of each pool the controller of its stack, and its workflows."""
+    return any(
+        account.name.rpartition("/")[2] == accounts[f"pool/{pool.name}"]
+        and (
+            email == accounts["controller"]
+            or any(email == maker.email for maker in federation.makers_as(pool.name, config.project, stacks))
+        )
+        for config in stacks
+        for accounts in (_accounts(config),)
+        for pool in config.pools
+    )
 
 
 def _acts_as(account: Guarded, role: str, member: str, stacks: Sequence[StackConfig]) -> bool:
@@ -144,7 +161,7 @@ def _is_declared(config: StackConfig, email: str, attribute: str) -> bool:
     allowed = {
         accounts["deployer"]: federation.deployment_attributes(config.github),
         accounts["previewer"]: federation.preview_attributes(config.github),
-        accounts[federation.RUN_MAKER[0]]: federation.run_maker_attributes(config.github),
+        **{maker.email: maker.attributes for maker in federation.run_makers(config)},
     }
     return attribute in allowed.get(email, ())
 
@@ -155,4 +172,5 @@ def _accounts(config: StackConfig) -> dict[str, str]:
     ids |= {f"pool/{pool.name}": names.pool_account_id(config.stack, pool.name) for pool in config.pools}
     if config.github:
         ids |= {"deployer": federation.DEPLOYER[0], "previewer": federation.PREVIEWER[0]}
+    ids |= {maker.key: maker.account_id for maker in federation.run_makers(config)}
     return {key: names.account_email(account, config.project) for key, account in ids.items()}

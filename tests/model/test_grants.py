@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 
-from infra.model import names
+from infra.model import federation, names
 from infra.model.grants import Guarded, guarded, strange
 from tests.model.given import parse, stack_text
 
-GITHUB = "{repository: a-lab/code, environments: [apply]}\n"
+GITHUB = """
+    repository: a-lab/code
+    environments: [apply]
+    run_makers:
+      - {repository: a-lab/code, pool: tpu-ci, workflows: [night.yaml]}
+      - {repository: b-lab/code, pool: other, workflows: [night.yaml]}
+"""
 REGISTRIES = "{regions: [us-west4], repositories: [{name: marin-ci}]}\n"
 CONFIG = parse(stack_text(github=GITHUB, registries=REGISTRIES))
 PROJECT, STACK = CONFIG.project, CONFIG.stack
@@ -28,6 +34,13 @@ BUCKET = Guarded("bucket", CONFIG.bucket.name)
 SECRET = Guarded("secret", f"projects/{PROJECT}/secrets/key")
 DEPLOYER = Guarded("account", f"projects/{PROJECT}/serviceAccounts/tidepool-deployer@{PROJECT}.iam.gserviceaccount.com")
 CONTROLLER = Guarded("account", f"projects/{PROJECT}/serviceAccounts/{account('controller')}")
+POOLS = Guarded(
+    "account",
+    f"projects/{PROJECT}/serviceAccounts/{names.pool_account_id(STACK, 'tpu-ci')}@{PROJECT}.iam.gserviceaccount.com",
+)
+"""The account of a pool, which workflows of a-lab may give to VMs."""
+MAKER, OTHER_MAKER = (each.email for each in federation.run_makers(CONFIG))
+LENT = "roles/iam.serviceAccountUser"
 POOL = "principalSet://iam.googleapis.com/projects/7/locations/global/workloadIdentityPools"
 DEPLOYS = f"{POOL}/{names.federation_pool_id(STACK)}/attribute.deployment/a-lab/code/apply/refs/heads/main"
 
@@ -50,7 +63,11 @@ def found(thing: Guarded, role: str, member: str) -> list[str]:
         (CONTROLLER, ACTS, "user:eve@example.org"),
         (DEPLOYER, FEDERATED, DEPLOYS.replace("a-lab/code", "eve/code")),
         (DEPLOYER, FEDERATED, DEPLOYS.replace(names.federation_pool_id(STACK), "eves")),
-        (DEPLOYER, "roles/iam.serviceAccountUser", DEPLOYS),
+        (DEPLOYER, LENT, DEPLOYS),
+        (DEPLOYER, LENT, f"serviceAccount:{account('controller')}"),
+        (CONTROLLER, LENT, f"serviceAccount:{account('clock')}"),
+        (POOLS, LENT, f"serviceAccount:{account('builder')}"),
+        (POOLS, LENT, f"serviceAccount:{OTHER_MAKER}"),
         (CONTROLLER, FEDERATED, DEPLOYS),
     ],
 )
@@ -67,7 +84,8 @@ def test_a_member_that_no_stack_declares_is_told(thing: Guarded, role: str, memb
         (BUCKET, "roles/storage.objectUser", f"serviceAccount:{account('controller')}"),
         (SECRET, OPENS, "serviceAccount:service-7@gcp-sa-cloudbuild.iam.gserviceaccount.com"),
         (SECRET, OPENS, "deleted:user:eve@example.org?uid=1"),
-        (CONTROLLER, "roles/iam.serviceAccountUser", f"serviceAccount:{account('clock')}"),
+        (POOLS, LENT, f"serviceAccount:{account('controller')}"),
+        (POOLS, LENT, f"serviceAccount:{MAKER}"),
         (DEPLOYER, ACTS, "user:ada@example.org"),
         (DEPLOYER, FEDERATED, DEPLOYS),
     ],

@@ -185,7 +185,7 @@ def on_tpu(parts: Parts, suite: str, commit: Expression, why: str, needs: tuple[
             accelerator=parts.shape.pool.accelerator,
             image=tests.image,
             command=("/work/venv/bin/python", "/work/run_suite.py", "/work/out/result.json", *tests.modules),
-            account=vm.account(stack.stack, stack.project),
+            account=vm.account(stack, parts.spec.declared.repository, parts.shape),
             why=why,
             timeout_minutes=tests.timeout_minutes,
             env={
