@@ -148,7 +148,13 @@ def _after(needs: tuple[str, ...]) -> Expression | None:
 
 def boot(world: World, file: str, *carried: str) -> str:
     """A start-up script: how all of them begin, what is carried along, and then the file of workflows/shell."""
-    return "\n".join((world.scripts["vm_first.sh"], *carried, world.scripts[file]))
+    isolation = printing("isolation", world.isolation)
+    return "\n".join(("#!/bin/bash", isolation, world.scripts["vm_first.sh"], *carried, world.scripts[file]))
+
+
+def printing(name: str, content: str) -> str:
+    """A shell function that prints a file: nothing of this project is on the machine."""
+    return f"{name}() {{\n  cat <<'END_OF_FILE'\n{content}END_OF_FILE\n}}\n"
 
 
 def _lines(variables: Mapping[str, str | Expression]) -> Value:
@@ -191,6 +197,7 @@ def _told(run: VmRun) -> dict[str, Value]:
         "HOSTS": run.accelerator.hosts,
         "RUNTIME": pool.runtime_version,
         "CAPACITY": _FLAGS[pool.capacity.kind],
+        "ADDRESS": "" if pool.external_ip else "--internal-ips",
         "NETWORK": names.network_path(stack.project, stack.stack),
         "SUBNETWORKS": f"projects/{stack.project}",
         "SUBNETWORK": names.network_name(stack.stack),

@@ -94,10 +94,7 @@ _FAKES = {
     "fuser": _RECORD + '[[ -e $SANDBOX/locked ]] && { [[ -e $SANDBOX/locked-for-good ]] || rm "$SANDBOX/locked"; }\n',
     "git": _RECORD + '[[ ! -e $SANDBOX/no-github && $* != */private* ]] && mkdir -p "${@: -1}"\n',
     "ip": _RECORD + "[[ $2 != show ]]\n",
-    "iptables": _RECORD
-    + "shift\n[[ ! -e $SANDBOX/no-iptables ]] || exit 1\nrule=${*:2}\n"
-    + 'case $1 in -C) grep -qxF -- "$rule" "$SANDBOX/rules" ;;\n'
-    + '-[AI]) printf "%s\\n" "$rule" >>"$SANDBOX/rules" ;; esac\n',
+    "iptables": _RECORD + "[[ ! -e $SANDBOX/no-iptables ]]\n",
     "iptables-restore": _RECORD + '[[ ! -e $SANDBOX/no-iptables ]] && sed "s/^/  /" >>"$SANDBOX/calls"\n',
     "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
     "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
@@ -311,7 +308,7 @@ def sandbox(path: Path) -> Generator[Sandbox]:
     (path / "bin").mkdir(parents=True)
     (path / "tmp").mkdir()
     (path / "images").touch()
-    for name, text in (("free", "99999"), ("rules", ""), ("container", ONE_JOB), ("has-runner", "2.337.0")):
+    for name, text in (("free", "99999"), ("container", ONE_JOB), ("has-runner", "2.337.0")):
         (path / name).write_text(text)
     for tool in REAL_TOOLS:
         # The interpreter itself and not a version manager's shim, which would look for tools that are not here.

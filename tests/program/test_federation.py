@@ -182,6 +182,7 @@ def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and
 
 
 MAKERS = ("levanter-gpt2_small_itest.yaml", "levanter-launch_small_fast.yaml")
+TWICE = f"{{repository: {MONOREPO}, pool: other, workflows: [{MAKERS[0]}]}}"
 SERVING = ("sgl-project/sglang-jax", ("tpu-nightly.yaml", "tpu-pull-request.yaml"))
 
 
@@ -334,7 +335,7 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
         ),
         (
             "      - repository: sgl-project/sglang-jax\n",
-            f"      - {{repository: {MONOREPO}, pool: other, workflows: [{MAKERS[0]}]}}\n      - repository: {SERVING[0]}\n",
+            f"      - {TWICE}\n      - repository: {SERVING[0]}\n",
             "a workflow makes VMs as one pool; this one as train-v4 already",
         ),
     ],

@@ -78,8 +78,8 @@ def python(
 
 
 def run_suite() -> str:
-    """Shell that prints what runs a suite: a function, since nothing of this project is on the machine."""
-    return f"run_suite() {{\n  cat <<'PYTHON'\n{shipped('run_suite')}PYTHON\n}}\n"
+    """Shell that prints what runs a suite."""
+    return vm.printing("run_suite", shipped("run_suite"))
 
 
 def result_of(suite: str) -> Template:
