@@ -9,10 +9,8 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import click
-
 from infra.cli.failures import Failure, Refusal
-from infra.cli.render.console import machines
+from infra.cli.render.console import echo, machines
 from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.builds.control import BuildControl
@@ -46,7 +44,7 @@ def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
         machines(body)
         return
     for line in lines:
-        click.echo(line)
+        echo(line)
 
 
 def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -18,7 +18,7 @@ from infra.cli.failures import FAILED, Failure, Refusal
 from infra.cli.judgement import judged
 from infra.cli.posting import full_commit, place_options, placed, posting, read_artifact
 from infra.cli.recorded import recorded
-from infra.cli.render.console import machines, people
+from infra.cli.render.console import echo, machines, people
 from infra.cli.session import declared
 from infra.cli.versions import stacks_of, version
 from infra.cli.workflow_facts import with_workflows
@@ -104,7 +104,7 @@ def write(
         names = [each.stack for each in previews]
         machines({"file": str(out), "stacks": names, "labels": list(made.labels), "exit": code})
     else:
-        click.echo(made.markdown)
+        echo(made.markdown)
     ctx.exit(code)
 
 
@@ -140,9 +140,9 @@ def post(*, path: Path, head: str, planned: bool, repository: str, api: str, as_
         machines({"posts": posts, "exit": 0})
         return
     for each in posts:
-        click.echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
+        echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
     if not posts:
-        click.echo(f"no open pull request has {head} as its newest commit; nothing was posted")
+        echo(f"no open pull request has {head} as its newest commit; nothing was posted")
 
 
 def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:

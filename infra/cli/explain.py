@@ -9,7 +9,7 @@ import click
 from infra.cli import options
 from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, WANTS_JSON, Refusal
-from infra.cli.render.console import machines
+from infra.cli.render.console import echo, machines
 from infra.cli.versions import version
 from infra.cli.workflow_facts import with_workflows
 from infra.cli.workspace import workspace
@@ -59,7 +59,7 @@ def command(
     if shape == "json":
         machines(meaning.to_json() | {"exit": code})
     elif shape == "markdown":
-        click.echo(markdown.render(meaning))
+        echo(markdown.render(meaning))
     else:
-        click.echo(text.render(meaning))
+        echo(text.render(meaning))
     ctx.exit(code)

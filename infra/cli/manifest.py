@@ -8,7 +8,7 @@ import click
 
 from infra.cli import options
 from infra.cli.failures import Failure
-from infra.cli.render.console import machines, people
+from infra.cli.render.console import echo, machines, people
 from infra.cli.session import open_cloud
 from infra.cli.stack_file import stack_file
 from infra.engines.protocol import CloudName
@@ -45,4 +45,4 @@ def show_command(*, stack: str, cloud: CloudName | None, yes: bool, as_json: boo
     if as_json:
         machines({"generation": record.generation, "manifest": record.body})
     else:
-        click.echo(json.dumps(record.body, indent=2))
+        echo(json.dumps(record.body, indent=2))

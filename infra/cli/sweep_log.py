@@ -10,9 +10,8 @@ import json
 import os
 from dataclasses import dataclass
 
-import click
-
 from infra.cli.fleet_place import Place
+from infra.cli.render.console import echo
 from infra.fleet.broker.settings import KEY_SECRET
 from infra.fleet.controller.sweep import Swept
 from infra.fleet.google import Clients, GoogleError
@@ -43,4 +42,4 @@ class SweepLog:
 
 
 def _print(line: Line) -> None:
-    click.echo(json.dumps(line, separators=(",", ":")))
+    echo(json.dumps(line, separators=(",", ":")))

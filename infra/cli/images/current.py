@@ -7,7 +7,7 @@ import click
 from infra.cli import options
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import at_work, declared
-from infra.cli.render.console import machines, people
+from infra.cli.render.console import echo, machines, people
 from infra.engines.protocol import CloudName
 
 
@@ -26,4 +26,4 @@ def command(*, image: str, cloud: CloudName | None, as_json: bool) -> None:
     if as_json:
         machines({"image": name, "build": known.current.model_dump(mode="json")})
     else:
-        click.echo(known.current.digest)
+        echo(known.current.digest)

@@ -15,7 +15,7 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import Lab, declared
-from infra.cli.render.console import people, say, show
+from infra.cli.render.console import echo, people, say, show
 from infra.model.errors import ConfigError
 from infra.model.images.pins import PINS_FILE, Pins, parse_pins
 from infra.model.images.reading import Written, parsed
@@ -63,7 +63,7 @@ def command(
             if rebuilds(lab.spec, [replace(each, repository=other) for each in changes], lab.stacks, None):
                 say(console, Text(f"in {other} such a change rebuilds images: --repository {other}"))
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        echo(json.dumps([asdict(each) for each in found], indent=2))
 
 
 def _named(files: tuple[str, ...]) -> tuple[str, ...]:
