@@ -22,7 +22,8 @@ from typing import Any
 import click
 from rich.table import Table
 
-from infra.cli.render.console import echo, people, show
+from infra.cli.echo import echo
+from infra.cli.render.console import people, show
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (10, 100, 300, 1000, 3000)

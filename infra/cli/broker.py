@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.local_broker import local_settings
-from infra.cli.render.console import echo, people, say
+from infra.cli.render.console import people, say
 from infra.cli.session import declared, local_cloud
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName

@@ -16,9 +16,9 @@ import click
 from infra.cli import options
 from infra.cli.cloud_push import github_jobs, jobs_command
 from infra.cli.cloud_told import answer, running
+from infra.cli.echo import echo
 from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.images.lab import declared
-from infra.cli.render.console import echo
 from infra.cli.workspace import workspace
 from infra.local.builds.cloudbuild import UnsupportedError
 from infra.local.builds.machine import Outcome, Status

@@ -9,8 +9,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from infra.cli.echo import echo
 from infra.cli.failures import Failure, Refusal
-from infra.cli.render.console import echo, machines
+from infra.cli.render.console import machines
 from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.builds.control import BuildControl

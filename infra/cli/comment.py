@@ -13,12 +13,13 @@ from pathlib import Path
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, Failure, Refusal
 from infra.cli.judgement import judged
 from infra.cli.posting import full_commit, place_options, placed, posting, read_artifact
 from infra.cli.recorded import recorded
-from infra.cli.render.console import echo, machines, people
+from infra.cli.render.console import machines, people
 from infra.cli.session import declared
 from infra.cli.versions import stacks_of, version
 from infra.cli.workflow_facts import with_workflows

@@ -9,10 +9,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from infra.cli.echo import echo
 from infra.cli.facts import read_facts
 from infra.cli.failures import Refusal
 from infra.cli.options import Form
-from infra.cli.render.console import echo
 from infra.cli.versions import version
 from infra.cli.workflow_facts import with_workflows
 from infra.cli.workspace import workspace

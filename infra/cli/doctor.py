@@ -19,8 +19,9 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from infra.cli.echo import echo
 from infra.cli.options import json_option
-from infra.cli.render.console import echo, people, say, show
+from infra.cli.render.console import people, say, show
 from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import ChoiceError, Machine, choose, observe
 from infra.tools import install

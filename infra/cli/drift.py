@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Failure, Refusal
 from infra.cli.posting import place_options, placed, posting
-from infra.cli.render.console import echo, machines
+from infra.cli.render.console import machines
 from infra.github import drift
 
 

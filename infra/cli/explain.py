@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, WANTS_JSON, Refusal
-from infra.cli.render.console import echo, machines
+from infra.cli.render.console import machines
 from infra.cli.versions import version
 from infra.cli.workflow_facts import with_workflows
 from infra.cli.workspace import workspace

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from infra.cli.render.console import echo
+from infra.cli.echo import echo
 from infra.cli.where import with_cloud
 from infra.cli.workspace import workspace
 from infra.engines.protocol import EngineError

@@ -7,8 +7,9 @@ import json
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Failure
-from infra.cli.render.console import echo, machines, people
+from infra.cli.render.console import machines, people
 from infra.cli.session import open_cloud
 from infra.cli.stack_file import stack_file
 from infra.engines.protocol import CloudName

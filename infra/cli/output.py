@@ -7,8 +7,9 @@ import json
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Failure
-from infra.cli.render.console import echo, people
+from infra.cli.render.console import people
 from infra.cli.session import open_session
 from infra.engines.protocol import CloudName, EngineName
 

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import FAILED, Failure
-from infra.cli.render.console import echo, machines
+from infra.cli.render.console import machines
 from infra.model.stepset import PlanError, StepSet, step_set, why_approval
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)

@@ -10,8 +10,8 @@ import json
 import os
 from dataclasses import dataclass
 
+from infra.cli.echo import echo
 from infra.cli.fleet_place import Place
-from infra.cli.render.console import echo
 from infra.fleet.broker.settings import KEY_SECRET
 from infra.fleet.controller.sweep import Swept
 from infra.fleet.google import Clients, GoogleError

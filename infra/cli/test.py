@@ -19,7 +19,7 @@ from typing import Literal
 
 import click
 
-from infra.cli.render.console import echo
+from infra.cli.echo import echo
 from infra.cli.secrets_scan import scan
 from infra.tools import install
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import at_work, declared
-from infra.cli.render.console import echo, machines, people
+from infra.cli.render.console import machines, people
 from infra.engines.protocol import CloudName
 
 

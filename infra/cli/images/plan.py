@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import Lab, declared
-from infra.cli.render.console import echo, people, say, show
+from infra.cli.render.console import people, say, show
 from infra.model.errors import ConfigError
 from infra.model.images.pins import PINS_FILE, Pins, parse_pins
 from infra.model.images.reading import Written, parsed

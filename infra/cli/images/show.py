@@ -8,9 +8,10 @@ import click
 import yaml
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import Lab, declared
-from infra.cli.render.console import echo, machines
+from infra.cli.render.console import machines
 from infra.model.images.github import build_jobs
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import Any
 
-import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
+from infra.cli.echo import echo
 from infra.cli.where import with_cloud
 from infra.model.visible import visible
 
@@ -34,11 +34,6 @@ class VisibleConsole(Console):
 def people(*, as_json: bool = False) -> Console:
     """The console for text."""
     return VisibleConsole(stderr=as_json, highlight=False, markup=False, emoji=False)
-
-
-def echo(text: str = "", *, err: bool = False, nl: bool = True, file: IO[Any] | None = None) -> None:
-    """Print text as it is, on stdout or stderr."""
-    click.echo(visible(text, "\n\t"), err=err, nl=nl, file=file)
 
 
 def say(console: Console, line: str | Text) -> None:
