@@ -23,11 +23,10 @@ from tests.fleet.broker.broker_world import STACK, VM, Reply, World
 
 BODY = json.dumps({"stack": STACK, "vm": VM, "pool": "tpu-ci"}).encode()
 
-
-@pytest.fixture
 LENGTH, CHUNKED = "content-length: 4", "transfer-encoding: chunked"
 
 
+@pytest.fixture
 def world(still: World) -> World:
     """What is turned away changes nothing, so one world does for all."""
     return still
