@@ -7,6 +7,7 @@ systemd, udev, docker, iptables, mounts, users) or the internet is replaced, and
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -41,7 +42,10 @@ NEEDED = ("bash", "curl", "jq", "ssh-keygen")
 VM = "tpu-ci-us-west4-a-0"
 REPORT = f"reports/tpu-ci/{VM}.json"
 ORDERS = f"runner/orders/{VM}.json"
-JIT = "eyJqaXQiOiJvZi10aGUtc2FuZGJveCJ9"
+_FILES = {".runner": b'{"ephemeral": "true"}', ".credentials": b"of the sandbox", ".credentials_rsaparams": b"{}"}
+_PACKED = {name: base64.b64encode(content).decode() for name, content in _FILES.items()}
+JIT = base64.b64encode(json.dumps(_PACKED).encode()).decode()
+"""As GitHub's: the files of the runner by name."""
 IMAGE = f"us-west4-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@sha256:{'a' * 64}"
 TPU_ENV = "ACCELERATOR_TYPE: 'v5litepod-4'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'\nHOST_BOUNDS: '1,1,1'\n"
 ONE_JOB = """

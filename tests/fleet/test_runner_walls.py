@@ -217,15 +217,22 @@ env "${environment[@]}" unshare --mount --pid --fork --net --ipc --uts --kill-ch
   mount -t proc proc "$ROOTFS/proc"
   touch "$ROOTFS/dev/null" && mount --bind /dev/null "$ROOTFS/dev/null"
   for bind in $BINDS; do mkdir -p "$ROOTFS${bind#*:}" && mount --bind "${bind%%:*}" "$ROOTFS${bind#*:}"; done
+  chown 1000:1000 "$ROOTFS/opt/actions-runner"
   cp "$SANDBOX/job" "$ROOTFS/opt/actions-runner/run.sh" && chmod 755 "$ROOTFS/opt/actions-runner/run.sh"
-  exec chroot "$ROOTFS" /usr/bin/setpriv --reuid '"${user%:*}"' --regid '"${user#*:}"' --clear-groups --no-new-privs \
+  exec env PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$ROOTFS" \
+    /usr/bin/setpriv --reuid '"${user%:*}"' --regid '"${user#*:}"' --clear-groups --no-new-privs \
     /bin/bash -c "$SCRIPT"' <<<"$jit"
 """
 
 JOB = r"""#!/bin/bash
 PATH=/usr/bin:/bin
 say() { echo "job: $*"; }
-[[ -n $ACTIONS_RUNNER_INPUT_JITCONFIG && -z $(cat) ]] && say "has its registration"
+[[ $(</opt/actions-runner/.credentials) == "of the sandbox" && -z $(cat) ]] && say "has its registration"
+for process in /proc/[0-9]*; do
+  if tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -q '^ACTIONS_RUNNER_INPUT_JITCONFIG='; then
+    say "finds a registration in an environment"
+  fi
+done
 say "is $(id -u), holds $(grep CapEff /proc/self/status | tr -d '\t')"
 for path in /var/lib/tidepool STATE SANDBOX /run/docker.sock /var/run/docker.sock /run/containerd /run/tidepool; do
   if [[ -e $path ]]; then say "sees $path"; fi
