@@ -78,16 +78,15 @@ def declare(
     services = Services("services", ServicesArgs(project=config.project, builds=plan is not None, serving=serving))
     ready = pulumi.ResourceOptions(depends_on=[services])
     network = Network("network", _network(config), ready)
-    identities = Identities("identities", IdentitiesArgs(project=config.project, identities=_identities(config)), ready)
     github: Federation | None = None
     if config.github:
         github = Federation("federation", _federation(config, config.github, plan), ready)
         pulumi.export("github", {"provider": github.provider, "accounts": github.emails})
+    accounts = _identities(config, siblings, github)
+    identities = Identities("identities", IdentitiesArgs(project=config.project, identities=accounts), ready)
     outside = github.member(federation.IMAGE_BUILDER[0]) if github and plan and plan.workflow_sources else None
-    run_maker = (
-        github.member(federation.RUN_MAKER[0]) if github and config.github and config.github.run_makers else None
-    )
-    bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, run_maker), ready)
+    makers = {each.key: github.member(each.key) for each in federation.run_makers(config)} if github else {}
+    bucket = FleetBucket("bucket", fleet_bucket(config, identities, outside, makers), ready)
     broker = broker_url(config, bucket.project_number) if serving else None
     records = declare_records(config, bucket.bucket, broker, registry=registry, siblings=siblings)
     for told in filter(None, (unserved(config), unnotified(config), unheard(plan) if plan else "")):
@@ -131,7 +130,10 @@ def _network(config: StackConfig) -> NetworkArgs:
     )
 
 
-def _identities(config: StackConfig) -> tuple[Identity, ...]:
+def _identities(
+    config: StackConfig, siblings: Sequence[StackConfig], github: Federation | None
+) -> tuple[Identity, ...]:
+    """The stack's own accounts. What another stack lets in to make VMs as a pool of this one is made by that stack."""
     purposes = {"broker": "Registers runners with GitHub", "controller": "Keeps the fleet as its manifest says"}
     if config.registries:
         purposes["builder"] = "Builds and pushes images"
@@ -148,6 +150,12 @@ def _identities(config: StackConfig) -> tuple[Identity, ...]:
             key=pool_key(pool),
             account_id=names.pool_account_id(config.stack, pool.name),
             purpose=f"VMs of pool {pool.name} (trust {pool.trust})",
+            lent_to={
+                grantee(maker.key): github.member(maker.key)
+                if github and maker.stack == config.stack
+                else f"serviceAccount:{maker.email}"
+                for maker in federation.makers_as(pool.name, config.project, (config, *siblings))
+            },
         )
         for pool in config.pools
     )
@@ -177,10 +185,7 @@ def _federation(config: StackConfig, github: GitHub, plan: BuildPlan | None) -> 
         key, purpose = federation.IMAGE_BUILDER
         account = names.role_account_id(config.stack, key), purpose
         accounts.append((key, account, federation.image_builder_attributes(sources)))
-    if github.run_makers:
-        key, purpose = federation.RUN_MAKER
-        account = names.role_account_id(config.stack, key), purpose
-        accounts.append((key, account, federation.run_maker_attributes(github)))
+    accounts += [(each.key, (each.account_id, each.purpose), each.attributes) for each in federation.run_makers(config)]
     return FederationArgs(
         project=config.project,
         pool_id=names.federation_pool_id(config.stack),

@@ -6,6 +6,8 @@ declares to `infra.program_records`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pulumi
 
 from infra.components.bucket import FleetBucketArgs, PrefixAccess
@@ -25,10 +27,10 @@ def fleet_bucket(
     config: StackConfig,
     identities: Identities,
     image_builder: pulumi.Input[str] | None,
-    run_maker: pulumi.Input[str] | None,
+    run_makers: Mapping[str, pulumi.Input[str]],
 ) -> FleetBucketArgs:
-    """image_builder, run_maker: members of identities that workflows of GitHub act as, None where a stack has none."""
-    outside = {federation.IMAGE_BUILDER[0]: image_builder, federation.RUN_MAKER[0]: run_maker}
+    """image_builder: None where a stack has none. run_makers: by key, members that make VMs for runs."""
+    outside = {federation.IMAGE_BUILDER[0]: image_builder, **run_makers}
 
     def member(key: str) -> pulumi.Input[str] | None:
         return outside[key] if key in outside else identities.member(key)

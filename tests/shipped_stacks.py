@@ -76,7 +76,7 @@ STEADY = {
       zones:
         us-central1-b: 0
       capacity: preemptible
-      trust: protected
+      trust: fork
 
 """,
     "training": """\

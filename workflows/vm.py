@@ -16,6 +16,7 @@ from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.fleet import vm_labels
 from infra.model.images.steps import MINUTE
 from infra.model.network import mirror_locations
+from infra.model.schema import StackConfig
 from workflows import steps
 from workflows.builders import (
     Expression,
@@ -148,7 +149,13 @@ def _after(needs: tuple[str, ...], only: Expression | None) -> Expression | None
 
 def boot(world: World, file: str, *carried: str) -> str:
     """A start-up script: how all of them begin, what is carried along, and then the file of workflows/shell."""
-    return "\n".join((world.scripts["vm_first.sh"], *carried, world.scripts[file]))
+    isolation = printing("isolation", world.isolation)
+    return "\n".join(("#!/bin/bash", isolation, world.scripts["vm_first.sh"], *carried, world.scripts[file]))
+
+
+def printing(name: str, content: str) -> str:
+    """A shell function that prints a file: nothing of this project is on the machine."""
+    return f"{name}() {{\n  cat <<'END_OF_FILE'\n{content}END_OF_FILE\n}}\n"
 
 
 def _lines(variables: Mapping[str, str | Expression]) -> Value:
@@ -160,9 +167,9 @@ def _lines(variables: Mapping[str, str | Expression]) -> Value:
     return plain if len(parts) == sum(isinstance(part, str) for part in parts) else template(*parts)
 
 
-def account(stack: str, project: str) -> str:
-    """The account that makes VMs for runs, of the stack that lets workflows in."""
-    return names.account_email(names.role_account_id(stack, "run-maker"), project)
+def account(stack: StackConfig, repository: str, shape: StackPool) -> str:
+    """The account by which a repository's workflows make VMs as that pool. stack: the one that lets them in."""
+    return names.account_email(names.run_maker_account_id(stack.stack, repository, shape.pool.name), stack.project)
 
 
 def mirrored(world: World, shape: StackPool, place: str) -> str:
@@ -192,6 +199,7 @@ def _told(run: VmRun) -> dict[str, Value]:
         "HOSTS": run.accelerator.hosts,
         "RUNTIME": pool.runtime_version,
         "CAPACITY": _FLAGS[pool.capacity.kind],
+        "ADDRESS": "" if pool.external_ip else "--internal-ips",
         "NETWORK": names.network_path(stack.project, stack.stack),
         "SUBNETWORKS": f"projects/{stack.project}",
         "SUBNETWORK": names.network_name(stack.stack),

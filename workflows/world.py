@@ -19,6 +19,7 @@ from infra.model.stack import load_stack, stack_names
 from workflows.actions import Actions, load_actions
 
 SHELL = Path("workflows/shell")
+ISOLATION = Path("infra/fleet/runner/isolation.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,10 @@ class StackPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """stacks: by name. first_step: the text of the first step of an image build. scripts: shell files by name."""
+    """stacks: by name. first_step: the text of the first step of an image build. scripts: shell files by name.
+
+    isolation: the shell file that keeps jobs on every VM from what is not theirs.
+    """
 
     stacks: Mapping[str, StackConfig]
     images: ImageSpec
@@ -44,6 +48,7 @@ class World:
     actions: Actions
     first_step: str
     scripts: Mapping[str, str]
+    isolation: str
 
     def pools(self) -> Iterator[StackPool]:
         """Every pool of every stack, by stack and name."""
@@ -71,4 +76,5 @@ def load_world(root: Path, stacks: Mapping[str, StackConfig] | None = None) -> W
         actions=load_actions(root),
         first_step=bootstrap(root),
         scripts={path.name: path.read_text(encoding="utf-8") for path in sorted((root / SHELL).glob("*.sh"))},
+        isolation=(root / ISOLATION).read_text(encoding="utf-8"),
     )

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from infra.cli.render.console import show
+from infra.cli.echo import echo
+from infra.cli.render.console import people, show
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (10, 100, 300, 1000, 3000)
@@ -91,7 +91,7 @@ def command(*, sizes: Sequence[int], runs: int, as_json: bool) -> None:
         for size in sorted(sizes):
             figures.extend(fleet_of(size, engine))
     if as_json:
-        click.echo(json.dumps({"figures": [asdict(figure) for figure in figures]}, indent=2))
+        echo(json.dumps({"figures": [asdict(figure) for figure in figures]}, indent=2))
     else:
         report(figures)
 
@@ -218,7 +218,7 @@ def timed(case: str, vms: int, engine: str, root: Path, home: Path, *arguments: 
 
 
 def report(figures: Sequence[Figure]) -> None:
-    console = Console()
+    console = people()
     measured = {(figure.case, figure.vms): figure for figure in figures if figure.engine == "pulumi"}
     table = Table(title="Previews and applies", box=None, pad_edge=False)
     for column in ("case", "engine"):

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.local_broker import local_settings
 from infra.cli.render.console import people, say
@@ -72,10 +73,10 @@ def _with_stack_file(stack: str, environ: Mapping[str, str]) -> dict[str, str]:
 def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
     def tell(facts: dict[str, Any]) -> None:
         if as_json:
-            click.echo(audit.line(facts))
+            echo(audit.line(facts))
             return
         why = facts.get("runner") if facts["outcome"] == audit.GRANTED else facts.get("detail", "")
         said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
-        click.echo(" ".join(str(part) for part in said if part))
+        echo(" ".join(str(part) for part in said if part))
 
     return tell

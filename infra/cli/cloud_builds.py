@@ -16,6 +16,7 @@ import click
 from infra.cli import options
 from infra.cli.cloud_push import github_jobs, jobs_command
 from infra.cli.cloud_told import answer, running
+from infra.cli.echo import echo
 from infra.cli.failures import Failure, Interruption, Refusal
 from infra.cli.images.lab import declared
 from infra.cli.workspace import workspace
@@ -63,7 +64,7 @@ def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
             build, outcome = ran
             done.append({"build": build["id"], "images": _images(build), **_told(outcome)})
             if not as_json:
-                click.echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
+                echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
             if not everything:
                 break
     again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
@@ -111,7 +112,7 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
         ):  # fmt: skip
             done.append({"image": name, **_told(outcome)})
             if not as_json:
-                click.echo("\n".join(_lines(f"job {name}", outcome)))
+                echo("\n".join(_lines(f"job {name}", outcome)))
     again = jobs_command(repository, changed, commit) if _failed(done) else None
     _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
 

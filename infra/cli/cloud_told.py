@@ -9,8 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import click
-
+from infra.cli.echo import echo
 from infra.cli.failures import Failure, Refusal
 from infra.cli.render.console import machines
 from infra.cli.workspace import workspace
@@ -46,7 +45,7 @@ def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
         machines(body)
         return
     for line in lines:
-        click.echo(line)
+        echo(line)
 
 
 def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, Failure, Refusal
 from infra.cli.judgement import judged
@@ -104,7 +105,7 @@ def write(
         names = [each.stack for each in previews]
         machines({"file": str(out), "stacks": names, "labels": list(made.labels), "exit": code})
     else:
-        click.echo(made.markdown)
+        echo(made.markdown)
     ctx.exit(code)
 
 
@@ -140,9 +141,9 @@ def post(*, path: Path, head: str, planned: bool, repository: str, api: str, as_
         machines({"posts": posts, "exit": 0})
         return
     for each in posts:
-        click.echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
+        echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
     if not posts:
-        click.echo(f"no open pull request has {head} as its newest commit; nothing was posted")
+        echo(f"no open pull request has {head} as its newest commit; nothing was posted")
 
 
 def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:

@@ -9,8 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
-
+from infra.cli.echo import echo
 from infra.cli.facts import read_facts
 from infra.cli.failures import Refusal
 from infra.cli.options import Form
@@ -26,7 +25,7 @@ from infra.preview.meaning import Meaning
 
 def print_comment(preview: Preview) -> None:
     """The comment on stdout."""
-    click.echo(comment(preview))
+    echo(comment(preview))
 
 
 @contextmanager

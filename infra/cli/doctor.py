@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from infra.cli.echo import echo
 from infra.cli.options import json_option
-from infra.cli.render.console import say, show
+from infra.cli.render.console import people, say, show
 from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import ChoiceError, Machine, choose, observe
 from infra.tools import install
@@ -56,7 +56,7 @@ def command(*, as_json: bool) -> None:
     if as_json:
         engine, cloud = (choice.engine.value, choice.cloud.value) if choice else (None, None)
         shown = {"engine": engine, "cloud": cloud, "reason": choice.reason if choice else refusal}
-        click.echo(json.dumps({"choice": shown, "findings": [asdict(finding) for finding in findings]}, indent=2))
+        echo(json.dumps({"choice": shown, "findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
         report(findings, f"commands use {choice}" if choice else f"up, preview and the like refuse: {refusal}")
 
@@ -131,7 +131,7 @@ def _local_cloud(place: Workspace) -> Finding:
 
 def report(findings: Sequence[Finding], so: str) -> None:
     """so: what follows of them for the commands."""
-    console = Console(highlight=False)
+    console = people()
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Failure, Refusal
 from infra.cli.posting import place_options, placed, posting
 from infra.cli.render.console import machines
@@ -51,4 +52,4 @@ def report(*, stack: str, path: Path, repository: str, api: str, as_json: bool) 
         machines({**told_json, "fingerprint": found.fingerprint or None, "exit": 0})
     else:
         where = f" (issue {told.number})" if told.number else ""
-        click.echo(f"{stack}: {told.outcome}{where}")
+        echo(f"{stack}: {told.outcome}{where}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.facts import read_facts
 from infra.cli.failures import FAILED, WANTS_JSON, Refusal
 from infra.cli.render.console import machines
@@ -59,7 +60,7 @@ def command(
     if shape == "json":
         machines(meaning.to_json() | {"exit": code})
     elif shape == "markdown":
-        click.echo(markdown.render(meaning))
+        echo(markdown.render(meaning))
     else:
-        click.echo(text.render(meaning))
+        echo(text.render(meaning))
     ctx.exit(code)

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from infra.cli.echo import echo
 from infra.cli.where import with_cloud
 from infra.cli.workspace import workspace
 from infra.engines.protocol import EngineError
@@ -33,7 +34,7 @@ class Failure(click.ClickException):
     exit_code = FAILED
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"error: {self.format_message()}", err=True, file=file)
+        echo(f"error: {self.format_message()}", err=True, file=file)
 
 
 class Refusal(Failure):
@@ -48,7 +49,7 @@ class Interruption(Failure):
     exit_code = INTERRUPTED
 
     def show(self, file: Any = None) -> None:
-        click.echo(self.format_message(), err=True, file=file)
+        echo(self.format_message(), err=True, file=file)
 
 
 @contextmanager
@@ -66,7 +67,7 @@ def told(ctx: click.Context) -> Generator[None]:
         ctx.exit(failure.exit_code)
     except KeyboardInterrupt:
         said = "Interrupted."
-        click.echo(said, err=True)
+        echo(said, err=True)
         _tell_json(ctx, INTERRUPTED, said)
         ctx.exit(INTERRUPTED)
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -79,16 +80,16 @@ def told(ctx: click.Context) -> Generator[None]:
 
 def _tell_config(ctx: click.Context, error: ConfigError) -> None:
     count = len(error.problems)
-    click.echo("\n\n".join(str(problem) for problem in error.problems), err=True)
+    echo("\n\n".join(str(problem) for problem in error.problems), err=True)
     said = f"{count} {'problem' if count == 1 else 'problems'}; nothing was changed."
-    click.echo(f"\n{said}", err=True)
+    echo(f"\n{said}", err=True)
     problems = [{name: getattr(each, name) for name in ("subject", "value", "rule", "fix")} for each in error.problems]
     _tell_json(ctx, REFUSED, said, problems=problems)
 
 
 def _tell_json(ctx: click.Context, code: int, said: str, **more: Any) -> None:
     if ctx.meta.get(WANTS_JSON):
-        click.echo(json.dumps(with_cloud({"exit": code, "error": said, **more}), indent=2))
+        echo(json.dumps(with_cloud({"exit": code, "error": said, **more}), indent=2))
 
 
 def _tell_machine(error: OSError) -> str:
@@ -96,7 +97,7 @@ def _tell_machine(error: OSError) -> str:
     where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
     why = error.strerror or type(error).__name__
     said = f"{where} cannot be read or written: {why}" if where else f"this machine refused: {why}"
-    click.echo(f"error: {said}", err=True)
+    echo(f"error: {said}", err=True)
     return said
 
 
@@ -108,7 +109,7 @@ def _tell_crash(error: Exception) -> str:
     except (OSError, ConfigError) as unwritable:
         where = f"the details could not be written: {unwritable}"
     said = f"this is a fault of Tidepool itself: {what} ({where})"
-    click.echo(f"error: {said}", err=True)
+    echo(f"error: {said}", err=True)
     return said
 
 

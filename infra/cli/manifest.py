@@ -7,6 +7,7 @@ import json
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Failure
 from infra.cli.render.console import machines, people
 from infra.cli.session import open_cloud
@@ -45,4 +46,4 @@ def show_command(*, stack: str, cloud: CloudName | None, yes: bool, as_json: boo
     if as_json:
         machines({"generation": record.generation, "manifest": record.body})
     else:
-        click.echo(json.dumps(record.body, indent=2))
+        echo(json.dumps(record.body, indent=2))

@@ -7,6 +7,7 @@ import json
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Failure
 from infra.cli.render.console import people
 from infra.cli.session import open_session
@@ -30,9 +31,9 @@ def command(*, stack: str, name: str | None, engine: EngineName | None, cloud: C
             raise Failure(f"{stack} has no output {name}; it has {', '.join(sorted(found)) or 'none: run up first'}")
         found = {name: found[name]}
     if as_json:
-        click.echo(json.dumps(found if name is None else found[name], indent=2))
+        echo(json.dumps(found if name is None else found[name], indent=2))
         return
     for key, value in sorted(found.items()):
-        click.echo(f"{key}: {value if isinstance(value, str) else json.dumps(value, indent=2)}")
+        echo(f"{key}: {value if isinstance(value, str) else json.dumps(value, indent=2)}")
     if not found:
         session.say(f"{stack} has no outputs; `./tidepool up {stack}` records them")

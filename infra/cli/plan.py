@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import FAILED, Failure
 from infra.cli.render.console import machines
 from infra.model.stepset import PlanError, StepSet, step_set, why_approval
@@ -38,9 +39,9 @@ def digest(ctx: click.Context, *, files: tuple[Path, ...], expect: str | None, a
     if as_json:
         machines(_document(found) | {"exit": code})
     else:
-        click.echo(found.digest)
+        echo(found.digest)
     if code:
-        click.echo(f"error: the plan has the digest {found.digest}, not {expect}: preview again", err=True)
+        echo(f"error: the plan has the digest {found.digest}, not {expect}: preview again", err=True)
     ctx.exit(code)
 
 
@@ -62,7 +63,7 @@ def approval(*, files: tuple[Path, ...], reviewed: Path | None, as_json: bool) -
     if as_json:
         machines(_document(found) | {"approval": bool(why), "why": list(why), "exit": 0})
     else:
-        click.echo("\n".join(f"approval needed: {each}" for each in why) or "no approval needed")
+        echo("\n".join(f"approval needed: {each}" for each in why) or "no approval needed")
 
 
 def _steps(files: tuple[Path, ...]) -> StepSet:

@@ -10,8 +10,7 @@ import json
 import os
 from dataclasses import dataclass
 
-import click
-
+from infra.cli.echo import echo
 from infra.cli.fleet_place import Place
 from infra.fleet.broker.settings import KEY_SECRET
 from infra.fleet.controller.sweep import Swept
@@ -43,4 +42,4 @@ class SweepLog:
 
 
 def _print(line: Line) -> None:
-    click.echo(json.dumps(line, separators=(",", ":")))
+    echo(json.dumps(line, separators=(",", ":")))

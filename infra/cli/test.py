@@ -19,6 +19,7 @@ from typing import Literal
 
 import click
 
+from infra.cli.echo import echo
 from infra.cli.secrets_scan import scan
 from infra.tools import install
 
@@ -70,7 +71,7 @@ def command(
     Further arguments after -- go to pytest: ./tidepool test --fast -- -k ledger
     """
     for failure in install.build(GO_TOOLS):
-        click.echo(failure, err=True)
+        echo(failure, err=True)
     if unit and (heavy or live):
         raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
     checks = [pytest_check(unit=unit, heavy=heavy, live=live, extra=pytest_args)]
@@ -79,7 +80,7 @@ def command(
     outcomes = [run(check, strict=strict, quiet=as_json) for check in checks]
     failed = any(outcome.status == "failed" for outcome in outcomes)
     if as_json:
-        click.echo(json.dumps({"ok": not failed, "checks": [asdict(outcome) for outcome in outcomes]}, indent=2))
+        echo(json.dumps({"ok": not failed, "checks": [asdict(outcome) for outcome in outcomes]}, indent=2))
     elif len(outcomes) > 1:
         report(outcomes)
     sys.exit(1 if failed else 0)
@@ -170,9 +171,9 @@ def run(check: Check, *, strict: bool, quiet: bool) -> Outcome:
     if executable is None:
         missing = f"{check.command[0]} is not on this machine"
         status = "skipped" if check.optional and not strict else "failed"
-        click.echo(f"{check.name}: {missing}", err=True)
+        echo(f"{check.name}: {missing}", err=True)
         return Outcome(check.name, status, 0.0, missing)
-    click.echo(f"-- {check.name}", err=True)
+    echo(f"-- {check.name}", err=True)
     started = time.perf_counter()
     environment = {**os.environ, "TIDEPOOL_STRICT": "1" if strict else "0"}
     done = subprocess.run(
@@ -184,6 +185,6 @@ def run(check: Check, *, strict: bool, quiet: bool) -> Outcome:
 
 
 def report(outcomes: Sequence[Outcome]) -> None:
-    click.echo()
+    echo()
     for outcome in outcomes:
-        click.echo(f"{outcome.status:<8} {outcome.name:<20} {outcome.seconds:7.2f} s  {outcome.note}".rstrip())
+        echo(f"{outcome.status:<8} {outcome.name:<20} {outcome.seconds:7.2f} s  {outcome.note}".rstrip())

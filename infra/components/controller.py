@@ -14,8 +14,9 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.model.grants import ACTS_AS
+
 INVOKER: Final = "roles/run.invoker"
-ACTS_AS: Final = "roles/iam.serviceAccountUser"
 SWEEP_SECONDS: Final = 600
 """A sweep asks every source with a deadline of its own; one that takes longer than this is stuck."""
 

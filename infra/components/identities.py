@@ -1,16 +1,18 @@
 """Service accounts: one for every pool, one each for the controller, the broker, image builds and what starts these.
 
-Owns the accounts and nothing that they may do: each grant stands beside the one resource it opens. No account here has
-a role on the project, and no key is ever made.
+Owns the accounts, and which workflows may give them to VMs. Owns nothing that they may do: each grant stands beside the
+one resource it opens. No account here has a role on the project, and no key is ever made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
 import pulumi_gcp as gcp
+
+from infra.model.grants import ACTS_AS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +22,13 @@ class Identity:
     key: how the program speaks of it: `controller`, `broker`, `clock`, `builder`, `starter` or `pool/NAME`.
     account_id: the part of its address before the @.
     purpose: what it is for, as Google's console shows it.
+    lent_to: members that may give it to VMs which they make, by the name that says who.
     """
 
     key: str
     account_id: str
     purpose: str
+    lent_to: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,15 @@ class Identities(pulumi.ComponentResource):
             )
             for identity in args.identities
         }
+        for identity in args.identities:
+            for who, member in identity.lent_to.items():
+                gcp.serviceaccount.IAMMember(
+                    f"{who}-acts-as-{identity.account_id}",
+                    service_account_id=self.accounts[identity.key].name,
+                    role=ACTS_AS,
+                    member=member,
+                    opts=pulumi.ResourceOptions(parent=self),
+                )
         self.emails = pulumi.Output.all(**{key: account.email for key, account in self.accounts.items()})
         self.register_outputs({"emails": self.emails})
 

@@ -10,11 +10,11 @@ to get around them.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
+from infra.model.visible import visible
+
 _APART: Final = "\u200b"
-_HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 # What the preview's own markup consists of; neither has attributes.
 _FOREIGN_TAG: Final = re.compile(r"<(?!/?(?:details|summary|code)>|!-- -->)")
@@ -37,7 +37,7 @@ _ACTING: Final = (
 
 def harmless(markdown: str) -> str:
     """The same words, without effect; twice is the same as once."""
-    seen = "".join(_visible(char) for char in markdown)
+    seen = visible(markdown, f"\n{_APART}")
     seen = _FOREIGN_ENTITY.sub("&amp;", seen)
     seen = _FOREIGN_TAG.sub("&lt;", seen)
     for pattern in _ACTING:
@@ -57,10 +57,3 @@ def cut(markdown: str, limit: int) -> str:
             break
         kept.append(line)
     return "\n".join([*kept, "", f"({len(lines) - len(kept):,} lines more did not fit)"])
-
-
-def _visible(char: str) -> str:
-    """Line breaks and the space that this module puts in stay; what would hide or turn text shows its number."""
-    if char in ("\n", _APART) or unicodedata.category(char) not in _HIDING:
-        return char
-    return f"\\u{ord(char):04x}"

@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
 
 def parts(config: StackConfig) -> Iterator[Part]:
-    """Every access that a stack gives, or may give once its images or its runs are made by workflows.
+    """Every access that a stack gives, or may give once its images are made by workflows.
 
     Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs. A VM writes
     its pool's reports and nothing else. What builds images writes their record, and nothing that a VM reads; what makes
@@ -44,7 +44,8 @@ def parts(config: StackConfig) -> Iterator[Part]:
     if config.builds:
         yield Part("builder", names.IMAGES_PREFIX, writes=True)
     yield Part(federation.IMAGE_BUILDER[0], names.IMAGES_PREFIX, writes=True)
-    yield Part(federation.RUN_MAKER[0], names.IMAGES_PREFIX, writes=False)
+    for maker in federation.run_makers(config):
+        yield Part(maker.key, names.IMAGES_PREFIX, writes=False)
 
 
 def only_below(bucket: str, prefix: str) -> str:

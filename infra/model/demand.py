@@ -56,7 +56,8 @@ class Demand(_Model):
     labels, group: of the runner that each leg waits for. max_parallel: legs at once, None for all. timeout_minutes: the
     job's limit, None where it has none. inner_minutes: the longest limit within it. image: what the job says it runs
     in, with registry where it names one. cache_folder: where it looks for uv's cache. vm: the pool as which a VM for
-    the run is made. source: the specification that says it, empty where the file is written by hand.
+    the run is made, and vm_code whose code runs there: Google lets in the main branch alone, but a commit that it is
+    told to test may be anybody's. source: the specification that says it, empty where the file is written by hand.
     """
 
     file: StrictStr
@@ -72,6 +73,7 @@ class Demand(_Model):
     image: StrictStr | None = None
     cache_folder: StrictStr | None = None
     vm: StrictStr | None = None
+    vm_code: Code = Code.MAIN
     source: StrictStr = ""
 
     @property

@@ -8,9 +8,12 @@ both read 2026-11.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from infra.model.schema import GitHub
+from infra.model import names
+from infra.model.partial import has
+from infra.model.schema import GitHub, RunMakers, StackConfig
 
 ISSUER: Final = "https://token.actions.githubusercontent.com"
 PROVIDER_ID: Final = "github"
@@ -26,8 +29,9 @@ WORKFLOWS: Final = ".github/workflows"
 IMAGES_WORKFLOW: Final = f"{WORKFLOWS}/docker-images.yaml"
 """The one workflow, of the repository with the recipes and of those with sources, whose jobs build images."""
 
-RUN_MAKER: Final = ("run-maker", "Makes TPU VMs for single runs of GitHub's jobs; has no key")
-"""Role and description. Its rights on TPU VMs are given by whoever owns the project: they exist for a project alone."""
+RUN_MAKER: Final = "run-maker"
+"""Role of the accounts that make VMs for runs, one for each repository and pool: who holds one reaches that pool alone.
+Their rights on TPU VMs are given by whoever owns the project: they exist for a project alone."""
 
 EVENTS: Final = ("pull_request", "push", "schedule", "workflow_dispatch")
 """Runs that are let in. `pull_request_target` and `workflow_run` are not: they carry the main branch's ref while they
@@ -51,6 +55,55 @@ MAPPING: Final = {
 unless its job names one."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunMaker:
+    """One account that makes VMs for runs. stack, project: of the stack that lets its workflows in."""
+
+    stack: str
+    project: str
+    declared: RunMakers
+
+    @property
+    def key(self) -> str:
+        """How the program and its outputs speak of it."""
+        return f"{RUN_MAKER}/{self.declared.pool}/{self.declared.repository}"
+
+    @property
+    def account_id(self) -> str:
+        return names.run_maker_account_id(self.stack, self.declared.repository, self.declared.pool)
+
+    @property
+    def email(self) -> str:
+        return names.account_email(self.account_id, self.project)
+
+    @property
+    def purpose(self) -> str:
+        return f"Makes TPU VMs as pool {self.declared.pool} for runs of {self.declared.repository}; has no key"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The ends of the members that act as it: the named workflows, each on its repository's main branch."""
+        return tuple(f"attribute.workflow/{reference}" for reference in _run_workflows(self.declared))
+
+
+def run_makers(config: StackConfig) -> tuple[RunMaker, ...]:
+    """The accounts that make VMs for runs of the workflows that a stack lets in; none of one that cannot be read."""
+    if not has(config, "stack", "project", "github") or config.github is None or not has(config.github, "run_makers"):
+        return ()
+    readable = (each for each in config.github.run_makers if has(each, "repository", "pool", "workflows"))
+    return tuple(RunMaker(config.stack, config.project, each) for each in readable)
+
+
+def makers_as(pool: str, project: str, stacks: Iterable[StackConfig]) -> tuple[RunMaker, ...]:
+    """Whoever may give VMs the account of a pool, by the stacks of its project; accounts of others reach nothing."""
+    return tuple(
+        maker
+        for config in stacks
+        for maker in run_makers(config)
+        if maker.declared.pool == pool and maker.project == project
+    )
+
+
 def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
     """What every token must say, whatever it is used for.
 
@@ -61,7 +114,8 @@ def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
     if not sources and not github.run_makers:
         return own
     repositories = dict.fromkeys((*sources, *(each.repository for each in github.run_makers)))
-    workflows = _listed((*_image_workflows(sources), *_run_workflows(github)))
+    making = (reference for each in github.run_makers for reference in _run_workflows(each))
+    workflows = _listed((*_image_workflows(sources), *making))
     from_outside = (
         f"assertion.repository in {_listed(repositories)} && assertion.ref == '{MAIN}'"
         f" && assertion.workflow_ref in {workflows} && assertion.event_name in {_listed(BUILD_EVENTS)}"
@@ -74,9 +128,9 @@ def _image_workflows(sources: Sequence[str]) -> Iterator[str]:
     return (f"{repository}/{IMAGES_WORKFLOW}@{MAIN}" for repository in sources)
 
 
-def _run_workflows(github: GitHub) -> Iterator[str]:
-    """References of the workflows that make VMs for runs."""
-    return (f"{each.repository}/{WORKFLOWS}/{file}@{MAIN}" for each in github.run_makers for file in each.workflows)
+def _run_workflows(declared: RunMakers) -> Iterator[str]:
+    """References of workflows that make VMs for runs."""
+    return (f"{declared.repository}/{WORKFLOWS}/{file}@{MAIN}" for file in declared.workflows)
 
 
 def _own(github: GitHub) -> str:
@@ -97,11 +151,6 @@ def image_builder_attributes(sources: Sequence[str]) -> tuple[str, ...]:
     A reference to a workflow names repository, file and branch at once; a pull request's has another branch.
     """
     return tuple(f"attribute.workflow/{reference}" for reference in _image_workflows(sources))
-
-
-def run_maker_attributes(github: GitHub) -> tuple[str, ...]:
-    """The ends of the members that make VMs for runs: the named workflows, each on its repository's main branch."""
-    return tuple(f"attribute.workflow/{reference}" for reference in _run_workflows(github))
 
 
 def preview_attributes(github: GitHub) -> tuple[str, ...]:

@@ -142,10 +142,21 @@ def _untrusted(demand: Demand, taking: Sequence[Offer]) -> Iterator[Misfit]:
                 )
 
 
+def _untrusted_vm(demand: Demand, pool: Offer) -> Iterator[Misfit]:
+    for code, allowed, who in _TRUSTED:
+        if demand.vm_code is code and pool.trust not in allowed:
+            fix = " or ".join(f"trust: {each}" for each in allowed)
+            reason = f"runs {who} on a VM made as pool {pool.pool} says, whose trust is {pool.trust}"
+            yield _of_job(Kind.RUNNER, demand, reason, f"a pool with {fix}", [pool])
+
+
 def _vms(case: _Case) -> Iterator[Misfit]:
     """VMs that jobs make for their run, as a pool says."""
     for demand in case.demands.demands:
-        if demand.vm is not None and case.offers.pool(demand.vm) is None and case.offers.whole:
+        pool = case.offers.pool(demand.vm) if demand.vm is not None else None
+        if pool is not None:
+            yield from _untrusted_vm(demand, pool)
+        elif demand.vm is not None and case.offers.whole:
             near = _near(demand.vm, {each.pool for each in case.offers.pools})
             reason = f"makes a VM as pool {demand.vm} says, and no stack has a pool of that name"
             fix = f"{near}, or a pool {demand.vm}" if near else f"a pool {demand.vm}"

@@ -24,8 +24,9 @@ _WRITES_OBJECTS: Final = "roles/storage.objectUser"
 _LISTS_OBJECTS: Final = "roles/storage.legacyBucketReader"
 _OPENS: Final = "roles/secretmanager.secretAccessor"
 _DATES: Final = "roles/secretmanager.viewer"
-_ACTS_AS: Final = "roles/iam.serviceAccountUser"
 _FEDERATED: Final = "roles/iam.workloadIdentityUser"
+ACTS_AS: Final = "roles/iam.serviceAccountUser"
+"""Gives an account to VMs: a pool's controller does, and workflows that make VMs for runs as that pool."""
 _IMPERSONATES: Final = "roles/iam.serviceAccountTokenCreator"
 """Of people on the deploying account: bootstrap gives it, and no stack knows to whom."""
 _ROLES: Final = (
@@ -35,7 +36,6 @@ _ROLES: Final = (
     "starter",
     "clock",
     federation.IMAGE_BUILDER[0],
-    federation.RUN_MAKER[0],
 )
 """Accounts that a stack may have beside its pools'."""
 _SET: Final = re.compile(
@@ -131,8 +131,7 @@ def _declared(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]
         case "secret":
             found = _on_secret(thing, config)
         case "account":
-            pools = {emails[key] for key in emails if key.startswith("pool/")}
-            found = iter([(_ACTS_AS, "controller", "")] if thing.name.rpartition("/")[2] in pools else [])
+            found = _on_account(thing, config, stacks)
     yield from ((role, f"serviceAccount:{emails[key]}", condition) for role, key, condition in found if key in emails)
 
 
@@ -154,6 +153,17 @@ def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:
         yield from ((_LISTS_OBJECTS, key, "") for key in bucket_access.LISTERS)
     elif bucket == names.build_log_bucket(config.bucket.name):
         yield from ((role, "builder", "") for role in (_LISTS_OBJECTS, _WRITES_OBJECTS))
+
+
+def _on_account(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
+    """A pool's account is given to VMs by the controller of its stack, and by workflows that make VMs as that pool."""
+    for owner in stacks:
+        for pool in owner.pools:
+            if _accounts(owner)[f"pool/{pool.name}"] != thing.name.rpartition("/")[2]:
+                continue
+            if owner.stack == config.stack:
+                yield ACTS_AS, "controller", ""
+            yield from ((ACTS_AS, each.key, "") for each in federation.makers_as(pool.name, owner.project, [config]))
 
 
 def _on_secret(thing: Guarded, config: StackConfig) -> Iterator[Grant]:
@@ -199,7 +209,7 @@ def _is_declared(config: StackConfig, email: str, attribute: str) -> bool:
     allowed = {
         accounts["deployer"]: federation.deployment_attributes(config.github),
         accounts["previewer"]: federation.preview_attributes(config.github),
-        accounts[federation.RUN_MAKER[0]]: federation.run_maker_attributes(config.github),
+        **{maker.email: maker.attributes for maker in federation.run_makers(config)},
     }
     return attribute in allowed.get(email, ())
 
@@ -210,4 +220,5 @@ def _accounts(config: StackConfig) -> dict[str, str]:
     ids |= {f"pool/{pool.name}": names.pool_account_id(config.stack, pool.name) for pool in config.pools}
     if config.github:
         ids |= {"deployer": federation.DEPLOYER[0], "previewer": federation.PREVIEWER[0]}
+    ids |= {maker.key: maker.account_id for maker in federation.run_makers(config)}
     return {key: names.account_email(account, config.project) for key, account in ids.items()}

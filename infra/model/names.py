@@ -100,6 +100,16 @@ def role_account_id(stack: str, role: str) -> str:
     return _account_id(stack, role)
 
 
+def run_maker_account_id(stack: str, repository: str, pool: str) -> str:
+    """The service account by which workflows of one repository, `owner/name`, make VMs as one pool.
+
+    Always a hash of all three: an owner's name in front of it would leave no room for the pool's.
+    """
+    digest = hashlib.sha256(f"{stack}/{repository.lower()}/{pool}".encode()).hexdigest()[:10]
+    head = f"tp-{digest}-run-"
+    return head + pool[-(_MAX_ACCOUNT_ID - len(head)) :].lstrip("-")
+
+
 def federation_pool_id(stack: str) -> str:
     """The workload identity pool of a stack: 4 to 32 lower-case letters, digits and hyphens."""
     plain = f"tidepool-{stack}"

@@ -242,9 +242,13 @@ class SecretDecl(_Model):
 
 
 class RunMakers(_Model):
-    """Workflows of one repository, by file, that make TPU VMs for single runs."""
+    """Workflows of one repository, by file, that make TPU VMs for single runs, all as one pool of the project.
+
+    pool: of any stack; they act as an account that may give VMs this pool's account and no other.
+    """
 
     repository: GitHubRepository
+    pool: ResourceName
     workflows: tuple[WorkflowFile, ...]
 
 
@@ -252,7 +256,8 @@ class GitHub(_Model):
     """The repository whose workflows preview and apply this stack's project, and where they may apply.
 
     environments: GitHub environments that let their jobs act as the deploying account, on the main branch alone.
-    run_makers: workflows, of other repositories too, that act on their main branch as the account that makes VMs.
+    run_makers: workflows, of other repositories too, that make VMs; on their main branch alone, and each repository
+        and pool as an account of its own.
     """
 
     repository: GitHubRepository

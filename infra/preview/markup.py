@@ -8,12 +8,12 @@ text is masked here too, so that nothing reaches a comment around that. Does not
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import chain
 from typing import Final
 
+from infra.model.visible import visible
 from infra.preview.masking import masked
 
 SEAM: Final = "<!-- -->"
@@ -30,7 +30,6 @@ _SEAMS: Final = (
     re.compile(r"(?<=:)(?=[\w+-]+:)"),
 )
 _LEADING: Final = re.compile(r"^(?:(\d{1,9})(?=[.)])|(?=[#+=>-]))")
-_HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]")
 _LONGEST_NAME: Final = 120
 _TICKS: Final = re.compile(r"`+")
@@ -74,7 +73,7 @@ def html(text: str) -> str:
 def fenced(text: str) -> str:
     """Lines as they are, in a block of code."""
     lines = masked(text).splitlines() or [""]
-    said = "\n".join(_visible(line.replace("\t", "    ")).rstrip() for line in lines)
+    said = "\n".join(visible(line.replace("\t", "    ")).rstrip() for line in lines)
     fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(said)), default=0))
     return f"{fence}text\n{said}\n{fence}"
 
@@ -92,7 +91,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozen
 
 def one_line(text: str) -> str:
     """The text masked, on one line, with characters that hide or turn others shown by their numbers."""
-    return _visible(" ".join(masked(text).split()))
+    return visible(" ".join(masked(text).split()))
 
 
 def clipped(text: str, characters: int) -> str:
@@ -111,9 +110,3 @@ def _escaped(line: str) -> str:
     for seam in _SEAMS:
         line = seam.sub(SEAM, line)
     return line
-
-
-def _visible(line: str) -> str:
-    if line.isascii() and line.isprintable():
-        return line
-    return "".join(f"\\u{ord(each):04x}" if unicodedata.category(each) in _HIDING else each for each in line)

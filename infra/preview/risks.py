@@ -180,7 +180,9 @@ def _federation(edit: Edit) -> Iterator[Risk]:
 
 
 def _run_makers(github: GitHub) -> frozenset[str]:
-    return frozenset(f"{each.repository} {file}" for each in github.run_makers for file in each.workflows)
+    return frozenset(
+        f"{each.repository} {file} as pool {each.pool}" for each in github.run_makers for file in each.workflows
+    )
 
 
 def _protection(edit: Edit) -> Iterator[Risk]:

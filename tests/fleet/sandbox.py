@@ -7,6 +7,7 @@ systemd, udev, docker, iptables, mounts, users) or the internet is replaced, and
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -41,7 +42,10 @@ NEEDED = ("bash", "curl", "jq", "ssh-keygen")
 VM = "tpu-ci-us-west4-a-0"
 REPORT = f"reports/tpu-ci/{VM}.json"
 ORDERS = f"runner/orders/{VM}.json"
-JIT = "eyJqaXQiOiJvZi10aGUtc2FuZGJveCJ9"
+_FILES = {".runner": b'{"ephemeral": "true"}', ".credentials": b"of the sandbox", ".credentials_rsaparams": b"{}"}
+_PACKED = {name: base64.b64encode(content).decode() for name, content in _FILES.items()}
+JIT = base64.b64encode(json.dumps(_PACKED).encode()).decode()
+"""As GitHub's: the files of the runner by name."""
 IMAGE = f"us-west4-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@sha256:{'a' * 64}"
 TPU_ENV = "ACCELERATOR_TYPE: 'v5litepod-4'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'\nHOST_BOUNDS: '1,1,1'\n"
 ONE_JOB = """
@@ -94,10 +98,7 @@ _FAKES = {
     "fuser": _RECORD + '[[ -e $SANDBOX/locked ]] && { [[ -e $SANDBOX/locked-for-good ]] || rm "$SANDBOX/locked"; }\n',
     "git": _RECORD + '[[ ! -e $SANDBOX/no-github && $* != */private* ]] && mkdir -p "${@: -1}"\n',
     "ip": _RECORD + "[[ $2 != show ]]\n",
-    "iptables": _RECORD
-    + "shift\n[[ ! -e $SANDBOX/no-iptables ]] || exit 1\nrule=${*:2}\n"
-    + 'case $1 in -C) grep -qxF -- "$rule" "$SANDBOX/rules" ;;\n'
-    + '-[AI]) printf "%s\\n" "$rule" >>"$SANDBOX/rules" ;; esac\n',
+    "iptables": _RECORD + "[[ ! -e $SANDBOX/no-iptables ]]\n",
     "iptables-restore": _RECORD + '[[ ! -e $SANDBOX/no-iptables ]] && sed "s/^/  /" >>"$SANDBOX/calls"\n',
     "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
     "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
@@ -311,7 +312,7 @@ def sandbox(path: Path) -> Generator[Sandbox]:
     (path / "bin").mkdir(parents=True)
     (path / "tmp").mkdir()
     (path / "images").touch()
-    for name, text in (("free", "99999"), ("rules", ""), ("container", ONE_JOB), ("has-runner", "2.337.0")):
+    for name, text in (("free", "99999"), ("container", ONE_JOB), ("has-runner", "2.337.0")):
         (path / name).write_text(text)
     for tool in REAL_TOOLS:
         # The interpreter itself and not a version manager's shim, which would look for tools that are not here.

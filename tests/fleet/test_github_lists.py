@@ -152,3 +152,12 @@ def test_a_job_that_runs_is_told_with_its_runner_and_its_page() -> None:
 
     (found,) = jobs(ask, REPO).running
     assert (found.repository, found.name, found.runner, found.url) == (REPO, "tests", "vm-1", "https://github.com/x")
+
+
+def test_names_that_a_stranger_chose_steer_no_terminal(cloud: TestCloud) -> None:
+    hub = GitHubControl(cloud.url)
+    hub.add_repository(REPO)
+    hub.add_token("a-person", "ada")
+    hub.queue_job(REPO, ["tpu-ci", "\x1b[2J"], name="\x1b]0;x\x07\u202ejob")
+    (job,) = RunnerApi(api=hub.api, token=lambda _: "a-person").queued([REPO])
+    assert (job.name, job.labels) == ("\\u001b]0;x\\u0007\\u202ejob", ("tpu-ci", "\\u001b[2J"))

@@ -44,7 +44,7 @@ printf '%s\n' "$JIT" | timeout 60 docker run "$@"
 
 JOB = r"""#!/bin/bash
 say() { echo "job: $*"; }
-[[ -n $ACTIONS_RUNNER_INPUT_JITCONFIG ]] && say "has its registration"
+[[ -n $ACTIONS_RUNNER_INPUT_JITCONFIG || -s /opt/actions-runner/.runner ]] && say "has its registration"
 say "is $UID"
 while read -r name value; do [[ $name != CapEff: ]] || say "holds $value"; done </proc/self/status
 for path in /var/lib/tidepool /run/docker.sock /run/tidepool /var/run/docker.sock; do

@@ -65,26 +65,31 @@ for address in 10.0.0.1/24 169.254.169.254/32 203.0.113.1/32; do
   nsenter -t "$outside" -n ip addr add "$address" dev eth0
 done
 nsenter -t "$outside" -n ip addr add fd20:ce::254/64 dev eth0 nodad
+nsenter -t "$outside" -n ip addr add fd00:2::1/128 dev eth0 nodad
+ip route add fd00:2::/64 via fd20:ce::254
 nsenter -t "$outside" -n ip route add 172.30.0.0/24 via 10.0.0.2
 nsenter -t "$outside" -n ip route add fd00:1::/64 via fd20:ce::2
 ip route add default via 10.0.0.1
 exec 3< <(exec nsenter -t "$outside" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@203.0.113.1 \
-  22@10.0.0.1 80@fd20:ce::254)
+  22@10.0.0.1 80@fd20:ce::254 443@fd00:2::1)
 listeners=$!
-exec 4< <(exec python3 -c "$listen" 22@0.0.0.0 22@fd00:1::1)
+exec 4< <(exec python3 -c "$listen" 22@0.0.0.0 22@fd00:1::1 22@::1)
 listeners+=" $!"
 exec 5< <(exec nsenter -t "$agent" -n python3 -c "$listen" 8080@172.17.0.2)
 listeners+=" $!"
 read -r _ <&3 && read -r _ <&4 && read -r _ <&5
 everybody() {
   local address
-  for address in 169.254.169.254/80 169.254.169.254/53 203.0.113.1/443 10.0.0.1/22 fd20:ce::254/80; do
+  for address in 169.254.169.254/80 169.254.169.254/53 203.0.113.1/443 10.0.0.1/22 fd20:ce::254/80 fd00:2::1/443; do
     reach container "$address" nsenter -t "$container" -n
     reach runner-user "$address" setpriv --reuid 1000 --clear-groups
     reach supervisor "$address"
   done
   for address in 172.30.0.1/22 fd00:1::1/22 172.17.0.2/8080; do
     reach container "$address" nsenter -t "$container" -n
+  done
+  for address in 127.0.0.1/22 10.0.0.2/22 ::1/22; do
+    reach runner-user "$address" setpriv --reuid 1000 --clear-groups
   done
 }
 # An interface that is up carries IPv6 only once the kernel has told so, by its own turn.
@@ -100,12 +105,23 @@ bash "$1"
 rules() { iptables -S && iptables -t nat -S && ip6tables -S; }
 whole=$(rules)
 # As before the next job, with a part of it gone.
-iptables -F TIDEPOOL-METADATA
+iptables -F TIDEPOOL-USER
 iptables -D INPUT -i tidepool0 -j REJECT
 bash "$1"
 [[ $(rules) == "$whole" ]]
+# As where another daemon came later and put its own rules before all others.
+for chain in INPUT OUTPUT FORWARD; do
+  iptables -I "$chain" -j ACCEPT
+  ip6tables -I "$chain" -j ACCEPT
+done
+bash "$1"
 echo walled
 everybody
+for chain in INPUT OUTPUT FORWARD; do
+  iptables -D "$chain" -j ACCEPT
+  ip6tables -D "$chain" -j ACCEPT
+done
+[[ $(rules) == "$whole" ]]
 """
 )
 
@@ -124,6 +140,8 @@ ip link add net0 type bridge
 for port in ens4 ens5; do ip link set "$port" master net0; done
 ip link set net0 up
 ip addr add 10.0.0.2/24 dev net0
+ip addr add fd00:3::2/64 dev net0 nodad
+nsenter -t "$stranger" -n ip addr add fd00:3::4/64 dev eth0 nodad
 nsenter -t "$agent" -n ip addr add 172.17.0.2/24 dev eth0
 nsenter -t "$peer" -n ip addr add 10.0.0.3/24 dev eth0
 nsenter -t "$stranger" -n ip addr add 10.0.0.4/24 dev eth0
@@ -133,7 +151,7 @@ ip route add default via 10.0.0.4
 exec 3< <(exec nsenter -t "$stranger" -n python3 -c "$listen" 80@169.254.169.254 53@169.254.169.254 443@203.0.113.1 \
   2222@10.0.0.4)
 listeners=$!
-exec 4< <(exec python3 -c "$listen" 22@0.0.0.0 2222@0.0.0.0)
+exec 4< <(exec python3 -c "$listen" 22@0.0.0.0 2222@0.0.0.0 2222@fd00:3::2)
 listeners+=" $!"
 exec 5< <(exec nsenter -t "$agent" -n python3 -c "$listen" 8080@172.17.0.2)
 listeners+=" $!"
@@ -149,12 +167,17 @@ everybody() {
   done
   reach peer 10.0.0.2/2222 nsenter -t "$peer" -n
   reach stranger 10.0.0.2/2222 nsenter -t "$stranger" -n
+  reach stranger fd00:3::2/2222 nsenter -t "$stranger" -n
 }
+for _ in {1..200}; do
+  if nsenter -t "$stranger" -n timeout 2 bash -c 'exec 5<>/dev/tcp/fd00:3::2/2222' 2>/dev/null; then break; fi
+  sleep 0.05
+done
 everybody
 bash "$1"
-rules() { iptables -S; }
+rules() { iptables -S && ip6tables -S; }
 whole=$(rules)
-iptables -F TIDEPOOL-TO-SLICE
+iptables -F TIDEPOOL-USER
 bash "$1"
 [[ $(rules) == "$whole" ]]
 echo walled
@@ -194,15 +217,22 @@ env "${environment[@]}" unshare --mount --pid --fork --net --ipc --uts --kill-ch
   mount -t proc proc "$ROOTFS/proc"
   touch "$ROOTFS/dev/null" && mount --bind /dev/null "$ROOTFS/dev/null"
   for bind in $BINDS; do mkdir -p "$ROOTFS${bind#*:}" && mount --bind "${bind%%:*}" "$ROOTFS${bind#*:}"; done
+  chown 1000:1000 "$ROOTFS/opt/actions-runner"
   cp "$SANDBOX/job" "$ROOTFS/opt/actions-runner/run.sh" && chmod 755 "$ROOTFS/opt/actions-runner/run.sh"
-  exec chroot "$ROOTFS" /usr/bin/setpriv --reuid '"${user%:*}"' --regid '"${user#*:}"' --clear-groups --no-new-privs \
+  exec env PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$ROOTFS" \
+    /usr/bin/setpriv --reuid '"${user%:*}"' --regid '"${user#*:}"' --clear-groups --no-new-privs \
     /bin/bash -c "$SCRIPT"' <<<"$jit"
 """
 
 JOB = r"""#!/bin/bash
 PATH=/usr/bin:/bin
 say() { echo "job: $*"; }
-[[ -n $ACTIONS_RUNNER_INPUT_JITCONFIG && -z $(cat) ]] && say "has its registration"
+[[ $(</opt/actions-runner/.credentials) == "of the sandbox" && -z $(cat) ]] && say "has its registration"
+for process in /proc/[0-9]*; do
+  if tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -q '^ACTIONS_RUNNER_INPUT_JITCONFIG='; then
+    say "finds a registration in an environment"
+  fi
+done
 say "is $(id -u), holds $(grep CapEff /proc/self/status | tr -d '\t')"
 for path in /var/lib/tidepool STATE SANDBOX /run/docker.sock /var/run/docker.sock /run/containerd /run/tidepool; do
   if [[ -e $path ]]; then say "sees $path"; fi
@@ -249,11 +279,17 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
         "container is refused 169.254.169.254/80",
         "runner-user is refused 169.254.169.254/80",
         "container is refused 10.0.0.1/22",
+        "runner-user is refused 10.0.0.1/22",
         "container is refused fd20:ce::254/80",
         "runner-user is refused fd20:ce::254/80",
+        "container is refused fd00:2::1/443",
+        "runner-user is refused fd00:2::1/443",
         "container is refused 172.30.0.1/22",
         "container is refused fd00:1::1/22",
         "container is refused 172.17.0.2/8080",
+        "runner-user is refused 127.0.0.1/22",
+        "runner-user is refused 10.0.0.2/22",
+        "runner-user is refused ::1/22",
     ]
     assert len(after) == len(before)
 
@@ -261,10 +297,12 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
 def test_jobs_on_a_slice_of_several_hosts_reach_those_and_no_other_vm(
     tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    for name in ("ip", "iptables", "nsenter", "setpriv", "unshare"):
+    for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
         tool(name)
     if not possible("unshare", "-n", "bash", "-c", TRIAL):
         pytest.skip("this machine makes no network namespaces with iptables")
+    (tmp_path / "proc/net").mkdir(parents=True)
+    (tmp_path / "proc/net/if_inet6").touch()
     before, after = walled(SLICE, tmp_path, "10.0.0.2", "10.0.0.3")
     assert not [line for line in before if "refused" in line], "without the wall everything is open"
     assert [line for line in after if "refused" in line] == [
@@ -274,6 +312,7 @@ def test_jobs_on_a_slice_of_several_hosts_reach_those_and_no_other_vm(
         "job is refused 127.0.0.1/22",
         "job is refused 10.0.0.2/22",
         "stranger is refused 10.0.0.2/2222",
+        "stranger is refused fd00:3::2/2222",
     ]
     assert len(after) == len(before)
 

@@ -40,7 +40,7 @@ def test_a_workflow_may_nothing_and_each_job_what_it_needs(name: str) -> None:
     allowed = {
         PLAN: {"plan": {"contents": "read", "id-token": "write"}},
         APPLY: {
-            "plan": {"actions": "read", "contents": "read", "id-token": "write"},
+            "plan": {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
             "apply": {"contents": "read", "id-token": "write"},
         },
         DRIFT: {"look": {"contents": "read", "id-token": "write"}, "report": {"contents": "read", "issues": "write"}},
@@ -116,11 +116,9 @@ def test_what_was_reviewed_is_kept_and_found_by_the_tree_of_head_and_base() -> N
         assert "git rev-parse 'HEAD^{tree}'" in script(job)
     named = [step["with"]["name"] for step in jobs(PLAN)["plan"]["steps"] if "upload-artifact" in step.get("uses", "")]
     assert named == ["preview", "reviewed-plan-${{ steps.tree.outputs.tree }}"]
-    assert "name=reviewed-plan-$tree" in script(jobs(APPLY)["plan"])
-
-
-def test_an_artifact_of_a_forks_run_is_no_review() -> None:
-    assert ".workflow_run.head_repository_id == .workflow_run.repository_id" in script(jobs(APPLY)["plan"])
+    (finding,) = (step for step in jobs(APPLY)["plan"]["steps"] if step.get("id") == "reviewed")
+    assert "name=$ARTIFACT$tree" in finding["run"]
+    assert finding["env"]["ARTIFACT"] == "reviewed-plan-"
 
 
 @EACH

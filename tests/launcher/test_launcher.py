@@ -78,7 +78,7 @@ def test_the_first_start_makes_a_venv_and_installs_the_lock_by_hash_then_runs_th
     code, record, said = machine.start("up", "ci")
     assert code == 0
     assert len(installs(record)) == 1
-    assert "--require-hashes" in installs(record)[0]
+    assert "--only-binary :all: --require-hashes" in installs(record)[0]
     assert installs(record)[0].endswith("requirements.lock")
     assert "python -P -m infra.cli up ci" in record
     assert f"path={machine.checkout}" in record
@@ -110,7 +110,7 @@ def test_uv_is_used_where_it_is_present(machine: Machine) -> None:
     _, record, _ = machine.start()
     assert any(line.startswith("uv venv") for line in record)
     assert [line.split()[0] for line in installs(record)] == ["uv"]
-    assert "--require-hashes" in installs(record)[0]
+    assert "--only-binary :all: --require-hashes" in installs(record)[0]
 
 
 def test_a_failed_installation_is_said_and_tried_again_at_the_next_start(machine: Machine) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.model.demand import WRITE, CacheFolders, Demand, ImageUse, Start
+from infra.model.demand import WRITE, CacheFolders, Code, Demand, ImageUse, Start
 from infra.model.fit import misfits
 from infra.model.misfit import Kind, Misfit
 from infra.model.schema import StackConfig
@@ -108,7 +108,7 @@ def test_an_owner_is_named_by_the_repositories_that_google_lets_in_too() -> None
     let_in = """\
     repository: lab/tidepool
     environments: [apply]
-    run_makers: [{repository: other/tests, workflows: [nightly.yaml]}]
+    run_makers: [{repository: other/tests, pool: tpu-ci, workflows: [nightly.yaml]}]
     """
     assert one(found(demand(), job, stacks=(fleet(github=let_in),))).stops
 
@@ -155,6 +155,19 @@ def test_a_label_that_pools_share_asks_trust_of_each() -> None:
 
 def test_a_runner_group_is_githubs_to_resolve() -> None:
     assert found(demand(), demand("no-such-label", job="grouped", group="tpus")) == ()
+
+
+@pytest.mark.parametrize("trust", ["fork", "member", "protected"])
+@pytest.mark.parametrize("code", list(Code))
+def test_a_vm_for_a_run_is_of_a_pool_that_trusts_the_code(trust: str, code: Code) -> None:
+    stacks = (fleet(member(name="made", trust=trust)),)
+    fits = {Code.FORK: ("fork",), Code.BRANCH: ("fork", "member"), Code.MAIN: ("fork", "member", "protected")}
+    told = found(demand(), demand("ubuntu-24.04", job="job", vm="made", vm_code=code), stacks=stacks)
+    assert (told == ()) is (trust in fits[code])
+    if told:
+        misfit = one(told)
+        assert f"on a VM made as pool made says, whose trust is {trust}" in misfit.reason
+        assert misfit.stops
 
 
 def test_a_vm_for_a_run_is_made_as_a_pool_that_exists() -> None:

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from infra.model import names
+from infra.model import federation, names
 from infra.model.bucket_access import only_below
 from infra.model.grants import Guarded, guarded, strange
 from infra.model.schema import StackConfig
 from tests.model.given import parse, stack_text
 
-GITHUB = "{repository: a-lab/code, environments: [apply]}\n"
+GITHUB = """
+    repository: a-lab/code
+    environments: [apply]
+    run_makers:
+      - {repository: a-lab/code, pool: tpu-ci, workflows: [night.yaml]}
+      - {repository: b-lab/code, pool: other, workflows: [night.yaml]}
+"""
 REGISTRIES = "{regions: [us-west4], repositories: [{name: marin-ci}]}\n"
 CONFIG = parse(stack_text(github=GITHUB, registries=REGISTRIES))
 PROJECT, STACK = CONFIG.project, CONFIG.stack
@@ -31,12 +37,14 @@ SECRET = Guarded("secret", f"projects/{PROJECT}/secrets/key")
 DEPLOYER = Guarded("account", f"projects/{PROJECT}/serviceAccounts/tidepool-deployer@{PROJECT}.iam.gserviceaccount.com")
 CONTROLLER = Guarded("account", f"projects/{PROJECT}/serviceAccounts/{account('controller')}")
 RUNNERS = "{app: {id: 1, installation: 2, key_secret: key}}\n"
-POOL_NAME = CONFIG.pools[0].name
 VMS = Guarded(
     "account",
-    f"projects/{PROJECT}/serviceAccounts/{names.account_email(names.pool_account_id(STACK, POOL_NAME), PROJECT)}",
+    f"projects/{PROJECT}/serviceAccounts/{names.account_email(names.pool_account_id(STACK, 'tpu-ci'), PROJECT)}",
 )
+"""The account of a pool, which workflows of a-lab may give to VMs."""
 RUNS_VMS = f"serviceAccount:{VMS.name.rpartition('/')[2]}"
+MAKER, OTHER_MAKER = (each.email for each in federation.run_makers(CONFIG))
+LENT = "roles/iam.serviceAccountUser"
 POOL = "principalSet://iam.googleapis.com/projects/7/locations/global/workloadIdentityPools"
 DEPLOYS = f"{POOL}/{names.federation_pool_id(STACK)}/attribute.deployment/a-lab/code/apply/refs/heads/main"
 
@@ -60,7 +68,11 @@ def found(thing: Guarded, role: str, member: str, condition: str = "", config: S
         (CONTROLLER, ACTS, "user:eve@example.org"),
         (DEPLOYER, FEDERATED, DEPLOYS.replace("a-lab/code", "eve/code")),
         (DEPLOYER, FEDERATED, DEPLOYS.replace(names.federation_pool_id(STACK), "eves")),
-        (DEPLOYER, "roles/iam.serviceAccountUser", DEPLOYS),
+        (DEPLOYER, LENT, DEPLOYS),
+        (DEPLOYER, LENT, f"serviceAccount:{account('controller')}"),
+        (CONTROLLER, LENT, f"serviceAccount:{account('clock')}"),
+        (VMS, LENT, f"serviceAccount:{account('builder')}"),
+        (VMS, LENT, f"serviceAccount:{OTHER_MAKER}"),
         (CONTROLLER, FEDERATED, DEPLOYS),
     ],
 )
@@ -78,7 +90,8 @@ def test_a_member_that_no_stack_declares_is_told(thing: Guarded, role: str, memb
         (BUCKET, "roles/storage.legacyBucketOwner", f"projectOwner:{PROJECT}"),
         (SECRET, OPENS, "serviceAccount:service-7@gcp-sa-cloudbuild.iam.gserviceaccount.com"),
         (SECRET, OPENS, "deleted:user:eve@example.org?uid=1"),
-        (VMS, "roles/iam.serviceAccountUser", f"serviceAccount:{account('controller')}"),
+        (VMS, LENT, f"serviceAccount:{account('controller')}"),
+        (VMS, LENT, f"serviceAccount:{MAKER}"),
         (DEPLOYER, ACTS, "user:ada@example.org"),
         (DEPLOYER, FEDERATED, DEPLOYS),
     ],
@@ -137,7 +150,7 @@ def test_a_secret_is_opened_by_its_readers_and_the_app_key_dated_by_the_controll
 
 def test_a_pool_of_another_stack_reads_the_registries_that_its_stack_names_and_no_others() -> None:
     other = CONFIG.model_copy(update={"stack": "nightly", "registries": None})
-    member = f"serviceAccount:{names.account_email(names.pool_account_id('nightly', POOL_NAME), PROJECT)}"
+    member = f"serviceAccount:{names.account_email(names.pool_account_id('nightly', 'tpu-ci'), PROJECT)}"
     policy = {"bindings": [{"role": READER, "members": [member]}]}
     assert [each.member for each in strange(REGISTRY, policy, (CONFIG, other))] == [member]
     reads = other.model_copy(update={"registry_stack": f"a-lab/tidepool/{STACK}"})

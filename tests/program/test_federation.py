@@ -13,7 +13,8 @@ from infra.components.federation import ROLE
 from infra.local.cloud.services import roles
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.federation import condition
+from infra.model.federation import RunMaker, condition, run_makers
+from infra.model.grants import ACTS_AS
 from infra.model.stack import load_stack, parse_stack
 from tests.program.stacks import ROOT, built, committed, edited, text_of
 from tests.shipped_stacks import of_this_lab
@@ -181,18 +182,22 @@ def test_what_builds_images_from_outside_writes_the_record_and_starts_builds_and
 
 
 MAKERS = ("levanter-gpt2_small_itest.yaml", "levanter-launch_small_fast.yaml")
-RUN_MAKER = "tidepool-ci-run-maker"
+TWICE = f"{{repository: {MONOREPO}, pool: other, workflows: [{MAKERS[0]}]}}"
 SERVING = ("sgl-project/sglang-jax", ("tpu-nightly.yaml", "tpu-pull-request.yaml"))
 
 
+def makers() -> tuple[RunMaker, ...]:
+    return run_makers(load_stack(ROOT, "ci"))
+
+
 @of_this_lab
-def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_runs() -> None:
-    declared = load_stack(ROOT, "ci").github
-    assert declared
-    makers = {(each.repository, file) for each in declared.run_makers for file in each.workflows}
-    assert {(MONOREPO, file) for file in MAKERS} <= makers
-    assert members_of(RUN_MAKER) == {
-        f"/attribute.workflow/{repository}/.github/workflows/{file}@refs/heads/main" for repository, file in makers
+def test_the_named_workflows_on_main_make_vms_each_as_the_account_of_its_repository_and_pool() -> None:
+    acting = {(each.declared.repository, each.declared.pool): members_of(each.account_id) for each in makers()}
+    assert acting == {
+        (repository, pool): {
+            f"/attribute.workflow/{repository}/.github/workflows/{file}@refs/heads/main" for file in files
+        }
+        for repository, pool, files in ((MONOREPO, "train-v4", MAKERS), (SERVING[0], "nightly-v6e", SERVING[1]))
     }
     claims = IMAGES | {
         "event_name": "workflow_dispatch",
@@ -206,32 +211,69 @@ def test_the_named_workflows_on_the_monorepos_main_branch_make_vms_for_their_run
 
 
 @of_this_lab
-def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_of_the_stack() -> None:
-    member = f"serviceAccount:{RUN_MAKER}@hai-gcp-models.iam.gserviceaccount.com"
-    (grant,) = (each for each in committed("ci").custom if each.inputs.get("member") == member)
-    assert grant.inputs["role"] == "roles/storage.objectViewer"
-    assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
+def test_a_repositorys_workflows_may_act_as_no_other_repositorys_account() -> None:
+    for each in makers():
+        whose = {
+            member.split("/.github/")[0].removeprefix("/attribute.workflow/") for member in members_of(each.account_id)
+        }
+        assert whose == {each.declared.repository}
+
+
+@of_this_lab
+def test_what_makes_vms_gives_them_its_own_pools_account_and_no_other() -> None:
+    """The owner of one repository could otherwise start a VM that reads the secrets of another's runs."""
+    lent = {
+        (grant.inputs["member"], grant.inputs["serviceAccountId"].rpartition("/")[2].partition("@")[0])
+        for stack in ("ci", "nightly", "training")
+        for grant in committed(stack).of("IAMMember")
+        if grant.inputs["role"] == ACTS_AS and "controller-acts-as" not in grant.name
+    }
+    pools = {pool.name: (name, pool) for name in ("nightly", "training") for pool in load_stack(ROOT, name).pools}
+    assert lent == {
+        (f"serviceAccount:{each.email}", names.pool_account_id(pools[each.declared.pool][0], each.declared.pool))
+        for each in makers()
+    }
+    assert len(lent) == len({member for member, _ in lent}) == 2
+
+
+@of_this_lab
+def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_data() -> None:
+    for each in makers():
+        member = f"serviceAccount:{each.email}"
+        (grant,) = (each for each in committed("ci").custom if each.inputs.get("member") == member)
+        assert grant.inputs["role"] == "roles/storage.objectViewer"
+        assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
 
 
 def test_without_such_workflows_there_is_no_account_that_makes_vms() -> None:
-    makers = re.search(r"    run_makers:\n(      .*\n)+", text_of("ci"))
-    assert makers
-    stack = built("ci", edited("ci", (makers[0], "")))
-    assert not [each for each in stack.of("Account") if each.inputs["accountId"] == RUN_MAKER]
+    declared = re.search(r"    run_makers:\n(      .*\n)+", text_of("ci"))
+    assert declared
+    stack = built("ci", edited("ci", (declared[0], "")))
+    assert not [each for each in stack.of("Account") if "-run-" in each.inputs["accountId"]]
     (provider,) = stack.of("WorkloadIdentityPoolProvider")
     assert MAKERS[0] not in provider.inputs["attributeCondition"]
+
+
+@pytest.mark.parametrize("stack", ["ci", "a-stack-whose-name-is-quite-long"])
+def test_accounts_that_make_vms_have_names_that_google_takes_and_that_no_other_has(stack: str) -> None:
+    pools = (
+        "a",
+        "nightly-v6e",
+        "a-pool-whose-name-is-so-long-that-it-is-cut",
+        "b-pool-whose-name-is-so-long-that-it-is-cut",
+    )
+    made = [names.run_maker_account_id(stack, f"{owner}/code", pool) for owner in ("lab", "la") for pool in pools]
+    assert all(names.is_account_id(each) for each in made)
+    assert len(set(made)) == len(made)
+    assert names.run_maker_account_id(stack, "Lab/Code", "a") == names.run_maker_account_id(stack, "lab/code", "a")
 
 
 def test_no_other_account_is_anybodys_outside() -> None:
     for grant in committed("ci").custom:
         if grant.inputs.get("member", "").startswith("principalSet://"):
             account = grant.inputs["serviceAccountId"].split("/")[-1].partition("@")[0]
-            assert account in (
-                "tidepool-deployer",
-                "tidepool-previewer",
-                "tidepool-ci-image-builder",
-                "tidepool-ci-run-maker",
-            )
+            named = ("tidepool-deployer", "tidepool-previewer", "tidepool-ci-image-builder")
+            assert account in (*named, *(each.account_id for each in makers()))
 
 
 @of_this_lab
@@ -284,6 +326,18 @@ def test_a_stack_without_it_lets_nobody_in() -> None:
         (ENVIRONMENTS, "    environments: []\n", "something may apply"),
         (ENVIRONMENTS, "    environments: [apply, Apply]\n", "an environment stands once"),
         (ENVIRONMENTS, "    environments: [a'b]\n", "a GitHub environment"),
+        ("        pool: nightly-v6e\n", "        pool: Nightly\n", "run_makers"),
+        ("        pool: nightly-v6e\n", "", "run_makers"),
+        (
+            "      - repository: sgl-project/sglang-jax\n        pool: nightly-v6e\n",
+            "      - repository: marin-community/marin\n        pool: train-v4\n",
+            "a repository stands once for each pool",
+        ),
+        (
+            "      - repository: sgl-project/sglang-jax\n",
+            f"      - {TWICE}\n      - repository: {SERVING[0]}\n",
+            "a workflow makes VMs as one pool; this one as train-v4 already",
+        ),
     ],
 )
 def test_a_mistake_is_said(old: str, new: str, said: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from infra.fleet import bootstrap
 from infra.model import names
+from infra.model.federation import run_makers
 from infra.model.stack import load_stack
 from tests.program.stacks import ROOT, committed
 from tests.shipped_stacks import of_this_lab
@@ -33,12 +34,15 @@ def declared() -> Parts:
     program, config = committed("ci"), load_stack(ROOT, "ci")
     bucket = program.outputs["manifest"]["bucket"]
     pools = {names.pool_account_id("ci", pool.name): pool.name for pool in config.pools}
+    makers = {maker.account_id for maker in run_makers(config)}
     found: Parts = defaultdict(set)
     for grant in (each.inputs for each in program.of("BucketIAMMember") if each.inputs["bucket"] == bucket):
         if grant["role"] not in VERBS:
             continue
         account = grant["member"].removeprefix("serviceAccount:").partition("@")[0]
         who, prefix = account.removeprefix("tidepool-ci-"), grant["condition"]["title"].removeprefix("only ")
+        if account in makers:
+            who = "run-maker"
         if account in pools:
             who, prefix = f"pool {pools[account]}", prefix.replace(f"/{pools[account]}/", "/POOL/")
         found[who].add((VERBS[grant["role"]], prefix))

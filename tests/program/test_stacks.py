@@ -9,6 +9,7 @@ import pytest
 
 from infra.fleet.bundle import STUB
 from infra.model import names
+from infra.model.federation import makers_as
 from infra.model.stack import load_stack, pulumi_values
 from infra.program import run
 from tests.program.fake_engine import Registered, build
@@ -152,6 +153,7 @@ def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
     assert {role for _, role in grants} <= {
         "roles/artifactregistry.reader",
         "roles/artifactregistry.writer",
+        "roles/iam.serviceAccountUser",
         "roles/iam.workloadIdentityUser",
         "roles/pubsub.publisher",
         "roles/secretmanager.secretAccessor",
@@ -162,14 +164,17 @@ def test_grants_are_additive_and_on_single_resources(stack: str) -> None:
 
 
 @every_stack
-def test_grants_go_to_the_stacks_own_accounts_only(stack: str) -> None:
+def test_grants_go_to_the_stacks_own_accounts_and_to_those_that_make_vms_as_its_pools(stack: str) -> None:
     program = committed(stack)
+    pools = [(pool.name, config.project) for config in [load_stack(ROOT, stack)] for pool in config.pools]
+    every = [load_stack(ROOT, each) for each in STACKS]
+    makers = {f"serviceAccount:{maker.email}" for name, project in pools for maker in makers_as(name, project, every)}
     own = {
         f"serviceAccount:{a.inputs['accountId']}@{a.inputs['project']}.iam.gserviceaccount.com"
         for a in program.of("Account")
     }
     members = {r.inputs["member"] for r in program.custom if "member" in r.inputs}
-    assert {member for member in members if not member.startswith("principalSet://")} <= own
+    assert {member for member in members if not member.startswith("principalSet://")} <= own | makers
 
 
 @every_stack

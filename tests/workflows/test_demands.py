@@ -163,7 +163,26 @@ def test_a_vm_for_a_run_is_known_by_the_account_that_it_runs_as() -> None:
     train = next(each for each in world().pools() if each.pool.name == "train-v4")
     job = JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "ubuntu-24.04")
     (found,) = of(job.replace("    steps:", f"    env: {{ACCOUNT: {train.account}}}\n    steps:"))
-    assert (found.vm, found.hosted) == ("train-v4", True)
+    assert (found.vm, found.hosted, found.vm_code) == ("train-v4", True, Code.MAIN)
+
+
+@of_this_lab
+@pytest.mark.parametrize(
+    "told",
+    [
+        "${{ inputs.sha }}",
+        "COMMIT=${{ github.event.inputs.sha }}",
+        "${{ github.event.pull_request.head.sha }}",
+        "${{ format('{0}', inputs.sha) }}",
+        "${{ github.event.client_payload.sha }}",
+    ],
+)
+def test_a_vm_that_is_told_a_commit_runs_anybodys_code(told: str) -> None:
+    """It is started on the main branch, which Google asks for, by whoever labels a stranger's pull request."""
+    train = next(each for each in world().pools() if each.pool.name == "train-v4")
+    job = JOB.replace("{on}", "workflow_dispatch").replace("[self-hosted, tpu-ci]", "ubuntu-24.04")
+    (found, *_) = of(job.replace("    steps:", f'    env: {{ACCOUNT: {train.account}, TOLD: "{told}"}}\n    steps:'))
+    assert found.vm_code is Code.FORK
 
 
 def test_the_folder_that_start_up_fills_is_read_from_its_shell_file() -> None:

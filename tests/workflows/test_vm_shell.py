@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from infra.model.stack import load_stack, stack_names
 from tests.workflows.sandbox.generated import DIGEST, VARIABLES, Asked, jobs
 from tests.workflows.sandbox.programs import START, Programs
 from tests.workflows.sandbox.running import JobEnd, Runner, named
 
+ROOT = Path(__file__).parents[2]
 RUN, ATTEMPT = "1", "1-1"
 CREATE, FOLLOW, DELETE = "create", "Follow what it runs", "Delete it"
 PHASE = {"phase": "running"}
@@ -116,6 +118,17 @@ def test_a_run_that_ends_well_leaves_no_vm(machine: Machine, asked: Asked) -> No
     assert "| done" in done.step(FOLLOW).said
 
 
+@ONE
+def test_what_a_run_printed_cannot_begin_a_line_of_githubs_log(machine: Machine, asked: Asked) -> None:
+    """GitHub's runner takes `::command::` at the start of a line, and ends lines at carriage returns too."""
+    printed = "done\r::add-mask::a\n::error::b\x1b[2J\x85::error::c\n"
+    machine.programs.vms(attributes=[[], hosts(asked), hosts(asked, outcome="0", log=printed)])
+    said = machine.run(asked).step(FOLLOW).said
+    assert "| done?::add-mask::a\n| ::error::b?[2J" in said
+    assert not [each for each in said.splitlines() if each.startswith("::")]
+    assert "\x1b" not in said
+
+
 @EACH
 def test_a_vm_says_whose_it_is_and_until_when(machine: Machine, asked: Asked) -> None:
     well(machine, asked)
@@ -167,6 +180,16 @@ def test_a_zone_without_capacity_is_followed_by_the_next(machine: Machine, asked
     assert [argv[1] for argv in machine.gcloud("create")] == ["--zone=us-a1-a", "--zone=us-b1-b"]
     assert "--subnetwork=" in " ".join(machine.gcloud("create")[1])
     assert "regions/us-b1/" in " ".join(machine.gcloud("create")[1])
+
+
+@EACH
+def test_a_vm_of_a_fork_pool_has_no_address_of_its_own(machine: Machine, asked: Asked) -> None:
+    well(machine, asked)
+    machine.run(asked)
+    [argv] = machine.gcloud("create")
+    pools = {pool.name: pool for stack in stack_names(ROOT) for pool in load_stack(ROOT, stack).pools}
+    (pool,) = (each for name, each in pools.items() if argv[0].startswith(f"{name}-run-"))
+    assert ("--internal-ips" in argv) is not pool.external_ip
 
 
 @HEAVY

@@ -25,6 +25,7 @@ SHELL = ROOT / "workflows" / "shell"
 CURL = r"""#!/bin/bash
 url=${!#}
 case $url in
+*/attributes/worker-network-endpoints) echo unknown:unknown:10.0.0.2 ;;
 */attributes/tidepool-*) cat "$STAND_IN/${url##*/}" ;;
 */guest-attributes/*) cat >"$STAND_IN/said-${url##*/}" ;;
 esac
@@ -39,6 +40,11 @@ case "$*" in
 *" sh -ec "*) exit "${INSTALL_ENDS:-0}" ;;
 *run_suite.py*) printf '{"ok":true}' >"$WORK_IS/out/result.json"; exit "${TESTS_END:-0}" ;;
 esac
+"""
+SETPRIV = r"""#!/bin/bash
+echo "setpriv $*" >>"$STAND_IN/calls"
+while [[ $1 != env ]]; do shift; done
+"${@:5}"
 """
 QUIET = '#!/bin/bash\necho "${0##*/} $*" >>"$STAND_IN/calls"\n'
 
@@ -55,6 +61,9 @@ def boot(folder: Path, **around: str) -> dict[str, str]:
         "git": GIT,
         "docker": DOCKER,
         "iptables": QUIET,
+        "ip6tables": QUIET,
+        "iptables-restore": QUIET,
+        "setpriv": SETPRIV,
         "systemctl": QUIET,
         "chown": QUIET,
         "chmod": QUIET,
@@ -80,15 +89,18 @@ def boot(folder: Path, **around: str) -> dict[str, str]:
     return {**said, "calls": (folder / "calls").read_text()}
 
 
-def test_the_way_to_the_metadata_server_is_shut_before_the_commit_is_there(tmp_path: Path) -> None:
+def test_isolation_is_whole_before_the_commit_is_there_and_again_before_each_container(tmp_path: Path) -> None:
     said = boot(tmp_path)
     calls = said["calls"].splitlines()
-    server = "-I DOCKER-USER -d 169.254.169.254"
-    assert calls[:4] == [
+    assert calls[:2] == [
         "systemctl start docker",
-        f"iptables {server} -j DROP",
-        *(f"iptables {server} -p {protocol} --dport 53 -j RETURN" for protocol in ("udp", "tcp")),
-    ], "names are still answered: a later rule of iptables -I stands before an earlier one"
+        "docker network create --subnet=172.30.0.0/24 --opt=com.docker.network.bridge.name=tidepool0 tidepool",
+    ], "docker puts rules of its own before all others when it makes a network"
+    whole = [number for number, each in enumerate(calls) if each.endswith("-I FORWARD -j TIDEPOOL-JOBS")]
+    commit = next(number for number, each in enumerate(calls) if "fetch --quiet" in each)
+    runs = [number for number, each in enumerate(calls) if each.startswith("docker run")]
+    assert len(whole) == 3
+    assert whole[0] < commit < whole[1] < runs[0] < whole[2] < runs[1]
     assert any(f"fetch --quiet --depth=1 https://github.com/lab/engine {SHA}" in each for each in calls)
     assert (said["phase"], said["outcome"]) == ("running", "0")
     assert gzip.decompress(base64.b64decode(said["result"])) == b'{"ok":true}'
@@ -97,9 +109,30 @@ def test_the_way_to_the_metadata_server_is_shut_before_the_commit_is_there(tmp_p
 def test_both_the_installation_and_the_tests_run_in_the_container(tmp_path: Path) -> None:
     runs = [each for each in boot(tmp_path)["calls"].splitlines() if each.startswith("docker run")]
     assert len(runs) == 2
-    assert all("--user 1000:1000" in each and "--cap-drop=ALL" in each for each in runs)
+    assert all("--network tidepool --user 1000:1000" in each and "--cap-drop=ALL" in each for each in runs)
     assert runs[0].endswith("python@sha256:1 sh -ec pip install x && true")
     assert runs[1].endswith("python@sha256:1 python /work/run_suite.py")
+
+
+def test_nothing_of_the_commit_is_touched_as_root(tmp_path: Path) -> None:
+    calls = boot(tmp_path)["calls"].splitlines()
+    git = [number for number, each in enumerate(calls) if each.startswith("git ")]
+    assert len(git) == 4
+    for number in git:
+        assert calls[number - 1].startswith("setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs env -i ")
+
+
+def test_a_result_that_is_a_link_shows_nothing_that_root_alone_may_read(tmp_path: Path) -> None:
+    assert any("head -c 4000000" in each for each in boot(tmp_path)["calls"].splitlines() if each.startswith("setpriv"))
+
+
+def test_every_vm_for_a_run_is_isolated_by_the_script_of_the_runners() -> None:
+    """One text, and where a run has the slice's own network only its hosts reach it."""
+    script = (ROOT / "infra" / "fleet" / "runner" / "isolation.sh").read_text()
+    for file in ("vm_tests.sh", "vm_boot.sh"):
+        text = vm.boot(world(), file, run_suite())
+        assert script in text
+        assert text.index("\nisolate\n") < text.index("docker pull")
 
 
 def test_tests_that_fail_say_so_and_their_result_comes_all_the_same(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def _vm_jobs(spec: Spec, run: Run, placed: OnVm, world: World) -> tuple[Job, ...
             accelerator=placed.shape.pool.accelerator,
             image=vm.digest_output(),
             command=run.command,
-            account=vm.account(stack.stack, stack.project),
+            account=vm.account(stack, spec.declared.repository, placed.shape),
             why=placed.why,
             timeout_minutes=run.timeout_minutes,
             env=run.env,

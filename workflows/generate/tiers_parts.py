@@ -78,8 +78,8 @@ def python(
 
 
 def run_suite() -> str:
-    """Shell that prints what runs a suite: a function, since nothing of this project is on the machine."""
-    return f"run_suite() {{\n  cat <<'PYTHON'\n{shipped('run_suite')}PYTHON\n}}\n"
+    """Shell that prints what runs a suite."""
+    return vm.printing("run_suite", shipped("run_suite"))
 
 
 def result_of(suite: str) -> Template:
@@ -196,7 +196,7 @@ def on_tpu(
             accelerator=parts.shape.pool.accelerator,
             image=tests.image,
             command=("/work/venv/bin/python", "/work/run_suite.py", "/work/out/result.json", *tests.modules),
-            account=vm.account(stack.stack, stack.project),
+            account=vm.account(stack, parts.spec.declared.repository, parts.shape),
             why=why,
             timeout_minutes=tests.timeout_minutes,
             env={

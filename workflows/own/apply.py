@@ -22,6 +22,7 @@ from workflows.builders import (
     context,
     template,
 )
+from workflows.builders.expression import Value
 from workflows.own import plan as reviewed
 from workflows.own.file import File, Surroundings, made
 from workflows.own.steps import (
@@ -40,6 +41,7 @@ from workflows.own.steps import (
     with_parents,
 )
 from workflows.steps import IDENTITY, READ_CONTENTS, checkout, google
+from workflows.steps import script as shell
 
 AT_ONCE: Final = "apply"
 AFTER_APPROVAL: Final = "apply-after-approval"
@@ -80,21 +82,34 @@ def plan(around: Surroundings) -> Job:
         timeout_minutes=20,
         condition=is_set_up(),
         permissions=Permissions.of(
-            Grant(Scope.ACTIONS, Access.READ, "the reviewed digest, an artifact of another run"),
+            Grant(Scope.ACTIONS, Access.READ, "environments, and the reviewed digest, an artifact of another run"),
+            Grant(Scope.PULL_REQUESTS, Access.READ, "which pull request was merged as this commit"),
             READ_CONTENTS,
             IDENTITY,
         ),
         outputs={name: context(f"steps.compare.outputs.{name}") for name in ("digest", "environment", "steps")},
         env=STATE,
         steps=[
-            with_parents(world),
-            Step(
-                name="Find the reviewed plan of this tree",
-                id="reviewed",
-                env={"GH_TOKEN": TOKEN},
-                run=_FIND,
+            shell(
+                world,
+                "environments_protected.sh",
+                name="See that GitHub protects the environments",
+                env={"GH_TOKEN": TOKEN, "ENVIRONMENTS": f"{AT_ONCE} {AFTER_APPROVAL}", "ASKING": AFTER_APPROVAL},
                 timeout_minutes=2,
-                why="A fork's run can leave an artifact of any name in this repository, so whose run it was counts.",
+            ),
+            with_parents(world),
+            shell(
+                world,
+                "reviewed_plan.sh",
+                name="Find the reviewed plan of this tree",
+                step_id="reviewed",
+                env={
+                    "GH_TOKEN": TOKEN,
+                    "ARTIFACT": reviewed.DIGEST,
+                    "REPOSITORY_ID": context("github.repository_id"),
+                    "PINNED": _pinned(around),
+                },
+                timeout_minutes=2,
             ),
             fetched(
                 world,
@@ -172,6 +187,12 @@ def _applied(around: Surroundings) -> str:
     )
 
 
+def _pinned(around: Surroundings) -> Value:
+    """The number that the stack file writes for this repository; the run's own where it writes none."""
+    numbers = (stack.github.repository_id for stack in around.world.stacks.values() if stack.github)
+    return next(filter(None, numbers), None) or context("github.repository_id")
+
+
 def minutes_of(stack: StackConfig) -> int:
     """How long one stack's `up` may take: where VMs take jobs, it waits for those of VMs that go."""
     drain = stack.runners.job_minutes if any(pool.serves for pool in stack.pools) else 0
@@ -195,14 +216,6 @@ def _minutes(around: Surroundings) -> int:
         )
     return minutes
 
-
-_FIND = script(
-    "tree=$(git rev-parse 'HEAD^{tree}')",
-    f'run=$(gh api "repos/$GITHUB_REPOSITORY/actions/artifacts?per_page=100&name={reviewed.DIGEST}$tree" --jq \\',
-    "  '[.artifacts[] | select((.expired | not) and .workflow_run.head_repository_id == .workflow_run.repository_id)]",
-    """   | max_by(.created_at).workflow_run.id // ""')""",
-    """printf '%s\\n' "tree=$tree" "run=$run" >>"$GITHUB_OUTPUT\"""",
-)
 
 _COMPARE = script(
     './tidepool plan approval "$RUNNER_TEMP"/plans/*.json \\',

@@ -18,6 +18,8 @@ while read -r name id; do
   printf '%s=%s\n' "$name" "$value" >>"$TOLD"
 done <<<"$secrets"
 
+# Nobody but the slice's own hosts reaches what the run listens with.
+isolate
 token | docker login -u oauth2accesstoken --password-stdin "https://${image%%/*}" || end 70
 docker pull --quiet "$image" || end 70
 printf 'running' | say phase

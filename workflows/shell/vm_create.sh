@@ -25,9 +25,9 @@ for round in $(seq "$ATTEMPTS"); do
     made=$zone
     echo "round $round: $ACCELERATOR in $zone"
     # In the background, so that a signal is heard at once and not when gcloud is done.
-    # shellcheck disable=SC2086 # CAPACITY is no word or one
+    # shellcheck disable=SC2086 # CAPACITY and ADDRESS are no word or one
     timeout --kill-after=10 --signal=TERM "$TRY_SECONDS" gcloud compute tpus tpu-vm create "$NAME" \
-      --zone="$zone" --accelerator-type="$ACCELERATOR" --version="$RUNTIME" $CAPACITY \
+      --zone="$zone" --accelerator-type="$ACCELERATOR" --version="$RUNTIME" $CAPACITY $ADDRESS \
       --network="$NETWORK" --subnetwork="$SUBNETWORKS/regions/${zone%-*}/subnetworks/$SUBNETWORK-${zone%-*}" \
       --service-account="$ACCOUNT" --scopes=https://www.googleapis.com/auth/cloud-platform --shielded-secure-boot \
       --labels="$LABELS,tidepool-run=$RUN_ID,tidepool-expires=$expires" \

@@ -1,10 +1,10 @@
-#!/bin/bash
-# How every start-up script of a VM for one run begins; what it runs follows in the same text.
+# How every start-up script of a VM for one run begins, after the function isolation, which prints
+# infra/fleet/runner/isolation.sh; what it runs follows in the same text.
 #
 # The VM is told by its metadata: tidepool-image, tidepool-command (a word a line), tidepool-env (NAME=VALUE a line),
 # tidepool-secrets (NAME SECRET a line), tidepool-limit (seconds). Nothing reaches it from outside: it says in its guest
 # attributes how far it is and how it ended.
-# shellcheck disable=SC2034 # what follows reads what is asked for here
+# shellcheck disable=SC2034,SC2317,SC2329 # what follows reads what is asked for here
 set -uo pipefail
 umask 077
 
@@ -34,6 +34,13 @@ image=$(ask attributes/tidepool-image) || end 70
 limit=$(ask attributes/tidepool-limit) || end 70
 mapfile -t command < <(ask attributes/tidepool-command)
 ask attributes/tidepool-env >"$TOLD" || end 70
+
+# The user that strangers' code runs as, and the slice's hosts where there are several.
+readonly NOBODY=1000
+addresses=$(ask attributes/worker-network-endpoints) || end 70
+mapfile -t hosts < <(tr ',' '\n' <<<"$addresses" | sed 's/.*://')
+[ "${#hosts[@]}" -gt 1 ] || hosts=()
+isolate() { bash <(isolation) "$NOBODY" "${hosts[@]}" || end 70; }
 
 devices=()
 for device in /dev/accel* /dev/vfio; do

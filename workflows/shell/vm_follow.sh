@@ -4,8 +4,9 @@ asked() {
     jq -r --arg key "$1" '.. | objects | select(.key? == $key) | .value' || true
 }
 
-# Behind a mark, so that no line of what ran is taken for a command of the runner's.
-shown() { asked log | sed 's/^/| /'; }
+# Plain characters behind a mark, so that no line of what ran is taken for a command of the runner's: GitHub ends a line
+# at a carriage return too.
+shown() { asked log | LC_ALL=C tr -c '\n\t -~' '?' | sed 's/^/| /'; }
 
 # How many hosts have an answer to a question.
 count() { asked "$1" | grep -c . || true; }

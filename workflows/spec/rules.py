@@ -169,19 +169,20 @@ def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
     declared = judged.declared
     stack = judged.world.stacks.get(declared.stack)
     makers = stack.github.run_makers if stack and stack.github else ()
-    named = {file for each in makers if each.repository == declared.repository for file in each.workflows}
-    making: list[tuple[YamlPath, str]] = [
-        (("runs", index, "file"), run.file) for index, run in enumerate(declared.runs)
+    named = {(each.pool, file) for each in makers if each.repository == declared.repository for file in each.workflows}
+    making: list[tuple[YamlPath, str, str]] = [
+        (("runs", index, "file"), run.vm, run.file) for index, run in enumerate(declared.runs)
     ]
     if tiers := declared.tiers:
         making += [
-            (("tiers", "nightly", "file"), tiers.nightly.file),
-            (("tiers", "asked", "run_file"), tiers.asked.run_file),
+            (("tiers", "nightly", "file"), tiers.on_tpu.vm, tiers.nightly.file),
+            (("tiers", "asked", "run_file"), tiers.on_tpu.vm, tiers.asked.run_file),
         ]
-    for path, file in making:
-        if file not in named:
-            rule = "the stack lets workflows that make VMs in by their file"
-            fix = f"{file} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
+    for path, pool, file in making:
+        if judged.world.pool(pool) is not None and (pool, file) not in named:
+            rule = f"the stack lets workflows that make VMs in by their file, and as one pool; this one as {pool}"
+            entry = f"{file} with pool: {pool}"
+            fix = f"{entry} below tidepool:github run_makers in stacks/Pulumi.{declared.stack}.yaml"
             yield Problem(judged.subject(path), file, rule, fix)
     for index, run in enumerate(declared.runs):
         path = ("runs", index)

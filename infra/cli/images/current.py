@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import at_work, declared
 from infra.cli.render.console import machines, people
@@ -26,4 +27,4 @@ def command(*, image: str, cloud: CloudName | None, as_json: bool) -> None:
     if as_json:
         machines({"image": name, "build": known.current.model_dump(mode="json")})
     else:
-        click.echo(known.current.digest)
+        echo(known.current.digest)

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import Lab, declared
 from infra.cli.render.console import people, say, show
@@ -63,7 +64,7 @@ def command(
             if rebuilds(lab.spec, [replace(each, repository=other) for each in changes], lab.stacks, None):
                 say(console, Text(f"in {other} such a change rebuilds images: --repository {other}"))
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        echo(json.dumps([asdict(each) for each in found], indent=2))
 
 
 def _named(files: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import click
 import yaml
 
 from infra.cli import options
+from infra.cli.echo import echo
 from infra.cli.failures import Refusal
 from infra.cli.images.lab import Lab, declared
 from infra.cli.render.console import machines
@@ -30,7 +31,7 @@ def command(*, image: str, as_json: bool) -> None:
     if as_json:
         machines({"image": wanted.name, "builder": wanted.builder.value, "build": body})
     else:
-        click.echo(yaml.dump(body, Dumper=_Dumper, sort_keys=False, width=1000), nl=False)
+        echo(yaml.dump(body, Dumper=_Dumper, sort_keys=False, width=1000), nl=False)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,5 +1,8 @@
 """Where text for people goes: stdout, or stderr where stdout carries one JSON object.
 
+Owns the last edge before a terminal: whoever wrote it, no text that leaves here steers one, and nothing else in the
+commands prints. Colours are the console's own.
+
 NO_COLOR, TERM=dumb and COLUMNS are respected (by rich). Nothing is cut: a terminal gets long lines folded at words, a
 file or a pipe gets them whole.
 """
@@ -7,20 +10,30 @@ file or a pipe gets them whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import click
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text
 
+from infra.cli.echo import echo
 from infra.cli.where import with_cloud
+from infra.model.visible import visible
 
 
-def people(*, as_json: bool) -> Console:
+class VisibleConsole(Console):
+    """A console on which text has only the effect of its words."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text, "\n"))
+
+
+def people(*, as_json: bool = False) -> Console:
     """The console for text."""
-    return Console(stderr=as_json, highlight=False, markup=False, emoji=False)
+    return VisibleConsole(stderr=as_json, highlight=False, markup=False, emoji=False)
 
 
 def say(console: Console, line: str | Text) -> None:
@@ -49,7 +62,7 @@ def show(console: Console, drawn: RenderableType) -> None:
 
 def machines(body: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print the one object of --json. indent: None for an object on one line."""
-    click.echo(json.dumps(with_cloud(body), indent=indent))
+    echo(json.dumps(with_cloud(body), indent=indent))
 
 
 def is_live(console: Console) -> bool:

@@ -7,6 +7,7 @@ in this process and goes nowhere. https://docs.github.com/rest/apps/apps and ...
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -56,6 +57,10 @@ class Runner:
 class _Token:
     text: str = field(repr=False)
     until: datetime
+
+
+_ONE_WORD: Final = re.compile(r"[\x21-\x7e]+")
+"""What a header or a line of a VM's carries whole."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,7 +142,7 @@ class GitHubApp:
             made = self._generated(scope, body, deadline)
         try:
             jit, number = made.body["encoded_jit_config"], made.body["runner"]["id"]
-            if isinstance(jit, str) and jit and isinstance(number, int):
+            if isinstance(jit, str) and _ONE_WORD.fullmatch(jit) and isinstance(number, int):
                 return Registered(id=number, jit=jit, expires=self.clock() + JIT_LIFE)
         except (KeyError, TypeError):
             pass
@@ -212,10 +217,13 @@ class GitHubApp:
             # The key may have been rotated since it was read.
             answer = self.calls.ask("POST", path, token=self._signed(fresh=True), deadline=deadline, body=body)
         try:
-            until = datetime.fromisoformat(answer.body["expires_at"])
-            return _Token(str(answer.body["token"]), until - RENEWED)
+            until, text = datetime.fromisoformat(answer.body["expires_at"]), answer.body["token"]
         except (KeyError, TypeError, ValueError):
             raise _unreadable("token") from None
+        # It is kept for an hour: one that no clock compares with, or that no header can carry, would fail for as long.
+        if until.tzinfo is None or not isinstance(text, str) or not _ONE_WORD.fullmatch(text):
+            raise _unreadable("token")
+        return _Token(text, until - RENEWED)
 
     def _signed(self, *, fresh: bool) -> str:
         """The app's own token, by which GitHub knows it."""

@@ -17,6 +17,7 @@ from typing import Any, Final
 import urllib3
 
 from infra.fleet.broker.refusals import LONGEST_WAIT, Reason, Refused
+from infra.model.visible import visible_answer
 
 GITHUB: Final = "https://api.github.com"
 PATIENCE: Final = 20.0
@@ -99,7 +100,7 @@ class GitHubCalls:
 
     def _read(self, response: urllib3.BaseHTTPResponse, doing: str, takes: frozenset[int]) -> Answered:
         try:
-            body = json.loads(response.data) if response.data else None
+            body = visible_answer(json.loads(response.data)) if response.data else None
         except ValueError:
             body = None
         self._count(response.headers)

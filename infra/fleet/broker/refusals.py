@@ -19,6 +19,7 @@ class Reason(Enum):
     NOT_JSON = ("not-json", 415, "The content type is application/json.", 0)
     TOO_LARGE = ("too-large", 413, "The body is larger than 4 KiB.", 0)
     TOO_SLOW = ("too-slow", 408, "The body did not come within ten seconds.", 0)
+    TWO_LENGTHS = ("two-lengths", 400, "The request says its length twice: Content-Length and Transfer-Encoding.", 0)
     MALFORMED = ("malformed", 400, 'The body is {"stack": ..., "vm": ..., "pool": ...}, three names and no more.', 0)
     BAD_QUERY = (
         "bad-query",

@@ -80,7 +80,11 @@ class Service:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
-        if scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
+        names = {name.lower() for name, _ in scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            # What stands before the broker may end this request elsewhere, and take its rest for another's.
+            await _send(send, _refusal(Refused(Reason.TWO_LENGTHS)))
+        elif scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
             await _send(send, _Reply(200, {"status": "ok"}, {}))
         elif scope["path"] == REGISTRATIONS:
             await self._decided(scope, send, Story(), lambda story: self._granted(scope, receive, story))
@@ -212,7 +216,7 @@ def _refusal(refused: Refused, allowed: str = "") -> _Reply:
         headers["www-authenticate"] = "Bearer"
     if reason is Reason.WRONG_METHOD:
         headers["allow"] = allowed
-    if reason.status in (404, 405, 408, 413, 415) or reason is Reason.NO_TOKEN:
+    if reason.status in (404, 405, 408, 413, 415) or reason in (Reason.NO_TOKEN, Reason.TWO_LENGTHS):
         # The rest of the body is not read, so the connection is good for nothing more.
         headers["connection"] = "close"
     return _Reply(reason.status, {"reason": reason.word, "message": reason.told}, headers)

@@ -19,6 +19,7 @@ from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import QueuedJob, RunningJob
 from infra.fleet.google import GoogleError
+from infra.model.visible import visible_answer
 
 SOURCE: Final = "broker"
 T = TypeVar("T")
@@ -106,7 +107,7 @@ class BrokerApi:
             response = self.http.request(
                 verb, where, headers=headers, redirect=False, retries=False, timeout=urllib3.Timeout(total=_ONE_CALL)
             )
-            body = json.loads(response.data)
+            body = visible_answer(json.loads(response.data))
         except urllib3.exceptions.HTTPError as error:
             raise GitHubError(f"{doing}: no answer ({type(error).__name__})") from None
         except ValueError:

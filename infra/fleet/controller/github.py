@@ -18,6 +18,7 @@ import urllib3
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, whole
 from infra.model.errors import OutsideError
+from infra.model.visible import visible_answer
 
 NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
@@ -156,7 +157,7 @@ class RunnerApi:
             if not 200 <= response.status < 300:
                 step = _NEXT_STEPS.get(response.status)
                 raise GitHubError(f"{doing}: {response.status}" + (f": {step}" if step else ""))
-            return json.loads(response.data)
+            return visible_answer(json.loads(response.data))
         except urllib3.exceptions.HTTPError as error:
             raise GitHubError(f"{doing}: no answer ({type(error).__name__})") from None
         except ValueError:

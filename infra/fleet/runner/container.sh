@@ -110,9 +110,21 @@ add_runner() {
   args+=(--mount "type=bind,src=$job/runner,dst=/opt/actions-runner")
 }
 
-# By standard input, into the environment that the runner reads and then forgets
-# (https://github.com/actions/runner, src/Runner.Listener/CommandSettings.cs, read 2026-11).
-runner_entry='read -r ACTIONS_RUNNER_INPUT_JITCONFIG && export ACTIONS_RUNNER_INPUT_JITCONFIG &&
+# By standard input, and unpacked into the files that the runner would make of it
+# (https://github.com/actions/runner, src/Runner.Listener/Runner.cs, read 2026-11): the environment of a process can be
+# read for as long as it lives. Of another shape than that it is the runner's to unpack, which reads its environment.
+# shellcheck disable=SC2016 # the container's shell expands it
+runner_entry='read -r jit || exit
+unpack() (
+  umask 077
+  set -o pipefail
+  printf %s "$jit" | base64 --decode | tr -d "{} \n\"" | tr , "\n" |
+    while IFS=: read -r name content || [ -n "$name" ]; do
+      case $name in .runner | .credentials | .credentials_rsaparams) ;; *) exit 1 ;; esac
+      printf %s "$content" | base64 --decode >"/opt/actions-runner/$name" || exit 1
+    done && [ -s /opt/actions-runner/.runner ]
+)
+unpack 2>/dev/null || export ACTIONS_RUNNER_INPUT_JITCONFIG="$jit"
 exec /opt/actions-runner/run.sh </dev/null'
 
 # run_container IMAGE ENTRY HEAR: until it ends. HEAR is called with each line that it prints, and orders are looked at

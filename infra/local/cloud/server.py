@@ -7,7 +7,9 @@ after another in the event loop's thread, so handlers need no locks.
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from infra.local.cloud import identity, services
 from infra.local.cloud.builds import surface as build_surface
@@ -40,7 +42,7 @@ class Application:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
         request = await _request(scope, receive)
-        reply = self._reply(request)
+        reply = _stranger(request) or self._reply(request)
         if reply.delay:
             await asyncio.sleep(reply.delay)
         await _send(reply, send)
@@ -68,6 +70,30 @@ class Application:
         if request.path.startswith(CONTROL):
             return self._surface.reply(request)
         return self.gateway.reply(request)
+
+
+def _stranger(request: Request) -> Reply | None:
+    """The refusal of what a page in a browser of this machine sends, None for programs.
+
+    A page may send requests here, and read the answers too once its own name leads here (DNS rebinding). The browser
+    says that name as Host, and the page's origin; programs of this machine call it by its address and say no origin.
+    """
+    origin = request.headers.get("origin")
+    if not _is_here(request.root):
+        said = "The Host of this request is not an address of this machine; the local cloud serves nothing else."
+    elif origin is not None and not (_is_here(origin) and urlsplit(origin).netloc == urlsplit(request.root).netloc):
+        said = "This request comes from a page of another origin, which the local cloud does not serve."
+    else:
+        return None
+    return refused(ApiError(403, said), "_tidepool")
+
+
+def _is_here(address: str) -> bool:
+    try:
+        host = urlsplit(address).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 async def _request(scope: Any, receive: Any) -> Request:

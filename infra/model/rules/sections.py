@@ -11,7 +11,7 @@ from infra.model.network import mirror_locations
 from infra.model.partial import has
 from infra.model.refusals import Subject, shown
 from infra.model.rules.common import Rule, repeats, right
-from infra.model.schema import Registries, StackConfig, Trust
+from infra.model.schema import Registries, RunMakers, StackConfig, Trust
 from infra.model.yamlfile import YamlPath
 
 
@@ -135,15 +135,28 @@ def _github(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
         yield Problem(subject(path), "[]", "something may apply", "the environment of the apply workflow")
     if not has(config.github, "run_makers"):
         return
-    makers = [getattr(each, "repository", None) for each in config.github.run_makers]
-    rule = "a repository stands once, with all its workflows that make VMs"
-    yield from repeats(makers, subject, ("github", "run_makers"), rule, "repository", any_case=True)
+    # Who is let in is told by the file alone: one that stood twice could act as either account.
+    makers: dict[str, RunMakers] = {}
     for index, each in right(config.github.run_makers):
         at = ("github", "run_makers", index, "workflows")
+        if has(each, "repository", "pool", "workflows"):
+            for number, file in right(each.workflows):
+                first = makers.setdefault(f"{each.repository}/{file}".lower(), each)
+                if first is not each:
+                    rule = f"a workflow makes VMs as one pool; this one as {first.pool} already"
+                    yield Problem(subject((*at, number)), shown(file), rule, "a workflow of its own for each pool")
+            same = [other for other in makers.values() if _same_maker(other, each)]
+            if same and same[0] is not each:
+                rule = "a repository stands once for each pool, with all its workflows that make VMs"
+                yield Problem(subject((*at[:-1], "pool")), shown(each.pool), rule, "remove one of the two")
         if has(each, "workflows"):
             yield from repeats(each.workflows, subject, at, "a workflow stands once")
             if not each.workflows:
                 yield Problem(subject(at), "[]", "a repository is named for its workflows", "the files of workflows")
+
+
+def _same_maker(one: RunMakers, other: RunMakers) -> bool:
+    return (one.repository.lower(), one.pool) == (other.repository.lower(), other.pool)
 
 
 def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -170,3 +171,28 @@ def test_health_asks_nobody(world: World) -> None:
     assert world.send(b"", verb="GET", path="/healthz").body == {"status": "ok"}
     assert len(world.cloud.control.log(limit=20_000)) == before
     assert world.lines == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"expires_at": "2999-01-01T00:00:00"}, {"token": "ghs_a\nX-Injected: 1"}, {"token": ""}, {"token": None}, {}],
+    ids=str,
+)
+def test_a_token_answer_of_another_shape_is_refused_once_and_not_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    """Kept, a time without a zone or a token with a line break would fail every request until a restart."""
+    real = GitHubCalls.ask
+
+    def answered(calls: GitHubCalls, verb: str, path: str, **given: Any) -> Any:
+        found = real(calls, verb, path, **given)
+        if path.endswith("/access_tokens"):
+            return replace(found, body={**found.body, **wrong} if wrong else {})
+        return found
+
+    monkeypatch.setattr(GitHubCalls, "ask", answered)
+    refused = world.ask()
+    assert (refused.status, refused.reason) == (502, "github-refused")
+    monkeypatch.undo()
+    world.wait(300)
+    assert world.ask().status == 200

@@ -23,6 +23,8 @@ from tests.fleet.broker.broker_world import STACK, VM, Reply, World
 
 BODY = json.dumps({"stack": STACK, "vm": VM, "pool": "tpu-ci"}).encode()
 
+LENGTH, CHUNKED = "content-length: 4", "transfer-encoding: chunked"
+
 
 @pytest.fixture
 def world(still: World) -> World:
@@ -94,6 +96,22 @@ def test_a_body_that_grows_too_large_is_cut_off(world: World) -> None:
     answer = raw(world, b"".join(parts))
     assert b" 413 " in answer.partition(b"\r\n")[0]
     assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize("path", ["/v1/registrations", "/healthz", "/v1/queue?stack=ci"])
+@pytest.mark.parametrize(
+    "order", [("content-length: 4", "transfer-encoding: chunked"), ("Transfer-Encoding: chunked", "Content-Length: 4")]
+)
+def test_a_request_with_two_lengths_is_refused_and_nothing_after_it_is_heard(
+    world: World, path: str, order: tuple[str, str]
+) -> None:
+    verb = "POST" if path == "/v1/registrations" else "GET"
+    fields = "\r\n".join(order)
+    smuggled = b"GET /healthz HTTP/1.1\r\nhost: b\r\n\r\n"
+    first = f"{verb} {path} HTTP/1.1\r\nhost: b\r\nauthorization: Bearer a.b.c\r\n{fields}\r\n\r\n0\r\n\r\n".encode()
+    answer = raw(world, first + smuggled)
+    assert b" 400 " in answer.partition(b"\r\n")[0]
+    assert answer.count(b"HTTP/1.1 ") == 1
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(world: World) -> None:

@@ -416,3 +416,8 @@ def test_without_a_broker_or_a_token_github_is_unknown_and_says_why(world: World
         BrokerApi(stack=STACK, address=nowhere, token=no_token).runners("broker")
     with pytest.raises(GitHubError, match="no answer"):
         BrokerApi(stack=STACK, address=lambda: "http://127.0.0.1:9", token=lambda _: "t").remove(SCOPE, 7)
+
+
+def test_the_broker_tells_of_jobs_in_words_alone_whoever_named_them(world: World) -> None:
+    world.hub.queue_job(REPO, ["fork"], name="\x1b[2Jjob")
+    assert [job.name for job in api(world).queued([REPO])] == ["\\u001b[2Jjob"]

@@ -1,0 +1,120 @@
+"""docs/threats.md: each line of the attackers' walk has a test that exists, and its identities are those declared."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+
+import pytest
+
+from infra.components.federation import ROLE as FEDERATED
+from infra.model import names
+from infra.model.federation import run_makers
+from infra.model.stack import load_stack
+from tests.program.stacks import ROOT
+from tests.program.test_serving import served
+from tests.shipped_stacks import of_this_lab
+
+PAGE = (ROOT / "docs" / "threats.md").read_text()
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+KINDS = {
+    "BucketIAMMember": "bucket",
+    "IAMMember": "account",
+    "JobIamMember": "controller",
+    "RepositoryIamMember": "registries",
+    "SecretIamMember": "secret",
+    "ServiceIamMember": "broker",
+    "TopicIAMMember": "topics",
+}
+WALKERS = (
+    "The author of a job, in its container",
+    "The author of a fork",
+    "The holder of one pool's account",
+    "A writer without review",
+    "The owner of a neighbouring repository",
+    "The author of a name",
+    "A page in a browser of this machine",
+)
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, without its head."""
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines[1:]]
+
+
+@cache
+def functions_of(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text())
+    return frozenset(each.name for each in tree.body if isinstance(each, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("walker", WALKERS)
+def test_each_line_of_a_walk_names_a_test_that_exists(walker: str) -> None:
+    found = rows(walker)
+    assert len(found) >= 2, f"{walker} has no walk"
+    for tried, reaches, tests in found:
+        assert tried, walker
+        assert reaches, tried
+        named = TEST.findall(tests)
+        assert named, f"{tried}: no test"
+        for path, name in named:
+            assert name in functions_of(path), f"{tried}: {path} has no {name}"
+
+
+def test_every_walk_is_one_of_these() -> None:
+    headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
+    assert headings == [*WALKERS, "What each identity may do", "Honest limits"]
+
+
+def declared() -> dict[str, set[str]]:
+    """By identity, each role with what it stands on, of the ci stack with its broker and controller."""
+    program, config = served(), load_stack(ROOT, "ci")
+    pools = {names.pool_account_id("ci", pool.name) for pool in config.pools}
+    makers = {each.account_id for each in run_makers(config)}
+    found: dict[str, set[str]] = defaultdict(set)
+    for grant in program.custom:
+        member, kind = grant.inputs.get("member", ""), KINDS.get(grant.type.rpartition(":")[2])
+        if kind is None or not member.startswith("serviceAccount:"):
+            continue
+        account = member.removeprefix("serviceAccount:").partition("@")[0]
+        who = (
+            "a pool"
+            if account in pools
+            else "a run maker"
+            if account in makers
+            else account.removeprefix("tidepool-ci-")
+        )
+        where = kind
+        if kind == "bucket":
+            ours = grant.inputs["bucket"] == config.bucket.name
+            where = grant.inputs.get("condition", {}).get("title", "names" if ours else "logs").removeprefix("only ")
+            where = re.sub(r"^reports/.+", "reports/POOL/", where) if who == "a pool" else where
+        if kind == "account":
+            where = (
+                "pools' accounts" if "-pool-" in grant.inputs["serviceAccountId"] else grant.inputs["serviceAccountId"]
+            )
+        assert grant.inputs["role"] != FEDERATED
+        found[who].add(f"{grant.inputs['role'].removeprefix('roles/')} on {where}")
+    return dict(found)
+
+
+@of_this_lab
+def test_each_identity_has_the_roles_that_the_page_says_and_no_other() -> None:
+    told = {
+        who.strip("`"): set(re.findall(r"`([\w.]+ on [^`]+)`", roles))
+        for who, roles, *_ in rows("What each identity may do")
+    }
+    assert told == declared()
+
+
+@pytest.mark.parametrize("who", ["controller", "broker"])
+def test_what_stands_on_the_project_is_what_serving_gives(who: str) -> None:
+    serving = (ROOT / "docs" / "serving.md").read_text()
+    given = re.search(rf"tidepool{who.title()} [^\n]*(?:\\\n)?[^\n]*--permissions=([\w.,]+)", serving)
+    assert given
+    (line,) = (row for row in rows("What each identity may do") if row[0] == f"`{who}`")
+    assert set(re.findall(r"`(tpu\.[\w.]+)`", line[2])) == set(given[1].split(","))
