@@ -32,7 +32,8 @@ def fleet_bucket(
     """Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs.
 
     A VM writes its pool's reports and nothing else. What builds images writes their record, and nothing that a VM
-    reads; what makes VMs for runs reads it. The controller reads of the broker which machine is which VM.
+    reads; what makes VMs for runs reads it, and so does the controller, which tells of builds that left none. The
+    controller reads of the broker which machine is which VM.
     """
     writers: dict[str, pulumi.Input[str]] = {"builder": identities.member("builder")} if config.builds else {}
     if image_builder is not None:
@@ -69,6 +70,8 @@ def _records(config: StackConfig) -> Iterator[tuple[str, str, bool]]:
         yield pool_key(pool), names.reports_prefix(pool.name), True
     for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX, names.BROKER_PREFIX):
         yield "controller", prefix, False
+    if config.builds:
+        yield "controller", names.IMAGES_PREFIX, False
     for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
         yield "controller", prefix, True
     for prefix in (names.MANIFEST_PREFIX, names.CONTROL_PREFIX):
