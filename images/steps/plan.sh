@@ -12,4 +12,5 @@ recipes=$WORKSPACE/recipes
 # Its first call installs what it needs.
 retry 3 "$recipes/tidepool" --help >/dev/null
 rm -rf "$out/told"
-"$recipes/tidepool" images steps "$BUILT" --digest "$STEPS" --to "$out/told" --build "$BUILDER/$BUILD"
+"$recipes/tidepool" images steps "$BUILT" --digest "$STEPS" --to "$out/told" --build "$BUILDER/$BUILD" \
+  --began "$(cat "$out/began")"

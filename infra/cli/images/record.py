@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -48,8 +47,7 @@ def command(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Failure(f"{build_file} is no build: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    seconds = max(0, int((datetime.now(UTC) - build.built).total_seconds()))
-    build = build.model_copy(update={"seconds": seconds, "due_by": due_by(lab.spec, name, build.built)})
+    build = build.model_copy(update={"due_by": due_by(lab.spec, name, build.built)})
     documents = {"sbom": _read(sbom), "provenance": _read(provenance)}
     with at_work(lab, cloud, console) as work:
         done = record_build(work.records, work.registries, name, build, places=lab.places(name), documents=documents)

@@ -31,8 +31,11 @@ from infra.model.images.users import record_stack
     help="Where a file a step is written, of assignments of the shell.",
 )
 @click.option("--build", metavar="ID", help="Write down that this build began: cloudbuild/ID or github/RUN-ATTEMPT.")
+@click.option("--began", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="When, in UTC; now, where not given.")
 @options.cloud_option
-def command(*, image: str, digest: str | None, folder: Path, build: str | None, cloud: CloudName | None) -> None:
+def command(
+    *, image: str, digest: str | None, folder: Path, build: str | None, began: datetime | None, cloud: CloudName | None
+) -> None:
     """Write what each step of a build of IMAGE is told: pins, places and exceptions of the scan, as they stand here.
 
     A trigger or a workflow may have been declared from an older checkout. What it was told of them then counts for
@@ -43,11 +46,11 @@ def command(*, image: str, digest: str | None, folder: Path, build: str | None, 
     wanted = lab.image(image)
     told = Declared(spec=lab.spec, pins=lab.pins, stacks=lab.stacks, bootstrap=bootstrap(lab.root))
     made = told.made(wanted.name)
+    start = began.replace(tzinfo=UTC) if began else datetime.now(UTC)
     if build is not None:
-        began = datetime.now(UTC)
         with at_work(lab, cloud, people(as_json=False)) as work:
             limit = timedelta(seconds=lab.home.builds.timeout if lab.home.builds else 0)
-            begin(work.records, [each.name for each in made], build, began, began + limit)
+            begin(work.records, [each.name for each in made], build, start, start + limit)
     if digest is not None and digest != told.digest(wanted.name):
         raise Refusal(
             f"{wanted.name}: the steps that run were declared from other recipes than those that were fetched, "
@@ -55,7 +58,7 @@ def command(*, image: str, digest: str | None, folder: Path, build: str | None, 
         )
     lab.pins.insist(step_pins(made))
     folder.mkdir(parents=True, exist_ok=True)
-    for step, text in told_files(told.steps(wanted.name, datetime.now(UTC).date())).items():
+    for step, text in told_files(told.steps(wanted.name, start.date())).items():
         (folder / step).write_text(text, encoding="utf-8")
 
 
@@ -64,4 +67,4 @@ def _next(lab: Lab, image: Image) -> str:
     if image.builder is Builder.CLOUDBUILD:
         stack = registry.stack if registry else record_stack(lab.spec)
         return f"./tidepool up {stack}, which starts the build anew"
-    return "./tidepool workflows generate, and merge the workflow that it writes"
+    return "./tidepool workflows --write, and merge the workflow of images where it runs"

@@ -126,9 +126,9 @@ class Yard:
     def _machine(self, name: str, registry: str) -> Machine:
         folder = self.home / "builds" / name
         folder.mkdir(parents=True, exist_ok=True)
-        return Machine(
-            folder=folder, registry=registry, env={"TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root)}
-        )
+        ahead = str(int(self.control.clock()["offset"]))
+        env = {"TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead}
+        return Machine(folder=folder, registry=registry, env=env)
 
     def _offer(self, machine: Machine, described: Sequence[str], made: int, revision: str = "") -> None:
         """Every checkout of a build with the commits that its branch was at; another repository is one made-up file.
