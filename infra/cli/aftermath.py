@@ -18,6 +18,7 @@ from infra.cli.render.status import coming_line
 from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError, clients
+from infra.fleet.images.oci import RegistryError
 from infra.fleet.records import Records
 from infra.fleet.status.coming import coming
 from infra.fleet.status.shape import RolloutStatus
@@ -114,7 +115,7 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
     try:
         keep_for_roles(config, endpoint)
         building = build_anew(config, run, endpoint)
-    except GoogleError as error:
+    except (GoogleError, RegistryError) as error:
         problems.append(str(error))
     listing = list_nodes(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]

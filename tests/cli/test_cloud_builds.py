@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from infra.cli.app import cli
 from infra.local.cloud import daemon
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
+from tests.program.test_serving import SERVED
 from tests.shipped_stacks import connected, of_this_lab, shipped
 
 pytestmark = of_this_lab
@@ -202,6 +204,21 @@ def test_a_commit_of_the_recipes_cannot_be_named(player: Player) -> None:
     refused = player.run("images", "build", "tpu-ci", "--trigger", "--revision", f"marin-community/tidepool={'1' * 40}")
     assert refused.exit_code == 2
     assert "recipes" in refused.stderr
+
+
+def test_what_the_controller_runs_is_kept_from_clean_up_by_up(player: Player) -> None:
+    player.ok("images", "build", "controller", "--trigger", "--wait", "0")
+    player.ok("cloud", "builds", "run", "--all")
+    digest = player.current("controller")
+    file = player.root / "stacks/Pulumi.ci.yaml"
+    served = re.sub(r"(image: \S+@)sha256:[0-9a-f]+", rf"\g<1>{digest}", SERVED)
+    assert digest in served
+    edited(file, ("  tidepool:secrets:\n", served.replace("    groups: {member: tpu-member}\n", "")))
+    player.ok("up", "ci", "--yes")
+    uses = json.loads(player.ok("images", "where", digest, "--json").stdout)["uses"]
+    assert [each["subject"] for each in uses if each["kind"] == "role"] == ["ci/broker", "ci/controller"]
+    (tags,) = [each["detail"] for each in uses if each["kind"] == "tag" and "in-use" in each["detail"]]
+    assert all(f"in-use-ci.{role}-{digest[7:19]}" in tags for role in ("broker", "controller"))
 
 
 def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_before_it(player: Player) -> None:

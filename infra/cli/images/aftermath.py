@@ -10,10 +10,11 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
-from infra.cli.images.lab import Lab, declared
+from rich.console import Console
+
+from infra.cli.images.lab import Lab, declared, others
 from infra.cli.workspace import workspace
 from infra.fleet.google import clients
-from infra.fleet.images.oci import NoRegistry
 from infra.fleet.images.registries import Registries
 from infra.fleet.images.roles import RoleImages
 from infra.fleet.images.starting import send
@@ -55,6 +56,6 @@ def _role_images(config: StackConfig, lab: Lab, endpoint: str | None) -> Generat
         record = Records(google=home, bucket=lab.home.bucket.name)
         yield RoleImages(
             store=Store(record=record, pointers={}),
-            registries=Registries(google=google, others=NoRegistry()),
+            registries=Registries(google=google, others=others(endpoint, Console(quiet=True))),
             stack=config.stack,
         )

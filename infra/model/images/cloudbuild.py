@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.model.images.given import common_env
 from infra.model.images.pins import Pins
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import (
@@ -20,7 +21,6 @@ from infra.model.images.steps import (
     BuildStep,
     build_steps,
     checkouts,
-    common_env,
     reference,
 )
 

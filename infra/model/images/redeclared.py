@@ -1,7 +1,7 @@
 """Which images are to be built after an apply: those whose triggers were told of other steps, or turned on.
 
 Owns that reading of a plan. A push that changed the steps was refused by the trigger as it stood
-(`steps.steps_digest`), and nothing else would build it before the image's next time. A pin is no reason: builds take it
+(`given.steps_digest`), and nothing else would build it before the image's next time. A pin is no reason: builds take it
 from their recipes.
 """
 

@@ -5,7 +5,7 @@ wants it spelled to its back end (`cloudbuild`, `github`), which adds nothing of
 
 A builder is given the steps alone: it may be older than the recipes that a build fetches. What each step is told, the
 step `plan` writes down from the fetched recipes (`infra.model.images.told`), so that a build is of the pins that it is
-recorded with. It refuses where the recipes have other steps than those that run (`steps_digest`).
+recorded with. It refuses where the recipes have other steps than those that run (`given.steps_digest`).
 
 A build makes a family: an image and, each from the digest that its parent just got, its descendants. Nothing is
 recorded before every place answers the digest; tags move after that.
@@ -13,8 +13,6 @@ recorded before every place answers the digest; tags move after that.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -77,7 +75,7 @@ SIGNING_IN = frozenset({"push", "copy", "verify", "tags"})
 class BuildStep:
     """One step. `script` lies below images/steps/ of the recipes; `runs_in` is an entry of images/bases.yaml.
 
-    env: what the step `plan` writes down for the script, beside what every step is told (`common_env`).
+    env: what the step `plan` writes down for the script, beside what every step is told (`given.common_env`).
     timeout: seconds, None for a step that may take what is left of the build.
     after: ids of the steps that must have ended well. image: whose step it is; None for the whole build's.
     """
@@ -128,33 +126,6 @@ def step_pins(images: Sequence[Image]) -> tuple[str, ...]:
     """Every entry of images/bases.yaml that a build of these images needs, its own tools included, sorted."""
     needed = {SHELL, DOCKER, PYTHON, BUILDKIT, *TOOLS}
     return tuple(sorted(needed.union(*(image.pins for image in images))))
-
-
-def common_env(
-    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], bootstrap: str
-) -> dict[str, str]:
-    """What the builder tells every step of this build: where its sources are, and which steps it has."""
-    described = (f"{each.folder} {each.repository} {each.branch}" for each in checkouts(spec, images))
-    return {
-        "CHECKOUTS": ";".join(described),
-        "BUILT": images[0].name,
-        "STEPS": steps_digest(spec, pins, images, places, bootstrap),
-    }
-
-
-def steps_digest(
-    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], bootstrap: str
-) -> str:
-    """SHA-256 of what a builder must be told anew when it changes: which steps there are, which sources are fetched,
-    and the text that fetches them. What a step is told besides, and the containers and limits of steps, are no part.
-    """
-    steps = build_steps(spec, pins, images, places, severity="")
-    form = {
-        "checkouts": [[each.folder, each.repository, each.branch] for each in checkouts(spec, images)],
-        "first": bootstrap,
-        "steps": [[step.id, step.script, step.after, step.signs_in] for step in steps],
-    }
-    return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()
 
 
 def build_steps(

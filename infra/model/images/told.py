@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from infra.model.images.given import steps_digest
 from infra.model.images.mirrors import hub_mirror
 from infra.model.images.pins import Pins
 from infra.model.images.places import places
 from infra.model.images.spec import Builder, Image, ImageSpec
-from infra.model.images.steps import BuildStep, build_steps, steps_digest
+from infra.model.images.steps import BuildStep, build_steps
 from infra.model.images.users import record_stack
 from infra.model.schema import StackConfig
 

@@ -264,6 +264,26 @@ def test_nothing_names_another_commit_of_the_recipes(images: World) -> None:
     assert images.record.images["tpu-ci"].current.revision["marin-community/tidepool"] == commit(0xABC)
 
 
+def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images: World) -> None:
+    """A cache of one day: Debian's packages in it are never older. A package of GHCR has none beside it."""
+    run_build(images.config("tpu-ci"), images.machine)
+    out = images.machine.folder / OUT
+    (scan,) = [
+        arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:9]) == ("grype", "--config ")
+    ]
+    assert scan.split()[1] == str(out / "grype.yaml")
+    assert json.loads((out / "grype.yaml").read_text()) == {"ignore": []}
+    (made, _) = [arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")]
+    day = images.record.images["tpu-ci"].current.built.strftime("%Y%m%d")
+    assert f"--cache-from type=registry,ref={images.places['tpu-ci'][0]}-cache:{day} " in made
+    assert "ignore-error=true" in made
+    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
+    (*_, made, _) = [
+        arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")
+    ]
+    assert "--cache" not in made
+
+
 def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
     """Each step has a configuration of its own, and signs in again where it tries again."""
     fault = Fault("copy-tpu-ci-us-west4", When.ONCE)

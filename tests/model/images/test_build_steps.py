@@ -20,6 +20,7 @@ from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
+from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import Written, parsed
 from infra.model.images.rules import Judged
@@ -32,7 +33,6 @@ from infra.model.images.steps import (
     bootstrap,
     build_steps,
     step_pins,
-    steps_digest,
 )
 from infra.model.images.surroundings import Surroundings
 from infra.model.images.told import told_files, told_values
