@@ -76,7 +76,11 @@ def build_config(
     revisions = revisions or {}
     sources = checkouts(spec, images)
     steps = build_steps(spec, pins, images, places, severity="")
-    named = [each for each in sources if each.folder != RECIPES]
+    named = {
+        f"{each.folder.upper()}_REVISION": revisions.get(each.repository, "")
+        for each in sources
+        if each.folder != RECIPES
+    }
     told = {
         "WORKSPACE": WORKSPACE,
         "BUILDER": "cloudbuild",
@@ -85,7 +89,7 @@ def build_config(
         "UNRESOLVED": " ".join(pins.unresolved(CONTAINERS)),
         **{key: escaped(value) for key, value in common_env(spec, pins, images, places, bootstrap).items()},
         **_private(site, [each.repository for each in sources]),
-        **{f"{each.folder.upper()}_REVISION": f"${{_{each.folder.upper()}_REVISION}}" for each in named},
+        **{each: f"${{_{each}}}" if revision else "" for each, revision in named.items()},
     }
     return {
         "steps": [_step(step, pins, site.mirror, bootstrap) for step in steps],
@@ -94,7 +98,7 @@ def build_config(
         "logsBucket": f"gs://{site.logs_bucket}",
         "serviceAccount": f"projects/{site.project}/serviceAccounts/{site.service_account}",
         "tags": ["tidepool", f"stack-{site.stack}", *(f"image-{image.name}" for image in images)],
-        "substitutions": {f"_{each.folder.upper()}_REVISION": revisions.get(each.repository, "") for each in named},
+        "substitutions": {f"_{each}": revision for each, revision in named.items() if revision},
         "options": {
             "machineType": site.machine_type,
             "diskSizeGb": str(site.disk_gb),

@@ -168,7 +168,10 @@ class World:
     def config(self, image: str, revision: str = "") -> dict[str, Any]:
         """The build as its queue has it: with variables filled in."""
         self.started += 1
-        body = build_config(self.spec, self.pins, image, places=self.places, site=SITE, bootstrap=bootstrap(ROOT))
+        body = build_config(
+            self.spec, self.pins, image, places=self.places, site=SITE, bootstrap=bootstrap(ROOT),
+            revisions={MONOREPO: "$COMMIT_SHA"},
+        )  # fmt: skip
         values = {**body["substitutions"], "_SOURCE_REVISION": revision, "BUILD_ID": f"build-{self.started}"}
         return applied(body, values)
 
