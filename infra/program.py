@@ -254,7 +254,7 @@ def _reaches(config: StackConfig, identities: Identities, image_builder: pulumi.
         for key in map(pool_key, config.pools)
     ]
     if config.registries:
-        found.append(Reach(key="builder", member=identities.member("builder"), access=Access.WRITES, mirrors=False))
+        found.append(Reach(key="builder", member=identities.member("builder"), access=Access.WRITES, mirrors=True))
     if image_builder is not None:
         key = federation.IMAGE_BUILDER[0]
         found.append(Reach(key=key, member=image_builder, access=Access.READS, mirrors=False))

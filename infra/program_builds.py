@@ -21,6 +21,7 @@ from infra.model import federation, names
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.load import load_images
+from infra.model.images.mirrors import hub_mirror
 from infra.model.images.pins import PINS_FILE, RESOLVE, Pins, load_pins
 from infra.model.images.places import places
 from infra.model.images.rebuilds import trigger_ignores
@@ -247,7 +248,7 @@ def _build(plan: BuildPlan, image: Image, revisions: Mapping[str, str]) -> dict[
             machine_type=settings.machine_type,
             timeout=settings.timeout,
             disk_gb=settings.disk_gb,
-            severity=settings.severity,
+            mirror=hub_mirror(config),
             private={
                 each.repository: names.linked_repository(config.project, settings.region, config.stack, each.repository)
                 for each in settings.connections

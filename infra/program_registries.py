@@ -5,7 +5,7 @@ Owns which of them a stack declares or reads of another. Leaves how one is made 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ from infra.program_shared import grantee, labels
 class Reach:
     """Who may do what in every repository that a stack uses, so that a region can come or go without a word here.
 
-    key: the identity's, such as `builder` or `pool/NAME`. mirrors: in the mirrors too, which nobody writes.
+    key: the identity's, such as `builder` or `pool/NAME`. access: to what is pushed to. mirrors: whether it reads the
+    mirrors too, which nobody writes.
     """
 
     key: str
@@ -49,16 +50,22 @@ def registries(
         RegistryGrant(
             who=grantee(reach.key),
             member=reach.member,
-            access=reach.access,
+            access=access,
             location=place[0],
             repository=place[1],
             repository_id=ids[place],
         )
         for reach in reaches
-        for place in (_places(owner) if reach.mirrors else _pushed(owner))
+        for place, access in _reached(owner, reach)
     )
     RegistryGrants("registry-grants", RegistryGrantsArgs(project=owner.project, grants=grants), ready)
     return paths
+
+
+def _reached(owner: StackConfig, reach: Reach) -> Iterator[tuple[tuple[str, str], Access]]:
+    yield from ((place, reach.access) for place in _pushed(owner))
+    if reach.mirrors:
+        yield from ((place, Access.READS) for place in _mirrored(owner))
 
 
 def _paths_of(stack: str) -> pulumi.Output[Any]:
@@ -89,7 +96,11 @@ def _pushed(config: StackConfig) -> list[tuple[str, str]]:
 
 def _places(config: StackConfig) -> list[tuple[str, str]]:
     """Location and name of every repository, mirrors too."""
-    return _pushed(config) + [(location, mirror.name) for mirror in config.mirrors for location in mirror.locations]
+    return _pushed(config) + _mirrored(config)
+
+
+def _mirrored(config: StackConfig) -> list[tuple[str, str]]:
+    return [(location, mirror.name) for mirror in config.mirrors for location in mirror.locations]
 
 
 def _registries(config: StackConfig) -> RegistriesArgs:

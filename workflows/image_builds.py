@@ -98,7 +98,6 @@ class ImageBuilds:
             spec,
             self.world.pins,
             places={image.name: places(image, self.world.stacks) for image in spec.images},
-            severity=builds.severity if builds else "critical",
             timeout=builds.timeout if builds else LONGEST_MINUTES * MINUTE,
             bootstrap=self.world.first_step,
             revisions={repository: str(revision) for repository, revision in self.revisions.items()},

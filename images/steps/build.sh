@@ -8,6 +8,8 @@
 #   ARGUMENTS   build arguments, by name; their values are variables of the same names
 #   PARENTS     "ARGUMENT=IMAGE=PLACE": images of this or an earlier build that this one is FROM
 #   BUILDKIT    the BuildKit to build with, by digest
+#   REGISTRIES  hosts to sign in to: of parents, of the mirror that bases come through, of the cache
+#   CACHE       where layers of the day's builds are kept, without tag; empty where nowhere
 set -eu
 # shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -31,19 +33,30 @@ for each in $PARENTS; do
   argument=${each%%=*} rest=${each#*=}
   parent=${rest%%=*} place=${rest#*=}
   digest=$(cat "$out/$parent/digest")
-  sign_in "$place"
   export "$argument=$place@$digest"
   set -- "$@" --build-arg "$argument"
   printf '%s %s %s\n' "$parent" "$place" "$digest" >>"$result/parents.part"
 done
 mv "$result/parents.part" "$result/parents"
 
+# Builders are known to buildx by a folder, which all images of a build share although their credentials are apart.
+export BUILDX_CONFIG="$WORKSPACE/buildx"
 builder=tidepool
 if ! docker buildx inspect "$builder" >/dev/null 2>&1; then
-  retry 3 docker buildx create --name "$builder" --driver docker-container --driver-opt "image=$BUILDKIT" --bootstrap
+  retry 3 signed_in "$REGISTRIES" \
+    docker buildx create --name "$builder" --driver docker-container --driver-opt "image=$BUILDKIT" --bootstrap
+fi
+# A cache is of one day: what a layer took from a package archive without naming its version is never older than that.
+cache=''
+if [ -n "$CACHE" ]; then
+  today=$(date -u +%Y%m%d)
+  stored=mode=max,image-manifest=true,oci-mediatypes=true,ignore-error=true
+  cache="--cache-from type=registry,ref=$CACHE:$today --cache-to type=registry,ref=$CACHE:$today,$stored"
 fi
 rm -rf "$result/oci" "$result/oci.part"
-docker buildx build --builder "$builder" "$@" --platform "$PLATFORMS" \
+retry 5 signed_in "$REGISTRIES" true
+# shellcheck disable=SC2086 # one word an option
+docker buildx build --builder "$builder" "$@" --platform "$PLATFORMS" $cache \
   --output "type=oci,dest=$result/oci.part,tar=false,rewrite-timestamp=true" "$WORKSPACE/$CONTEXT"
 # Nothing is built a second time: all of it is in BuildKit's cache.
 docker buildx build --builder "$builder" "$@" --load --tag "tidepool/$IMAGE:built" "$WORKSPACE/$CONTEXT"

@@ -13,12 +13,10 @@ label=$(printf '%s' "${PLACE%%/*}" | sed 's/-docker\.pkg\.dev$//; s/\./-/g')
 said=$result/copies/$label.log
 
 mkdir -p "$result/copies"
-copy_to() { crane copy "$FROM@$digest" "$1@$digest" 2>>"$said"; }
+copy_there() { crane copy "$FROM@$digest" "$PLACE@$digest" 2>>"$said"; }
 
 : >"$said"
-sign_in "$FROM"
-sign_in "$PLACE"
-if ! retry 5 copy_to "$PLACE"; then
+if ! retry 5 signed_in "$FROM $PLACE" copy_there; then
   cat "$said" >&2
   exit 1
 fi

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Fetches the sources of a build, each at one commit, and writes down which. First of all it refuses to build from pins
-# that nobody has resolved.
+# Fetches the sources of a build, each at one commit of its protected branch, and writes down which. First of all it
+# refuses to run in containers that nobody has pinned.
 #
-#   CHECKOUTS    "FOLDER OWNER/NAME BRANCH", one after each semicolon
-#   X_REVISION   the commit for folder x; the branch's newest where it is empty
-#   PRIVATE      "OWNER/NAME=REPOSITORY" of those that take a token, by their full names at Cloud Build
-#   UNRESOLVED   entries of images/bases.yaml without a digest or checksum
+#   CHECKOUTS         "FOLDER OWNER/NAME BRANCH", one after each semicolon
+#   SOURCE_REVISION   the commit for the folder source; the branch's newest where it is empty, as always for the recipes
+#   PRIVATE           "OWNER/NAME=REPOSITORY" of those that take a token, by their full names at Cloud Build
+#   UNRESOLVED        entries of images/bases.yaml that steps run in, without a digest
 set -eu
+STEP=fetch
 # shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -33,27 +34,49 @@ ask_connection() {
     curl -fsS --config - --json '{}' --max-time 30 "https://cloudbuild.googleapis.com/v2/$linked:accessReadToken"
 }
 
-# fetched TREE REVISION TOKEN: in an environment of its own, by which git alone learns of the token.
+# fetched TREE TOKEN OPTION... REVISION: in an environment of its own, by which git alone learns of the token.
 fetched() (
+  tree=$1 token=$2
+  shift 2
   export GIT_TERMINAL_PROMPT=0
-  if [ -n "$3" ]; then
-    given=$(printf 'x-access-token:%s' "$3" | base64 | tr -d '\n')
+  if [ -n "$token" ]; then
+    given=$(printf 'x-access-token:%s' "$token" | base64 | tr -d '\n')
     export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=http.https://github.com/.extraHeader
     export GIT_CONFIG_VALUE_0="Authorization: Basic $given"
   fi
-  git -C "$1" fetch --quiet --depth 1 --no-tags origin "$2"
+  git -C "$tree" fetch --quiet --no-tags "$@"
 )
+
+# begun TREE REPOSITORY: an empty repository of git's.
+begun() {
+  rm -rf "$1"
+  git init --quiet "$1"
+  git -C "$1" remote add origin "https://github.com/$2"
+}
+
+# insist_on_branch REPOSITORY BRANCH COMMIT TOKEN: GitHub gives out any commit by its digits, those of forks and of pull
+# requests as well. Only what the branch itself was at is taken: its first parents, since what a merge brings along was
+# reviewed as a whole and not commit by commit. Commits without trees are a small part of a history.
+insist_on_branch() {
+  history=$WORKSPACE/history
+  begun "$history" "$1"
+  retry 5 fetched "$history" "$4" --filter=tree:0 origin "refs/heads/$2" || refuse "the history of $1 was not fetched"
+  git -C "$history" rev-list --first-parent FETCH_HEAD >"$history/commits"
+  if ! grep -qxF "$3" "$history/commits"; then
+    refuse "$3 was never the newest commit of $2 in $1, which alone is built from. Next: merge it, then build that commit"
+  fi
+  rm -rf "$history"
+}
 
 checkout() {
   folder=$1 repository=$2 branch=$3 revision=$4 tree=$WORKSPACE/$1
   case $revision in
     *[!0-9a-f]*) refuse "the revision of $repository is no commit: $revision" ;;
   esac
-  rm -rf "$tree"
-  git init --quiet "$tree"
-  git -C "$tree" remote add origin "https://github.com/$repository"
   token=$(read_token "$repository") || refuse "the connection gives no token to read $repository"
-  if ! retry 5 fetched "$tree" "${revision:-refs/heads/$branch}" "$token"; then
+  if [ -n "$revision" ]; then insist_on_branch "$repository" "$branch" "$revision" "$token"; fi
+  begun "$tree" "$repository"
+  if ! retry 5 fetched "$tree" "$token" --depth 1 origin "${revision:-refs/heads/$branch}"; then
     refuse "$repository was not fetched; a private one says private: true below its connection in the stack"
   fi
   git -C "$tree" checkout --quiet --detach FETCH_HEAD
@@ -73,7 +96,7 @@ for each in "$@"; do
   # shellcheck disable=SC2086 # folder, repository, branch
   set -- $each
   case $1 in
-    recipes) checkout "$1" "$2" "$3" "${RECIPES_REVISION-}" ;;
+    recipes) checkout "$1" "$2" "$3" '' ;;
     source) checkout "$1" "$2" "$3" "${SOURCE_REVISION-}" ;;
     *) refuse "there is no folder $1 in a build" ;;
   esac

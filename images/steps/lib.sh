@@ -1,13 +1,29 @@
 # shellcheck shell=sh
-# What every step uses: where things are, the log, retries, what is known of the sources, signing in to a registry.
+# What every step uses: what it is told, where things are, the log, retries, what is known of the sources, signing in.
 # POSIX shell: the image with docker's client has no other.
 #
 #   WORKSPACE   the folder that all steps of a build share
+#   STEP        the step's id
 export LC_ALL=C TZ=UTC
 : "${WORKSPACE:?the folder that the steps of a build share}"
+: "${STEP:?missing, so older recipes declared this build. Next: ./tidepool up STACK, or generate the workflow anew}"
 out=$WORKSPACE/out
 # The pinned tools come before what an image happens to have.
 PATH=$WORKSPACE/tools/bin:$PATH
+# What the fetched recipes tell this step, whatever its builder was told when it was set up.
+case $STEP in
+  fetch | plan) ;;
+  *)
+    # shellcheck source=/dev/null # plan.sh writes it
+    . "$out/told/$STEP"
+    ;;
+esac
+# crane and docker read, change and write the whole file of credentials, so that steps which run at once and shared one
+# would lose each other's sign-in.
+DOCKER_CONFIG=$(mktemp -d)
+export DOCKER_CONFIG
+trap 'rm -rf "$DOCKER_CONFIG"' EXIT
+trap 'exit 143' INT TERM
 
 log() { printf '%s tidepool: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >&2; }
 
@@ -71,20 +87,25 @@ print(u.urlopen(u.Request(sys.argv[1], headers={"Metadata-Flavor": "Google"}), t
 # json_text KEY: the text of that key in the JSON object on standard input.
 json_text() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"; }
 
-# sign_in PLACE: the registry's credentials for crane and docker, which share a file in HOME. Tokens of builders live for
-# an hour and some builds for longer, so that every step signs in anew.
-sign_in() {
-  host=${1%%/*}
-  case $host in
-    *-docker.pkg.dev)
-      answer=$(retry 5 google_token)
-      token=$(printf '%s' "$answer" | json_text access_token)
-      user=oauth2accesstoken
-      ;;
-    *)
-      token=${REGISTRY_TOKEN-} user=${REGISTRY_USER:-tidepool}
-      ;;
-  esac
-  [ -n "$token" ] || refuse "there is no token for $host; a builder brings one"
-  printf '%s' "$token" | crane auth login "$host" --username "$user" --password-stdin
+# signed_in "PLACE..." COMMAND...: runs the command with the credentials of these places' registries, for crane and docker
+# alike. Whoever tries the command again signs in again: tokens of builders live for an hour and some builds for longer.
+signed_in() {
+  for signing in $1; do
+    sign_in "${signing%%/*}" || return 1
+  done
+  shift
+  "$@"
 }
+
+# sign_in HOST: once; in a shell of its own, so that nothing else ever has the token.
+sign_in() (
+  case $1 in
+    *-docker.pkg.dev)
+      answer=$(google_token) || exit 1
+      token=$(printf '%s' "$answer" | json_text access_token) user=oauth2accesstoken
+      ;;
+    *) token=${REGISTRY_TOKEN-} user=${REGISTRY_USER:-tidepool} ;;
+  esac
+  [ -n "$token" ] || refuse "there is no token for $1; a builder brings one"
+  printf '%s' "$token" | crane auth login "$1" --username "$user" --password-stdin
+)

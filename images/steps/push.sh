@@ -8,6 +8,5 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 digest=$(cat "$out/$IMAGE/digest")
 
-sign_in "$PLACE"
-retry 5 crane push "$out/$IMAGE/oci" "$PLACE@$digest"
+retry 5 signed_in "$PLACE" crane push "$out/$IMAGE/oci" "$PLACE@$digest"
 log "$PLACE has $digest"

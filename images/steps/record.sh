@@ -37,10 +37,11 @@ for said in "$result"/copies/*; do
   copied="$copied${copied:+,}\"$place\":{$counts}"
 done
 plain "$digest" "$began" "$size" "$BUILDER" "$BUILD"
+seconds=$(($(date -u +%s) - $(date -u -d "$began" +%s)))
 
 keep "$result/build.json" <<EOF
 {"digest":"$digest","revision":{$revision},"committed":{$committed},"built":"$began","build":"$BUILDER/$BUILD",
-"places":[$listed],"copied":{$copied},"parents":{$parents},"size_bytes":$size}
+"places":[$listed],"copied":{$copied},"parents":{$parents},"size_bytes":$size,"seconds":$seconds}
 EOF
 retry 5 "$WORKSPACE/recipes/tidepool" images record "$IMAGE" --build "$result/build.json" \
   --sbom "$result/sbom.spdx.json" --provenance "$result/provenance.json"

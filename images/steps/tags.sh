@@ -20,9 +20,8 @@ fi
 day=$(cut -c 1-10 "$out/began" | tr -d -)
 commit=$(awk '{ found = $3 } END { print substr(found, 1, 12) }' "$out/sources")
 for place in $PLACES; do
-  sign_in "$place"
   for template in $TAGS; do
     tag=$(printf '%s' "$template" | sed "s/{date}/$day/; s/{revision}/$commit/")
-    retry 5 crane tag "$place@$digest" "$tag"
+    retry 5 signed_in "$place" crane tag "$place@$digest" "$tag"
   done
 done

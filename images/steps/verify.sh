@@ -10,9 +10,8 @@ digest=$(cat "$out/$IMAGE/digest")
 answer=$out/$IMAGE/manifest
 
 for place in $PLACES; do
-  sign_in "$place"
   ask() { crane manifest "$place@$digest" >"$answer"; }
-  retry 5 ask || refuse "$place does not answer for $digest; the record stays as it was"
+  retry 5 signed_in "$place" ask || refuse "$place does not answer for $digest; the record stays as it was"
   found=sha256:$(sha256sum <"$answer" | cut -d ' ' -f 1)
   [ "$found" = "$digest" ] || refuse "$place answers $found for $digest; the record stays as it was"
 done

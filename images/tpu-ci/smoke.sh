@@ -29,4 +29,11 @@ for package in levanter marin; do
   rm -rf "${environment:?}/$package"
 done
 
+# As a run with another release of jax does it, which asks for the newest of all else that this release takes.
+for release in 0.6.2 0.7.2 0.8.0; do
+  check "the cache holds jax $release and its libtpu" \
+    uv run --quiet --offline --no-project --no-managed-python --with "jax[tpu]==$release" \
+    python3 -c "import jax, importlib.util; assert jax.__version__ == '$release' and importlib.util.find_spec('libtpu')"
+done
+
 verdict

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from infra.cli.images.aftermath import build_anew, keep_for_roles
 from infra.cli.render.console import show
 from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.render.status import coming_line
 from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError, clients
+from infra.fleet.images.oci import RegistryError
 from infra.fleet.records import Records
 from infra.fleet.status.coming import coming
 from infra.fleet.status.shape import RolloutStatus
@@ -51,13 +53,15 @@ class Published:
 class Aftermath:
     """published: None where there is no manifest, or where it could not be read.
 
-    rollouts: of pools that are about to try a version, or that leave one back.
+    rollouts: of pools that are about to try a version, or that leave one back. building: images whose builds were
+    started, since their triggers have other steps now.
     """
 
     config: StackConfig
     pools: tuple[PoolState, ...]
     published: Published | None
     rollouts: tuple[RolloutStatus, ...]
+    building: tuple[str, ...]
     problems: tuple[str, ...]
 
     @property
@@ -73,6 +77,8 @@ class Aftermath:
             session.say(Text(f"problem: {problem}", style="bold red"))
         if self.published is not None:
             session.say(Text(manifest_line(self.published), style="dim"))
+        if self.building:
+            session.say(f"builds started, whose triggers have other steps now: {', '.join(self.building)}")
         for rollout in self.rollouts:
             session.say(coming_line(rollout))
         session.say("")
@@ -87,6 +93,7 @@ class Aftermath:
             "registries": {region: list(names) for region, names in self.registries.items()},
             "manifest": self.published and self.published.to_json(),
             "rollouts": [each.to_json() for each in self.rollouts],
+            "building": list(self.building),
             "problems": list(self.problems),
         }
 
@@ -104,6 +111,12 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
         problems.append(f"the fleet's records could not be read: {error}")
     except ValueError as error:
         problems.append(f"what pools try next is not known: {error}")
+    building: tuple[str, ...] = ()
+    try:
+        keep_for_roles(config, endpoint)
+        building = build_anew(config, run, endpoint)
+    except (GoogleError, RegistryError) as error:
+        problems.append(str(error))
     listing = list_nodes(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
     return Aftermath(
@@ -111,6 +124,7 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
         pools=pool_states(capacity(config), listing),
         published=published,
         rollouts=rollouts,
+        building=building,
         problems=tuple(problems),
     )
 

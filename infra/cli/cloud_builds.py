@@ -99,7 +99,6 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
         lab.spec,
         lab.pins,
         places={each.name: lab.places(each.name) for each in lab.spec.images},
-        severity=builds_of.severity,
         timeout=builds_of.timeout,
         bootstrap=bootstrap(lab.root),
         revisions={each: pushed if each == repository else "" for each in lab.repositories},

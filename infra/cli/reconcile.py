@@ -112,7 +112,7 @@ def command(
     pause = guests.advance if guests and until_settled else time.sleep
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google, _between_sweeps():
         sweeper = _sweeper(stack, place, google, pause)
-        lines = SweepLog(stack=stack, place=place, google=google) if log else None
+        lines = _log(stack, place, google) if log else None
         teller = SweepTeller(console=console, only_changes=until_settled)
         tell = lines.swept if lines else _as_json if as_json else teller.tell
         for number in itertools.count(1):
@@ -182,3 +182,7 @@ def _sweeper(stack: str, place: Place, google: Clients, pause: Callable[[float],
         return Actor(google=google, records=records, github=place.github, desired=desired, sleep=pause)
 
     return Sweeper(stack=stack, records=records, observer=place.observer, actor=actor, clock=place.clock)
+
+
+def _log(stack: str, place: Place, google: Clients) -> SweepLog:
+    return SweepLog(stack=stack, place=place, google=google, records=Records(google=google, bucket=place.bucket))

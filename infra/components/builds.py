@@ -118,7 +118,7 @@ class Builds(pulumi.ComponentResource):
                     topic=topic.id, service_account_email=args.starter.email
                 ),
                 # Cloud Build reads payloads in the trigger's own substitutions, not in the build's.
-                substitutions=dict(image.message_build["substitutions"]),
+                substitutions=dict(image.message_build["substitutions"]) or None,
             )
         ]
         triggers += [self._push_trigger(args, image, push) for push in image.pushes]
@@ -194,7 +194,7 @@ def _build(body: Mapping[str, Any]) -> gcp.cloudbuild.TriggerBuildArgs:
         queue_ttl=body["queueTtl"],
         logs_bucket=body["logsBucket"],
         tags=list(body["tags"]),
-        substitutions=dict(body["substitutions"]),
+        substitutions=dict(body["substitutions"]) or None,
         options=gcp.cloudbuild.TriggerBuildOptionsArgs(
             machine_type=options["machineType"],
             disk_size_gb=int(options["diskSizeGb"]),

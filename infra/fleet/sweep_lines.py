@@ -14,6 +14,8 @@ from infra.fleet.controller.actions import described, verb
 from infra.fleet.controller.outcomes import Result
 from infra.fleet.controller.sweep import Swept, summary
 from infra.fleet.google import Api, Clients, execute
+from infra.fleet.images.attempts import standing
+from infra.fleet.images.store import Objects
 from infra.fleet.status.queue import JobsSeen, queue
 from infra.model import alerts
 
@@ -68,6 +70,35 @@ def unkeyed_line(stack: str, reason: str, at: datetime) -> Line:
         "severity": "WARNING",
         "message": f"how old the app's key is cannot be told: {reason}",
         "event": alerts.KEY,
+    }
+
+
+def image_lines(bucket: Objects, stack: str, at: datetime) -> Iterator[Line]:
+    """How each image stands of which a build began. GoogleError where the bucket does not answer."""
+    for each in standing(bucket, at):
+        said = "its last build ended without a record" if each.failed else "its last build is recorded or at work"
+        late = f", and no build came for {each.overdue_hours} hours" if each.overdue_hours else ""
+        yield {
+            "time": at.isoformat(),
+            "stack": stack,
+            "severity": "WARNING" if each.failed or each.overdue_hours else "INFO",
+            "message": f"{each.image}: {said}{late}",
+            "event": alerts.IMAGE,
+            "image": each.image,
+            "build": each.build,
+            "failed": int(each.failed),
+            "overdue_hours": each.overdue_hours,
+        }
+
+
+def unlooked_line(stack: str, reason: str, at: datetime) -> Line:
+    """The line of images that cannot be asked about."""
+    return {
+        "time": at.isoformat(),
+        "stack": stack,
+        "severity": "WARNING",
+        "message": f"how images stand cannot be told: {reason}",
+        "event": alerts.IMAGE,
     }
 
 

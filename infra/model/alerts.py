@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from infra.model.schema import StackConfig
 
-SWEEP, UNSWEPT, POOL, ACTION, FINDING, KEY = "sweep", "unswept", "pool", "action", "finding", "key"
+SWEEP, UNSWEPT, POOL, ACTION, FINDING, KEY, IMAGE = "sweep", "unswept", "pool", "action", "finding", "key", "image"
 """Events of the controller's lines."""
 
 QUEUE_MINUTES: Final = 30
@@ -206,5 +206,23 @@ def alerts(config: StackConfig) -> tuple[Alert, ...]:
             writer=Writer.CONTROLLER,
             match=Match(event=KEY, least={"age_days": KEY_DAYS}),
             window=window,
+        ),
+        Alert(
+            key="image-build-failed",
+            title="A build of an image failed",
+            severity=Severity.WARNING,
+            writer=Writer.CONTROLLER,
+            match=Match(event=IMAGE, least={"failed": 1}),
+            window=window,
+            by="image",
+        ),
+        Alert(
+            key="image-old",
+            title="An image was not built at its last two times",
+            severity=Severity.WARNING,
+            writer=Writer.CONTROLLER,
+            match=Match(event=IMAGE, least={"overdue_hours": 1}),
+            window=window,
+            by="image",
         ),
     )

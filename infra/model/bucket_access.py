@@ -29,7 +29,8 @@ def parts(config: StackConfig) -> Iterator[Part]:
 
     Every pool reads the start-up bundle, forks' too: there is no secret in it. Manifests are not theirs. A VM writes
     its pool's reports and nothing else. What builds images writes their record, and nothing that a VM reads; what makes
-    VMs for runs reads it. The controller reads of the broker which machine is which VM.
+    VMs for runs reads it, and so does the controller, which tells of builds that left none. The controller reads of
+    the broker which machine is which VM.
     """
     for pool in config.pools:
         yield Part(f"pool/{pool.name}", names.RUNNER_PREFIX, writes=False)
@@ -43,6 +44,7 @@ def parts(config: StackConfig) -> Iterator[Part]:
     yield Part("broker", names.BROKER_PREFIX, writes=True)
     if config.builds:
         yield Part("builder", names.IMAGES_PREFIX, writes=True)
+        yield Part("controller", names.IMAGES_PREFIX, writes=False)
     yield Part(federation.IMAGE_BUILDER[0], names.IMAGES_PREFIX, writes=True)
     for maker in federation.run_makers(config):
         yield Part(maker.key, names.IMAGES_PREFIX, writes=False)

@@ -211,14 +211,26 @@ def images_record_object() -> str:
     return f"{IMAGES_PREFIX}record.json"
 
 
+def images_attempts_object() -> str:
+    """The object that says which build of each image began last."""
+    return f"{IMAGES_PREFIX}attempts.json"
+
+
 def image_document_object(image: str, digest: str, document: str) -> str:
     """A document about one build, such as its SBOM, kept beside the record."""
     return f"{IMAGES_PREFIX}{image}/{digest.removeprefix('sha256:')}/{document}"
 
 
-def in_use_tag(pool: str, digest: str) -> str:
-    """The tag that keeps a digest for a pool: one a digest, so that setting one takes no other's protection away."""
-    return f"{IN_USE_PREFIX}{pool}-{digest.removeprefix('sha256:')[:12]}"
+def in_use_tag(user: str, digest: str) -> str:
+    """The tag that keeps a digest for a pool or a role: one a digest, so that setting one takes no other's protection
+    away.
+    """
+    return f"{IN_USE_PREFIX}{user}-{digest.removeprefix('sha256:')[:12]}"
+
+
+def role_user(stack: str, role: str) -> str:
+    """Who keeps an image that a role of a stack runs. No pool has a dot in its name."""
+    return f"{stack}.{role}"
 
 
 def broker_service(stack: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from infra.cli.app import cli
 from infra.local.cloud import daemon
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
+from tests.program.test_serving import SERVED
 from tests.shipped_stacks import connected, of_this_lab, shipped
 
 pytestmark = of_this_lab
@@ -59,9 +61,10 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
         pytest.skip(str(error))
     root, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("player")
     for each in ROOT.iterdir():
-        if each.name not in (".git", ".hypothesis", ".tidepool", "stacks"):
+        if each.name not in (".git", ".hypothesis", ".tidepool", "images", "stacks"):
             (root / each.name).symlink_to(each)
-    shutil.copytree(ROOT / "stacks", root / "stacks")
+    for each in ("images", "stacks"):
+        shutil.copytree(ROOT / each, root / each)
     (root / "stacks" / "Pulumi.ci.yaml").write_text(connected(shipped("ci")), encoding="utf-8")
     found = Player(root, home)
     found.ok("up", "ci", "--yes", "--engine", "local", "--cloud", "local")
@@ -103,6 +106,119 @@ def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player:
     player.ok("cloud", "clock", "--advance", "24h")
     player.ok("cloud", "builds", "run", "--all")
     assert player.current("tpu-ci") == second, "the night's build is of the same commits"
+
+
+def edited(file: Path, *edits: tuple[str, str]) -> None:
+    text = file.read_text()
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    file.write_text(text)
+
+
+def statement(player: Player, image: str) -> dict[str, str]:
+    """What the build that the record names was told, as its provenance has it."""
+    build = json.loads(player.ok("images", "current", image, "--json").stdout)["build"]["build"]
+    folder = player.home / "builds" / build.removeprefix("cloudbuild/") / "workspace/.tidepool/out" / image
+    said = json.loads((folder / "provenance.json").read_text())
+    return said["predicate"]["buildDefinition"]["internalParameters"]
+
+
+def test_a_pin_is_edited_pushed_built_recorded_promoted_and_undone_with_one_digest_at_every_step(
+    player: Player,
+) -> None:
+    """Five copies run at once; one region fails, and then all is built again. The triggers stand as before the edit."""
+    player.ok(*TPU_CI)
+    player.ok("cloud", "builds", "run", "--all")
+    old = player.current("tpu-ci")
+    player.ok("images", "promote", "tpu-ci", "--pool", "tpu-ci")
+    uv = statement(player, "tpu-ci")["UV_SHA256"]
+
+    edited(player.root / "images/bases.yaml", (uv, "a" * 64))
+    player.ok("cloud", "push", "marin-community/tidepool", "--changed", "images/bases.yaml")
+    queued = json.loads(player.ok("cloud", "builds", "list", "--json").stdout)["builds"]
+    waiting = [each for each in queued if each["status"] == "QUEUED"]
+    while "image-tpu-ci" not in waiting[0]["tags"]:
+        player.ok("cloud", "builds", "run")
+        waiting.pop(0)
+    failed = player.run("cloud", "builds", "run", "--fail", "copy:us-east5")
+    assert failed.exit_code == 1
+    assert player.current("tpu-ci") == old
+    player.ok("images", "build", "tpu-ci", "--trigger", "--wait", "0")
+    player.ok("cloud", "builds", "run", "--all")
+
+    new = player.current("tpu-ci")
+    assert new != old
+    assert statement(player, "tpu-ci")["UV_SHA256"] == "a" * 64, "the new commit is recorded with the new pin"
+    state = player.image("tpu-ci")
+    assert (state["equal"], {each["named"] for each in state["places"]}) == (True, {new})
+    assert state["pools"]["tpu-ci"]["digest"] == old, "a build gives nothing to a pool"
+    promoted = json.loads(player.ok("images", "promote", "tpu-ci", "--pool", "tpu-ci", "--json").stdout)["pools"]
+    assert [(each["before"], each["digest"]) for each in promoted] == [(old, new)]
+    undone = json.loads(player.ok("images", "undo", "--pool", "tpu-ci", "--json").stdout)["pools"]
+    assert [(each["before"], each["digest"]) for each in undone] == [(new, old)]
+    uses = json.loads(player.ok("images", "where", old, "--json").stdout)["uses"]
+    assert {"pool", "pointer", "registry", "tag"} <= {each["kind"] for each in uses}
+
+    after = json.loads(player.ok("up", "ci", "--yes", "--json").stdout)
+    assert after["building"] == [], "what the push built is not built again"
+
+
+def test_a_push_of_other_steps_is_refused_until_up_which_starts_the_build_anew(player: Player) -> None:
+    before = player.image("tpu-ci")["current"]["build"]
+    file = player.root / "images/images.yaml"
+    with_regions = (
+        "{stack: ci, repository: marin-ci, regions: [europe-west4, us-central1, us-central2, us-east1, us-west4]}"
+    )
+    edited(file, ("{stack: ci, repository: marin-ci}", with_regions))
+    player.ok("cloud", "push", "marin-community/tidepool", "--changed", "images/tpu-ci/Dockerfile")
+    refused = player.run("cloud", "builds", "run")
+    assert refused.exit_code == 1
+    assert "Next: ./tidepool up ci, which starts the build anew" in refused.stdout
+    assert player.image("tpu-ci")["current"]["build"] == before
+    assert json.loads(player.ok("up", "ci", "--yes", "--json").stdout)["building"] == ["tpu-ci"]
+    player.ok("cloud", "builds", "run", "--all")
+    recorded = player.image("tpu-ci")["current"]
+    assert recorded["build"] != before
+    assert len(recorded["places"]) == 5
+    assert player.image("tpu-ci")["cost"]["machine"] == "E2_HIGHCPU_32"
+
+
+def test_an_older_commit_that_is_built_by_hand_does_not_become_current(player: Player) -> None:
+    pushed = ("cloud", "push", "marin-community/marin", "--changed", "uv.lock", "--json")
+    first = json.loads(player.ok(*pushed).stdout)["commit"]
+    player.ok("cloud", "clock", "--advance", "1h")
+    player.ok(*pushed)
+    player.ok("cloud", "builds", "run", "--all")
+    current = player.current("tpu-ci")
+    by_hand = ("images", "build", "tpu-ci", "--trigger", "--wait", "0", "--revision")
+    player.ok(*by_hand, f"marin-community/marin={first}")
+    player.ok("cloud", "builds", "run")
+    assert player.current("tpu-ci") == current
+    player.ok(*by_hand, f"marin-community/marin={'9' * 40}")
+    strange = player.run("cloud", "builds", "run")
+    assert f"{'9' * 40} was never the newest commit of main in marin-community/marin" in strange.stdout
+
+
+def test_a_commit_of_the_recipes_cannot_be_named(player: Player) -> None:
+    refused = player.run("images", "build", "tpu-ci", "--trigger", "--revision", f"marin-community/tidepool={'1' * 40}")
+    assert refused.exit_code == 2
+    assert "recipes" in refused.stderr
+
+
+def test_what_the_controller_runs_is_kept_from_clean_up_by_up(player: Player) -> None:
+    player.ok("images", "build", "controller", "--trigger", "--wait", "0")
+    player.ok("cloud", "builds", "run", "--all")
+    digest = player.current("controller")
+    file = player.root / "stacks/Pulumi.ci.yaml"
+    served = re.sub(r"(image: \S+@)sha256:[0-9a-f]+", rf"\g<1>{digest}", SERVED)
+    assert digest in served
+    edited(file, ("  tidepool:secrets:\n", served.replace("    groups: {member: tpu-member}\n", "")))
+    player.ok("up", "ci", "--yes")
+    uses = json.loads(player.ok("images", "where", digest, "--json").stdout)["uses"]
+    assert [each["subject"] for each in uses if each["kind"] == "role"] == ["ci/broker", "ci/controller"]
+    (tags,) = [each["detail"] for each in uses if each["kind"] == "tag" and "in-use" in each["detail"]]
+    assert all(f"in-use-ci.{role}-{digest[7:19]}" in tags for role in ("broker", "controller"))
 
 
 def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_before_it(player: Player) -> None:

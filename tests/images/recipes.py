@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 LABELS = ("created", "revision", "source")
 BASES = ("${BASE_IMAGE}", "${PARENT_IMAGE}")
+RECIPE = "recipe"
+"""The image's own folder, a context of every build beside the sources."""
 INSTALLERS = {
     "apt-get install": "target=/var/cache/apt",
     "uv sync": "target=/var/cache/uv",
@@ -90,7 +92,7 @@ def _of_one(each: Instruction, stage: list[str], names: set[str]) -> Iterator[st
         yield f"ENV {each.text}: a secret in a layer"
     if each.word == "COPY" and re.search(r"(?i)\.netrc|id_rsa|credentials", each.text):
         yield f"COPY {each.text}: a secret in a layer"
-    if each.word == "COPY" and (source := re.search(r"--from=(\S+)", each.text)) and source[1] not in names:
+    if each.word == "COPY" and (source := re.search(r"--from=(\S+)", each.text)) and source[1] not in {*names, RECIPE}:
         yield f"COPY --from={source[1]}: not a stage of this file"
     if each.word != "RUN":
         return

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.model.images.told import told_text
 from tests.model.given import ROOT
 
 DOCKER = """#!/bin/sh
@@ -31,7 +32,9 @@ def built(workspace: Path, *digests: str) -> subprocess.CompletedProcess[str]:
     (workspace / "out/sources").write_text(f"recipes owner/name {'a' * 40} 1795000000\n")
     index = ", ".join(f'{{"mediaType": "m", "digest": "{each}", "size": 2}}' for each in digests)
     told = {"IMAGE": "controller", "CONTEXT": "recipes", "ARGUMENTS": "", "PARENTS": "", "PLATFORMS": "linux/amd64"}
-    environ = {**told, "BUILDKIT": "b", "WORKSPACE": str(workspace), "PATH": "/usr/bin:/bin"}
+    (workspace / "out/told").mkdir()
+    (workspace / "out/told/build").write_text(told_text({**told, "BUILDKIT": "b", "CACHE": "", "REGISTRIES": ""}))
+    environ = {"STEP": "build", "WORKSPACE": str(workspace), "PATH": "/usr/bin:/bin"}
     return subprocess.run(
         ["sh", "images/steps/build.sh"], cwd=ROOT, env={**environ, "INDEX": f'{{"manifests": [{index}]}}'},
         check=False, capture_output=True, text=True,

@@ -17,7 +17,7 @@ from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.schema import StackConfig
 from workflows.generate.result import FOLDER, MARK, Generated
 from workflows.image_builds import built_by_github
-from workflows.own import apply, checks, docker_images, drift, plan, preview, preview_comment
+from workflows.own import apply, bases, checks, docker_images, drift, plan, preview, preview_comment
 from workflows.own.file import File, Surroundings, module_file
 from workflows.world import World
 
@@ -27,6 +27,7 @@ COMMAND: Final = "./tidepool workflows --write"
 _IMAGES: Final = PurePosixPath(IMAGES_WORKFLOW).name
 _FILES: Final[Mapping[str, Callable[[Surroundings], File]]] = {
     "apply.yaml": apply.file,
+    "bases.yaml": bases.file,
     "checks.yaml": checks.file,
     "drift.yaml": drift.file,
     "plan.yaml": plan.file,

@@ -19,6 +19,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Building": {
         "build": Entry("infra.cli.images.build", "Build an image here, or start its build in the cloud."),
+        "steps": Entry("infra.cli.images.steps", "Write what each step of a build is told."),
         "record": Entry("infra.cli.images.record", "Record a build that every place has: its commit point."),
         "current": Entry("infra.cli.images.current", "Print the digest that the record names as current."),
     },

@@ -215,6 +215,8 @@ def _folders(lab: Lab, image: Image, commits: Mapping[str, str]) -> dict[str, st
     """Commits by folder of the build's workspace; Refusal for what the build does not read."""
     folders = {each.repository: each.folder for each in checkouts(lab.spec, lab.spec.family(image.name))}
     for repository, commit in commits.items():
+        if repository == lab.spec.recipes:
+            raise Refusal(f"{repository} has the recipes, of which the newest commit of main is always built")
         if repository not in folders:
             raise Refusal(f"a build of {image.name} reads {' and '.join(sorted(folders))}, not {repository}")
         if not re.fullmatch(r"[0-9a-f]{40}", commit):

@@ -141,13 +141,13 @@ def at_work(
                 name: Records(google=google[name], bucket=config.bucket.name) for name, config in lab.stacks.items()
             }
             home = lab.home.stack
-            others = _others(endpoint, console)
+            found = others(endpoint, console)
             yield Work(
                 lab=lab,
                 cloud=chosen,
                 google=google,
                 store=Store(record=buckets[home], pointers=buckets),
-                registries=Registries(google=google[home], others=others),
+                registries=Registries(google=google[home], others=found),
             )
     except GoogleError as error:
         raise Failure("\n".join((str(error), *_next_step(lab, error)))) from None
@@ -162,7 +162,7 @@ def _next_step(lab: Lab, error: GoogleError) -> Iterator[str]:
             yield f"`./tidepool up {name}` makes the bucket"
 
 
-def _others(endpoint: str | None, console: Console) -> Reader:
+def others(endpoint: str | None, console: Console) -> Reader:
     """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them.
 
     It ends with that cloud's process. The cloud is told, or it would take each question for an outage to be waited out.

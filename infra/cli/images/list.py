@@ -16,6 +16,7 @@ from infra.cli.render.console import machines, people, say, show
 from infra.engines.protocol import CloudName
 from infra.fleet.images.state import ImageState, image_state
 from infra.model import names
+from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.sources import CONNECT, unconnected
 from infra.model.images.spec import Image
 from infra.model.images.steps import step_pins
@@ -38,7 +39,7 @@ def command(ctx: click.Context, *, image: str | None, cloud: CloudName | None, a
         states = _states(work, wanted)
     now = datetime.now(UTC)
     if image:
-        for line in details(wanted[0], states[0], now, _unresolved(lab, wanted[0])):
+        for line in details(wanted[0], states[0], now, _unresolved(lab, wanted[0]), _cost(lab, wanted[0], states[0])):
             say(console, line)
     else:
         show(console, images_table(lab, states, now))
@@ -53,6 +54,9 @@ def command(ctx: click.Context, *, image: str | None, cloud: CloudName | None, a
     if unheard := {repository for each in wanted for repository in _unconnected(lab, each)}:
         said = f"no push to {' or '.join(sorted(unheard))} starts a build of Cloud Build, which is not connected"
         say(console, Text(f"{said}: {CONNECT}", style="yellow"))
+    for over in (each for each in lab.spec.exceptions if each.expires < now.date()):
+        said = f"the exception for {over.finding} ended on {over.expires}, and the scan refuses it again: remove it"
+        say(console, Text(said, style="yellow"))
     code = FAILED if problems else 0
     if as_json:
         home = lab.home
@@ -89,6 +93,12 @@ def _unconnected(lab: Lab, image: Image) -> tuple[str, ...]:
     return unconnected(lab.spec, image, builds) if builds else ()
 
 
+def _cost(lab: Lab, image: Image, state: ImageState) -> BuildCost | None:
+    registry = image.push.artifact_registry
+    builds = lab.stacks[registry.stack].builds if registry else None
+    return build_cost(image, state.current, builds.machine_type) if builds else None
+
+
 def _document(lab: Lab, image: Image, state: ImageState, now: datetime) -> dict[str, Any]:
     declaration = image.model_dump(mode="json", include={"builder", "context", "parents", "platforms", "tags", "when"})
     return {
@@ -113,6 +123,7 @@ def _document(lab: Lab, image: Image, state: ImageState, now: datetime) -> dict[
             for pool, target in state.pools.items()
         },
         "history": [build.model_dump(mode="json") for build in state.history],
+        "cost": cost.to_json() if (cost := _cost(lab, image, state)) else None,
         "unresolved": list(_unresolved(lab, image)),
         "unconnected": list(_unconnected(lab, image)),
     }

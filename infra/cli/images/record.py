@@ -15,6 +15,7 @@ from infra.cli.render.console import machines, people, say
 from infra.engines.protocol import CloudName
 from infra.fleet.images.recording import record_build
 from infra.model.images.record import Build, Outcome
+from infra.model.images.times import due_by
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SAID = {
@@ -46,6 +47,7 @@ def command(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Failure(f"{build_file} is no build: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    build = build.model_copy(update={"due_by": due_by(lab.spec, name, build.built)})
     documents = {"sbom": _read(sbom), "provenance": _read(provenance)}
     with at_work(lab, cloud, console) as work:
         done = record_build(work.records, work.registries, name, build, places=lab.places(name), documents=documents)

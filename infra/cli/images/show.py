@@ -62,7 +62,6 @@ def _github(lab: Lab, image: Image) -> dict[str, Any]:
         lab.spec,
         lab.pins,
         places={each.name: lab.places(each.name) for each in lab.spec.images},
-        severity=builds.severity,
         timeout=builds.timeout,
         bootstrap=bootstrap(lab.root),
     )

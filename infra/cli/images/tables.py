@@ -10,6 +10,7 @@ from rich.text import Text
 
 from infra.cli.images.lab import Lab
 from infra.fleet.images.state import ImageState, PlaceState
+from infra.model.images.cost import BuildCost
 from infra.model.images.record import Build
 from infra.model.images.spec import Image
 
@@ -56,7 +57,9 @@ def pools_table(states: Sequence[ImageState], now: datetime) -> Table:
     return table
 
 
-def details(image: Image, state: ImageState, now: datetime, unresolved: Sequence[str]) -> Iterator[Text]:
+def details(
+    image: Image, state: ImageState, now: datetime, unresolved: Sequence[str], cost: BuildCost | None
+) -> Iterator[Text]:
     """All of one image, a line each."""
     yield Text.assemble((image.name, "bold"), f" built by {image.builder.value} from {image.context.repository}")
     yield _field("parents", ", ".join(image.parents) or "none")
@@ -75,6 +78,8 @@ def details(image: Image, state: ImageState, now: datetime, unresolved: Sequence
         yield _field("built", _built(state.current, now))
         if state.current.size_bytes is not None:
             yield _field("size", f"{volume(state.current.size_bytes)} to pull")
+        if cost is not None:
+            yield _field("cost", _cost(cost))
         for repository, commit in sorted(state.current.revision.items()):
             yield _field("from", f"{repository} {commit[:SHORT]}")
         for parent, digest in sorted(state.current.parents.items()):
@@ -151,6 +156,11 @@ def _when(image: Image) -> str:
 
 def _built(build: Build, now: datetime) -> str:
     return f"{build.built:%Y-%m-%d %H:%M} UTC, {age(now, build.built)} ago, by {build.build}"
+
+
+def _cost(cost: BuildCost) -> str:
+    said = f"${cost.usd} for {max(1, cost.seconds // 60)} min on {cost.machine}"
+    return f"{said}; its {cost.times} times a month ${cost.usd_per_month}" if cost.times else said
 
 
 def _answer(state: PlaceState) -> Text:

@@ -58,8 +58,7 @@ class Starter:
         is named. Raises GoogleError where the message is refused, or the build that it started ends without success.
         """
         before, known = set(self._builds(image) or ()), {build.build for build in self._recorded(image)}
-        topic = f"projects/{self.project}/topics/{names.build_topic(self.stack, image)}"
-        message = self._publish(topic, revisions or {})
+        topic, message = send(self.google, self.project, self.stack, image, revisions or {})
         tell(f"message {message} to {topic}")
         until, told = self.clock() + limit, dict[str, str]()
         while self.clock() < until:
@@ -76,19 +75,6 @@ class Starter:
             self._insist_on_success(builds)
             self.sleep(INTERVAL)
         return Started(topic=topic, message=message, builds=told, recorded=None)
-
-    def _publish(self, topic: str, revisions: Mapping[str, str]) -> str:
-        attributes = {"started_by": "tidepool", **{f"{each}_revision": commit for each, commit in revisions.items()}}
-        body = {"messages": [{"attributes": attributes}]}
-        request = self.google.api(Api.PUBSUB).projects().topics().publish(topic=topic, body=body)
-        try:
-            return execute(request, f"sending a message to {topic}")["messageIds"][0]
-        except GoogleError as error:
-            if error.status != _NOT_FOUND:
-                raise
-            raise GoogleError(
-                f"sending a message to {topic}", f"there is no such topic; `./tidepool up {self.stack}` makes it"
-            ) from None
 
     def _builds(self, image: str) -> dict[str, Mapping[str, Any]] | None:
         """The newest builds of an image, by id; None for an account that may start builds and not look at them."""
@@ -118,3 +104,21 @@ class Starter:
             raise GoogleError(
                 f"build {each}", "; ".join(part for part in (f"it ended as {said['status']}", why, where) if part)
             )
+
+
+def send(
+    google: Clients, project: str, stack: str, image: str, revisions: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Start a build of an image by a message; its topic and the message's id. GoogleError where it is refused."""
+    topic = f"projects/{project}/topics/{names.build_topic(stack, image)}"
+    told = {f"{each}_revision": commit for each, commit in (revisions or {}).items()}
+    body = {"messages": [{"attributes": {"started_by": "tidepool", **told}}]}
+    request = google.api(Api.PUBSUB).projects().topics().publish(topic=topic, body=body)
+    try:
+        return topic, execute(request, f"sending a message to {topic}")["messageIds"][0]
+    except GoogleError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        raise GoogleError(
+            f"sending a message to {topic}", f"there is no such topic; `./tidepool up {stack}` makes it"
+        ) from None

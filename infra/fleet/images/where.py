@@ -27,7 +27,7 @@ _NOT_FOUND: Final = 404
 class Use:
     """One place that names the digest.
 
-    kind: `record`, `child`, `pool`, `pointer`, `manifest`, `registry`, `tag` or `vm`. subject: what names it.
+    kind: `record`, `child`, `pool`, `role`, `pointer`, `manifest`, `registry`, `tag` or `vm`. subject: what names it.
     detail: how.
     """
 
@@ -124,7 +124,7 @@ class Search:
 
 
 def in_record(record: Record, digest: str) -> Iterator[Use]:
-    """The builds that have the digest or are built from it, and the pools that run it or can go back to it."""
+    """The builds that have the digest or are built from it, and the pools and roles that run or can go back to it."""
     for name, image in record.images.items():
         for age, build in enumerate(image.builds()):
             when = f"{build.built:%Y-%m-%d %H:%M} UTC"
@@ -138,6 +138,11 @@ def in_record(record: Record, digest: str) -> Iterator[Use]:
             if each.digest == digest:
                 said = "its target" if back == 0 else f"{back} undo back" if back == 1 else f"{back} undos back"
                 yield Use("pool", pool, f"{said}, promoted {each.since:%Y-%m-%d %H:%M} UTC")
+    for role, target in record.roles.items():
+        for back, each in enumerate(target.chain()):
+            if each.digest == digest:
+                said = f"{'runs it' if back == 0 else f'ran it {back} before'}, since {each.since:%Y-%m-%d %H:%M} UTC"
+                yield Use("role", role, said)
 
 
 def _names(value: Any, digest: str) -> bool:

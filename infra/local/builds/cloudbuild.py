@@ -1,15 +1,19 @@
-"""Runs a `Build` of Cloud Build v1 on this machine: its steps in order, each in the shared workspace.
+"""Runs a `Build` of Cloud Build v1 on this machine: its steps as they wait for one another, in one workspace.
 
-Owns what the fields of a build mean to it; a field that it does not execute is refused by name. Steps run one at a
-time, each once those that it waits for have ended well; in what image a step would run, it does not heed. Variables
-have been filled in already, when the build was put into its queue.
+Owns what the fields of a build mean to it; a field that it does not execute is refused by name. A step begins once
+those that it waits for have ended well, and steps that wait for the same ones run at once. The first that fails ends
+the build: what runs beside it is ended, and what waits does not begin, as with a step without `allowFailure` (read
+2026-11-22: https://docs.cloud.google.com/build/docs/build-config-file-schema#allowfailure). In what image a step would
+run, it does not heed. Variables have been filled in already, when the build was put into its queue.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -39,42 +43,79 @@ class UnsupportedError(Exception):
 def run_build(build: Mapping[str, Any], machine: Machine, *, fault: Fault | None = None) -> Outcome:
     """Run the build to its end. UnsupportedError before anything runs where it cannot be run as it says."""
     _insist(build)
-    workspace = machine.folder / "workspace"
-    machine.clear(workspace)
-    _bring_tools(build, machine, workspace)
-    deadline = time.monotonic() + _seconds(build.get("timeout"), BUILD_SECONDS)
-    done: dict[str, StepOutcome] = {}
-    for number, step in enumerate(build["steps"]):
-        step_id = step.get("id", str(number))
-        if not all(done[each].status is Status.SUCCESS for each in _waits_for(step, done)):
-            done[step_id] = StepOutcome(step_id, Status.QUEUED)
-            continue
-        left = min(_seconds(step.get("timeout"), math.inf), deadline - time.monotonic())
-        done[step_id] = machine.run(
-            step_id, _command(step, workspace), cwd=workspace / step.get("dir", ""),
-            env=_environment(build, step, workspace), timeout=left, fault=fault,
+    return _Run(build, machine, fault).outcome()
+
+
+class _Run:
+    """One build while it runs. stop: tells the threads of steps to end them."""
+
+    def __init__(self, build: Mapping[str, Any], machine: Machine, fault: Fault | None) -> None:
+        self._build, self._machine, self._fault = build, machine, fault
+        self._workspace = machine.folder / "workspace"
+        self._steps = {step.get("id", str(number)): step for number, step in enumerate(build["steps"])}
+        self._needs = _needs(self._steps)
+        self._stop = threading.Event()
+        self._deadline = 0.0
+
+    def outcome(self) -> Outcome:
+        self._machine.clear(self._workspace)
+        self._deadline = time.monotonic() + _seconds(self._build.get("timeout"), BUILD_SECONDS)
+        done: dict[str, StepOutcome] = {}
+        running: dict[Future[StepOutcome], str] = {}
+        with ThreadPoolExecutor(max_workers=max(1, len(self._steps))) as threads:
+            try:
+                while True:
+                    for step_id in () if self._stop.is_set() else self._ready(done, running.values()):
+                        running[threads.submit(self._step, step_id)] = step_id
+                    if not running:
+                        break
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        done[running.pop(future)] = step = future.result()
+                        if step.status is not Status.SUCCESS:
+                            self._stop.set()
+            except BaseException:
+                self._stop.set()
+                raise
+        steps = tuple(done.get(step_id) or StepOutcome(step_id, Status.QUEUED) for step_id in self._steps)
+        return Outcome(status=_status(steps), steps=steps)
+
+    def _ready(self, done: Mapping[str, StepOutcome], running: Iterable[str]) -> list[str]:
+        """Steps that have not begun, and whose needed ones have all ended well."""
+        begun = {*done, *running}
+        return [each for each, needs in self._needs.items() if each not in begun and needs <= done.keys()]
+
+    def _step(self, step_id: str) -> StepOutcome:
+        build, step, workspace = self._build, self._steps[step_id], self._workspace
+        env = _environment(build, step, workspace)
+        if "WORKSPACE" in env:
+            self._machine.bring(Path(env["WORKSPACE"]), step_id)
+        return self._machine.run(
+            step_id, _command(step_id, step, workspace), cwd=workspace / step.get("dir", ""), env=env,
+            timeout=min(_seconds(step.get("timeout"), math.inf), self._deadline - time.monotonic()),
+            fault=self._fault, stop=self._stop,
         )  # fmt: skip
-    return Outcome(status=_status(done), steps=tuple(done.values()))
 
 
-def _status(done: Mapping[str, StepOutcome]) -> Status:
-    ends = {step.status for step in done.values()}
+def _needs(steps: Mapping[str, Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Ids of the steps that must have ended well before each: all those before it, where the step does not say."""
+    before: list[str] = []
+    found = {}
+    for step_id, step in steps.items():
+        found[step_id] = set(step.get("waitFor") or before) - {"-"}
+        before.append(step_id)
+    return found
+
+
+def _status(steps: Iterable[StepOutcome]) -> Status:
+    ends = {step.status for step in steps}
     if Status.TIMEOUT in ends:
         return Status.TIMEOUT
-    return Status.SUCCESS if ends == {Status.SUCCESS} else Status.FAILURE
+    return Status.SUCCESS if ends <= {Status.SUCCESS} else Status.FAILURE
 
 
-def _waits_for(step: Mapping[str, Any], done: Mapping[str, StepOutcome]) -> Iterator[str]:
-    """Ids of the steps that must have ended well: those before it, where the step does not say."""
-    named = step.get("waitFor", [])
-    if named == ["-"]:
-        return iter(())
-    return iter(named or list(done))
-
-
-def _command(step: Mapping[str, Any], workspace: Path) -> list[str]:
+def _command(step_id: str, step: Mapping[str, Any], workspace: Path) -> list[str]:
     if "script" in step:
-        script = workspace / f".script-{step['id']}"
+        script = workspace / f".script-{step_id}"
         script.write_text(step["script"])
         script.chmod(0o700)
         return [str(script)] if step["script"].startswith("#!") else ["sh", str(script)]
@@ -89,15 +130,6 @@ def _environment(build: Mapping[str, Any], step: Mapping[str, Any], workspace: P
 def _local(text: str, workspace: Path) -> str:
     """A path of the build as one of this machine."""
     return f"{workspace}{text.removeprefix(WORKSPACE)}" if text.startswith(f"{WORKSPACE}/") else text
-
-
-def _bring_tools(build: Mapping[str, Any], machine: Machine, workspace: Path) -> None:
-    """Recorded tools in place of those that the build would fetch, under the checksums by which it asks for them."""
-    for step in build["steps"]:
-        env = _environment(build, step, workspace)
-        if "TOOLS" in env:
-            tools = {name: env[f"{name.upper()}_SHA256"] for name in env["TOOLS"].split()}
-            machine.bring(Path(env["WORKSPACE"]), tools)
 
 
 def _insist(build: Mapping[str, Any]) -> None:

@@ -64,7 +64,6 @@ def run_job(
     }
     for name, outcome in needs.items():
         values |= {f"needs.{name}.outputs.{key}": value for key, value in outcome.outputs.items()}
-    _bring_tools(job, machine, workspace)
     deadline = time.monotonic() + job.get("timeout-minutes", _JOB_MINUTES) * MINUTE
     done: list[StepOutcome] = []
     for step in job["steps"]:
@@ -72,6 +71,7 @@ def run_job(
             done.append(StepOutcome(step["id"], Status.QUEUED))
             continue
         env = {key: _filled(value, values) for key, value in {**job.get("env", {}), **step.get("env", {})}.items()}
+        machine.bring(workspace, step["id"])
         output = workspace / f".output-{step['id']}"
         output.touch()
         left = min(step.get("timeout-minutes", _JOB_MINUTES) * MINUTE, deadline - time.monotonic())
@@ -105,10 +105,3 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
         return values.get(found[1], "")
 
     return _EXPRESSION.sub(one, text)
-
-
-def _bring_tools(job: Mapping[str, Any], machine: Machine, workspace: Path) -> None:
-    for step in job["steps"]:
-        env = step.get("env", {})
-        if "TOOLS" in env:
-            machine.bring(workspace, {name: env[f"{name.upper()}_SHA256"] for name in env["TOOLS"].split()})

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,11 +18,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from infra.model.images.steps import variable
+from infra.model.images.told import told_values
 from infra.tools.install import need
 
 TOOLS = Path(__file__).resolve().parent / "tools"
 GRACE_SECONDS = 10.0
 """Between TERM and KILL of a step, as builders wait."""
+LOOK_SECONDS = 0.1
+"""Between two looks whether a step that runs shall be ended."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -55,6 +60,7 @@ class Status(StrEnum):
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
     TIMEOUT = "TIMEOUT"
+    CANCELLED = "CANCELLED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,9 @@ class Machine:
         return [(step, tool, arguments) for step, tool, arguments in (line.split("\t", 2) for line in lines)]
 
     def offer(self, repository: str, tree: Path, commits: Mapping[str, int]) -> None:
-        """Let builds fetch a repository: its files, and its commits with the second each was made at, newest last."""
+        """Let builds fetch a repository: its files, and the commits that its branch was at, newest last, each with the
+        second that it was made at.
+        """
         folder = self.folder / "sources" / repository
         (folder / "times").mkdir(parents=True, exist_ok=True)
         (folder / "tree").unlink(missing_ok=True)
@@ -109,10 +117,16 @@ class Machine:
                 (folder / "times" / name).write_text(f"{seconds}\n")
             (folder / "head").write_text(f"{commit}\n")
 
-    def bring(self, workspace: Path, tools: Mapping[str, str]) -> None:
-        """Put tools into a workspace, each under the checksum by which the build would fetch it."""
-        (workspace / "tools/bin").mkdir(parents=True, exist_ok=True)
+    def bring(self, workspace: Path, step_id: str) -> None:
+        """Put the tools that a step would download into its workspace, each under the checksum that it would insist on.
+
+        Which those are the step `plan` has written down by then.
+        """
+        told = workspace / "out/told" / step_id
+        values = told_values(told.read_text()) if told.exists() else {}
+        tools = {name: values[f"{variable(name)}_SHA256"] for name in values.get("TOOLS", "").split()}
         for name, sha256 in tools.items():
+            (workspace / "tools/bin").mkdir(parents=True, exist_ok=True)
             # A folder is found by the wrapper's own path, hence a script that hands over rather than a link.
             stand_in = workspace / "tools/bin" / name
             stand_in.write_text(f'#!/bin/sh\nexec "{TOOLS / name}" "$@"\n')
@@ -128,8 +142,9 @@ class Machine:
         env: Mapping[str, str],
         timeout: float,
         fault: Fault | None = None,
+        stop: threading.Event | None = None,
     ) -> StepOutcome:
-        """Run one step to its end, or end it after `timeout` seconds."""
+        """Run one step to its end, or end it after `timeout` seconds, or when another thread says `stop`."""
         when = fault.when if fault is not None and fault.step == step_id else None
         if when is When.BEFORE:
             return StepOutcome(step_id, Status.FAILURE, log="the worker was lost on purpose")
@@ -141,7 +156,7 @@ class Machine:
                 command, cwd=cwd, env=self._environment(step_id, env, when),
                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
-            status = _ended(process, timeout)
+            status = _ended(process, timeout, stop or threading.Event())
         if when is When.AFTER:
             status = Status.FAILURE
         return StepOutcome(step_id, status, time.monotonic() - began, log.read_text(errors="replace"))
@@ -174,16 +189,22 @@ class Machine:
         workspace.mkdir(parents=True)
 
 
-def _ended(process: subprocess.Popen[bytes], timeout: float) -> Status:
+def _ended(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event) -> Status:
     """What became of a step. It is ended where it takes too long, and where whoever waits for it is interrupted."""
+    deadline = time.monotonic() + timeout
     try:
-        return Status.SUCCESS if process.wait(timeout) == 0 else Status.FAILURE
-    except subprocess.TimeoutExpired:
-        _end(process)
-        return Status.TIMEOUT
+        while not stop.is_set():
+            left = deadline - time.monotonic()
+            with suppress(subprocess.TimeoutExpired):
+                return Status.SUCCESS if process.wait(max(0.0, min(left, LOOK_SECONDS))) == 0 else Status.FAILURE
+            if left <= 0:
+                _end(process)
+                return Status.TIMEOUT
     except BaseException:
         _end(process)
         raise
+    _end(process)
+    return Status.CANCELLED
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -7,7 +7,6 @@ registry beside the cloud. Leaves the running itself to `cloudbuild` and `github
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +26,8 @@ from infra.local.registry_keeper import start
 from infra.local.turns import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
+_HISTORY = 100
+"""Commits of this checkout that a build may name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class Yard:
         machine = self._machine(build["id"], registry)
         described = _checkouts(build.get("options", {}).get("env", ()))
         made = int(datetime.fromisoformat(build["createTime"]).timestamp())
-        self._offer(machine, described, build.get("substitutions", {}), made)
+        self._offer(machine, described, made, build.get("substitutions", {}).get("_SOURCE_REVISION", ""))
         try:
             outcome = run_build(build, machine, fault=fault)
         except UnsupportedError as error:
@@ -114,59 +115,39 @@ class Yard:
         """Run these jobs of a push. commits: of repositories, where known. now: seconds since 1970."""
         machine = self._machine(f"github-{run}-{os.getpid()}", self.registry())
         described = [each for name in wanted for each in jobs[name]["env"]["CHECKOUTS"].split(";")]
-        revisions = {f"_{each.split()[0].upper()}_REVISION": commits.get(each.split()[1], "") for each in described}
-        self._offer(machine, described, revisions, now)
+        for each in {*described}:
+            _, repository, branch = each.split(" ", 2)
+            if commit := commits.get(repository):
+                self.control.pushed(repository, branch, commit=commit)
+        self._offer(machine, described, now)
         ids = [step["id"] for name in wanted for step in jobs[name]["steps"]]
         yield from run_jobs(jobs, machine, wanted=tuple(wanted), run=run, fault=fault_of(fault, ids))
 
     def _machine(self, name: str, registry: str) -> Machine:
         folder = self.home / "builds" / name
         folder.mkdir(parents=True, exist_ok=True)
-        return Machine(folder=folder, registry=registry, env={"TIDEPOOL_HOME": str(self.home)})
+        ahead = str(int(self.control.clock()["offset"]))
+        env = {"TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead}
+        return Machine(folder=folder, registry=registry, env=env)
 
-    def _offer(self, machine: Machine, described: Sequence[str], substitutions: Mapping[str, str], made: int) -> None:
-        """Every checkout of a build at the commit that started it; another repository is one made-up file.
+    def _offer(self, machine: Machine, described: Sequence[str], made: int, revision: str = "") -> None:
+        """Every checkout of a build with the commits that its branch was at; another repository is one made-up file.
 
-        Where none is named it is the branch's newest: the last one pushed here, unless this checkout has a newer one.
+        Of this project those are the checkout's own besides; of a repository that nobody pushed to, one made-up commit.
+        revision: what is built of another repository, where not its newest commit.
         """
-        pushed = _Pushed(self.home / "builds" / "pushed.json")
         for each in described:
-            folder, repository, _ = each.split(" ", 2)
-            revision = substitutions.get(f"_{folder.upper()}_REVISION", "")
-            if revision:
-                pushed.keep(repository, revision, made)
-            last = pushed.last(repository)
+            _, repository, branch = each.split(" ", 2)
+            pushed = self.control.pushed(repository, branch)
             if repository == self.recipes:
-                newest = [each for each in (last, _head(self.root)) if each is not None]
-                machine.offer(repository, self.root, dict(sorted(newest, key=lambda each: each[1])))
+                known = sorted([*pushed, *_history(self.root)], key=lambda commit: commit[1])
+                machine.offer(repository, self.root, dict(known))
                 continue
-            commit, seconds = last or (made_up_commit(repository, made), made)
+            commits = pushed or [(made_up_commit(repository, made), made)]
             tree = machine.folder / "made-up" / repository
             tree.mkdir(parents=True, exist_ok=True)
-            (tree / "uv.lock").write_text(f"# {repository} at {revision or commit}\n")
-            machine.offer(repository, tree, {commit: seconds, **({revision: made} if revision else {})})
-
-
-@dataclass(frozen=True, slots=True)
-class _Pushed:
-    """The last commit that was pushed to each repository here, and the second it was made at."""
-
-    file: Path
-
-    def last(self, repository: str) -> tuple[str, int] | None:
-        found = self._all().get(repository)
-        return (found[0], found[1]) if found else None
-
-    def keep(self, repository: str, revision: str, made: int) -> None:
-        with one_at_a_time(self.file.with_suffix(".lock")):
-            last = self.last(repository)
-            if last is None or made >= last[1]:
-                whole = self.file.with_suffix(".part")
-                whole.write_text(json.dumps({**self._all(), repository: [revision, made]}, indent=2) + "\n")
-                whole.replace(self.file)
-
-    def _all(self) -> dict[str, Any]:
-        return json.loads(self.file.read_text()) if self.file.exists() else {}
+            (tree / "uv.lock").write_text(f"# {repository} at {revision or commits[-1][0]}\n")
+            machine.offer(repository, tree, dict(commits))
 
 
 class NoSuchStepError(Exception):
@@ -194,12 +175,11 @@ def made_up_commit(repository: str, made: int) -> str:
     return hashlib.sha256(f"{repository} {made}".encode()).hexdigest()[:40]
 
 
-def _head(root: Path) -> tuple[str, int]:
-    """The commit of this checkout and when it was made; all zeros where git does not know."""
+def _history(root: Path) -> list[tuple[str, int]]:
+    """The commits of this checkout and when each was made; one of zeros where git does not know."""
+    command = ["git", "log", "--first-parent", f"--max-count={_HISTORY}", "--format=%H %ct"]
     try:
-        said = subprocess.run(
-            ["git", "log", "-1", "--format=%H %ct"], cwd=root, check=True, capture_output=True, text=True
-        ).stdout.split()
-        return said[0], int(said[1])
+        said = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.split()
     except (OSError, subprocess.CalledProcessError):
-        return NO_COMMIT, 0
+        return [(NO_COMMIT, 0)]
+    return [(commit, int(seconds)) for commit, seconds in zip(said[::2], said[1::2], strict=True)]

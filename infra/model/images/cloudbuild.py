@@ -11,9 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.model.images.given import common_env
 from infra.model.images.pins import Pins
 from infra.model.images.spec import ImageSpec
-from infra.model.images.steps import FETCH, BuildStep, build_steps, checkouts, common_env, reference
+from infra.model.images.steps import (
+    CONTAINERS,
+    FETCH,
+    RECIPES,
+    BuildStep,
+    build_steps,
+    checkouts,
+    reference,
+)
 
 WORKSPACE = "/workspace/.tidepool"
 """Beside what Cloud Build checks out by itself, whose folders could have any name."""
@@ -30,8 +39,9 @@ class Site:
     """What of a stack its builds are told.
 
     logs_bucket: its name. service_account: the email that builds run as. timeout: seconds for
-    a whole build. disk_gb: gigabytes. severity: findings of the scan from which on a build fails.
+    a whole build. disk_gb: gigabytes.
     private: source repositories that nobody reads without a token, with their full names at Cloud Build.
+    mirror: where the containers of steps are pulled through (`mirrors.hub_mirror`).
     """
 
     project: str
@@ -41,8 +51,8 @@ class Site:
     machine_type: str
     timeout: int
     disk_gb: int
-    severity: str
     private: Mapping[str, str] = field(default_factory=dict)
+    mirror: str = ""
 
 
 def build_config(
@@ -59,31 +69,36 @@ def build_config(
 
     places: of every image of the specification, by name. bootstrap: the first step's text (`steps.bootstrap`).
     revisions: what a trigger knows of commits, by repository, such as `$COMMIT_SHA`; branches are built where nothing
-    is known, or where the expression comes out empty.
+    is known, or where the expression comes out empty. Of the recipes the branch's newest commit is always taken: they
+    run as the builder, and an older one would bring back what was mended.
     """
     images = spec.family(name)
     revisions = revisions or {}
     sources = checkouts(spec, images)
-    steps = build_steps(spec, pins, images, places, severity=site.severity)
+    steps = build_steps(spec, pins, images, places, severity="")
+    named = {
+        f"{each.folder.upper()}_REVISION": revisions.get(each.repository, "")
+        for each in sources
+        if each.folder != RECIPES
+    }
     told = {
         "WORKSPACE": WORKSPACE,
         "BUILDER": "cloudbuild",
         "BUILD": "$BUILD_ID",
         "DOCKER_API_VERSION": DOCKER_API,
-        **{key: escaped(value) for key, value in common_env(spec, pins, images).items()},
+        "UNRESOLVED": " ".join(pins.unresolved(CONTAINERS)),
+        **{key: escaped(value) for key, value in common_env(spec, pins, images, places, bootstrap).items()},
         **_private(site, [each.repository for each in sources]),
-        **{f"{each.folder.upper()}_REVISION": f"${{_{each.folder.upper()}_REVISION}}" for each in sources},
+        **{each: f"${{_{each}}}" if revision else "" for each, revision in named.items()},
     }
     return {
-        "steps": [_step(step, pins, bootstrap) for step in steps],
+        "steps": [_step(step, pins, site.mirror, bootstrap) for step in steps],
         "timeout": f"{site.timeout}s",
         "queueTtl": f"{QUEUE_SECONDS}s",
         "logsBucket": f"gs://{site.logs_bucket}",
         "serviceAccount": f"projects/{site.project}/serviceAccounts/{site.service_account}",
         "tags": ["tidepool", f"stack-{site.stack}", *(f"image-{image.name}" for image in images)],
-        "substitutions": {
-            f"_{each.folder.upper()}_REVISION": revisions.get(each.repository, "") for each in sources
-        },
+        "substitutions": {f"_{each}": revision for each, revision in named.items() if revision},
         "options": {
             "machineType": site.machine_type,
             "diskSizeGb": str(site.disk_gb),
@@ -104,11 +119,10 @@ def escaped(value: str) -> str:
     return value.replace("$", "$$")
 
 
-def _step(step: BuildStep, pins: Pins, bootstrap: str) -> dict[str, Any]:
+def _step(step: BuildStep, pins: Pins, mirror: str, bootstrap: str) -> dict[str, Any]:
     body: dict[str, Any] = {
         "id": step.id,
-        "name": reference(pins, step.runs_in),
-        "env": [f"{key}={escaped(value)}" for key, value in step.env.items()],
+        "name": reference(pins, step.runs_in, mirror),
         # Without it a step waits for all before it; a dash means that it waits for none.
         "waitFor": list(step.after) or ["-"],
     }
@@ -117,7 +131,5 @@ def _step(step: BuildStep, pins: Pins, bootstrap: str) -> dict[str, Any]:
     if step.script.endswith(f"/{FETCH}"):
         body["script"] = bootstrap  # Cloud Build substitutes nothing in a script
     else:
-        body |= {"entrypoint": "sh", "args": [f"{WORKSPACE}/recipes/{step.script}"]}
-    if not body["env"]:
-        del body["env"]
+        body |= {"entrypoint": "sh", "args": [f"{WORKSPACE}/recipes/{step.script}"], "env": [f"STEP={step.id}"]}
     return body

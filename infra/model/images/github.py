@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from infra.model.images.given import common_env
 from infra.model.images.pins import Pins
 from infra.model.images.spec import Builder, Image, ImageSpec
-from infra.model.images.steps import FETCH, MINUTE, BuildStep, build_steps, checkouts, common_env
+from infra.model.images.steps import FETCH, MINUTE, RECIPES, BuildStep, build_steps, checkouts
 
 RUNNER = "ubuntu-24.04"
 WORKSPACE = "${{ github.workspace }}"
@@ -25,7 +26,6 @@ def build_jobs(
     pins: Pins,
     *,
     places: Mapping[str, tuple[str, ...]],
-    severity: str,
     timeout: int,
     bootstrap: str,
     revisions: Mapping[str, str] | None = None,
@@ -36,14 +36,14 @@ def build_jobs(
     A job `needs` those of its parents, takes their digests from them, and hands on its own as `outputs.digest`. Where a
     parent's job did not run, the record's current digest is taken.
 
-    places, severity, bootstrap: as for `cloudbuild.build_config`. timeout: seconds that each job may take. revisions:
+    places, bootstrap: as for `cloudbuild.build_config`. timeout: seconds that each job may take. revisions:
     expressions of commits, by repository, such as `${{ github.sha }}`. before: steps that come first in each job, such
     as the one that signs in to Google.
     """
     images = [image for image in spec.order() if image.builder is Builder.GITHUB]
     names = {image.name for image in images}
     return {
-        image.name: _job(spec, pins, image, names, places, severity, timeout, bootstrap, revisions or {}, before)
+        image.name: _job(spec, pins, image, names, places, timeout, bootstrap, revisions or {}, before)
         for image in images
     }
 
@@ -54,21 +54,21 @@ def _job(
     image: Image,
     names: set[str],
     places: Mapping[str, tuple[str, ...]],
-    severity: str,
     timeout: int,
     bootstrap: str,
     revisions: Mapping[str, str],
     before: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    steps = build_steps(spec, pins, (image,), places, severity=severity)
+    steps = build_steps(spec, pins, (image,), places, severity="")
+    named = [each for each in checkouts(spec, (image,)) if each.folder != RECIPES]
     needs = [parent for parent in image.parents if parent in names]
     told = {
         "WORKSPACE": WORKSPACE,
         "BUILDER": "github",
         "BUILD": "${{ github.run_id }}-${{ github.run_attempt }}",
         "REGISTRY_USER": "${{ github.actor }}",
-        **common_env(spec, pins, (image,)),
-        **{f"{each.folder.upper()}_REVISION": revisions.get(each.repository, "") for each in checkouts(spec, (image,))},
+        **common_env(spec, pins, (image,), places, bootstrap),
+        **{f"{each.folder.upper()}_REVISION": revisions.get(each.repository, "") for each in named},
     }
     known = {"KNOWN": " ".join(f"{each}=${{{{ needs.{each}.outputs.digest }}}}" for each in needs)}
     return {
@@ -84,7 +84,7 @@ def _job(
 
 def _step(step: BuildStep, bootstrap: str, known: Mapping[str, str]) -> dict[str, Any]:
     fetches = step.script.endswith(f"/{FETCH}")
-    env = dict(step.env)
+    env = {} if fetches else {"STEP": step.id}
     if step.id == "parents":
         env |= known
     if step.signs_in:

@@ -54,6 +54,7 @@ def parse_images(text: str, around: Surroundings, source: str = SPEC_FILE) -> Im
     spec, problems = parsed(ImageSpec, written.data, written.subject)
     judged = _judged(written, around)
     problems += [*rules.broken(judged), *stack_rules.broken(judged), *folders.broken(judged, _shared(written.data))]
+    problems += rules.strange_exceptions(judged, spec.exceptions if spec else ())
     # A value that could not be read as it is written is wrong for that alone.
     unread = {problem.subject for problem in written.problems}
     problems = [*written.problems, *(problem for problem in problems if problem.subject not in unread)]

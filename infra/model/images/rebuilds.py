@@ -12,6 +12,7 @@ from infra.model.images.globs import first_match
 from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.places import places
 from infra.model.images.spec import SPEC_FILE, Builder, Image, ImageSpec
+from infra.model.images.steps import BUILT_BY
 from infra.model.schema import StackConfig
 
 
@@ -67,8 +68,7 @@ def included(spec: ImageSpec, image: Image, repository: str) -> tuple[str, ...]:
     if _same(repository, image.context.repository):
         filters.update(image.context.paths)
     if _same(repository, spec.recipes):
-        filters.update(spec.shared, (f"{image.folder}/**", SPEC_FILE))
-        filters.update((PINS_FILE,) if image.pins else ())
+        filters.update(spec.shared, (f"{image.folder}/**", SPEC_FILE, PINS_FILE))
     return tuple(sorted(filters))
 
 
@@ -124,9 +124,11 @@ def _because(spec: ImageSpec, image: Image, change: Change, before: Before) -> s
 
 
 def _edited_pins(image: Image, before: Before) -> str | None:
+    """An image is made of its own pins, by BuildKit and its client; no byte of it follows from a scanner."""
+    used = tuple(sorted({*image.pins, *BUILT_BY}))
     if before.pins is None or before.pins_now is None:
-        return f"{PINS_FILE} pins {', '.join(image.pins)} of {image.name}" if image.pins else None
-    edited = [name for name in image.pins if before.pins.entry(name) != before.pins_now.entry(name)]
+        return f"{PINS_FILE} pins {', '.join(used)} of {image.name}"
+    edited = [name for name in used if before.pins.entry(name) != before.pins_now.entry(name)]
     return f"{PINS_FILE} pins another {' and '.join(edited)} for {image.name}" if edited else None
 
 

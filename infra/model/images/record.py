@@ -72,6 +72,8 @@ class Build(_Document):
     places: names without tag or digest; `<place>@<digest>` can be pulled from each.
     parents: digests of the images that it was built from, by image.
     copied: by place, what its copy took; the first place is pushed to and has none.
+    seconds: from the beginning of the build until it was recorded. due_by: when a later build is missing, where the
+    image is built at times.
     sbom, provenance: objects of the fleet bucket.
     """
 
@@ -86,6 +88,8 @@ class Build(_Document):
     sbom: str | None = None
     provenance: str | None = None
     size_bytes: int | None = None
+    seconds: NonNegativeInt | None = None
+    due_by: Instant | None = None
 
 
 class ImageRecord(_Document):
@@ -115,19 +119,20 @@ class Target(_Document):
 
 
 class Record(_Document):
-    """All images and all pools that run one."""
+    """All images and all pools that run one. roles: what brokers and controllers run, by `STACK/ROLE`."""
 
     version: Literal[1] = VERSION
     images: Mapping[str, ImageRecord] = Field(default_factory=dict)
     pools: Mapping[str, Target] = Field(default_factory=dict)
+    roles: Mapping[str, Target] = Field(default_factory=dict)
 
     def held(self, image: str) -> frozenset[str]:
-        """Digests of an image that a pool names, or can go back to: what no clean-up may take away."""
+        """Digests of an image that a pool or role names, or can go back to: what no clean-up may take away."""
         return frozenset(each.digest for each in self.targets() if each.image == image)
 
     def targets(self) -> Iterator[Target]:
-        """What every pool names, and what each can go back to."""
-        for target in self.pools.values():
+        """What every pool and role names, and what each can go back to."""
+        for target in (*self.pools.values(), *self.roles.values()):
             yield from target.chain()
 
     def to_json(self) -> dict[str, Any]:
@@ -181,7 +186,8 @@ def built(record: Record, name: str, build: Build) -> tuple[Record, Outcome]:
     known = record.images.get(name)
     if known is None:
         return _with_image(record, name, ImageRecord(current=build)), Outcome.CURRENT
-    if known.build(build.digest) == build:
+    same = known.build(build.digest)
+    if same is not None and same.model_copy(update={"seconds": build.seconds}) == build:
         return record, Outcome.UNCHANGED
     # A rebuild that came out equal takes the place of the entry that has its digest: a digest is listed once.
     others = tuple(each for each in known.builds() if each.digest != build.digest)
@@ -221,13 +227,17 @@ def promoted(record: Record, pool: str, image: str, digest: str, now: datetime, 
     """
     _insist_on_use(pool, image, uses)
     _insist_on_build(record, image, digest)
-    present = record.pools.get(pool)
-    if present is not None and (present.image, present.digest) == (image, digest):
-        return record
-    target = Target(
-        image=image, digest=digest, since=now.replace(microsecond=0), previous=_cut(present, EARLIER_TARGETS)
-    )
-    return _with_pool(record, pool, target)
+    target = _next_target(record.pools.get(pool), image, digest, now)
+    return record if target is None else _with_pool(record, pool, target)
+
+
+def running(record: Record, role: str, image: str, digest: str, now: datetime) -> Record:
+    """The record with `digest` of `image` as what a role (`STACK/ROLE`) runs; the same record where it is so already.
+
+    What a role runs is the stack file's to say, so that a digest which was never recorded here is taken too.
+    """
+    target = _next_target(record.roles.get(role), image, digest, now)
+    return record if target is None else record.model_copy(update={"roles": {**record.roles, role: target}})
 
 
 def undone(record: Record, pool: str, uses: Uses) -> Record:
@@ -245,6 +255,14 @@ def undone(record: Record, pool: str, uses: Uses) -> Record:
             fix += f", or ./tidepool rollout undo {pool}, which leaves the record and brings VMs back"
         raise ConfigError([Problem(f"pool {pool}", value, rule, fix)])
     return _with_pool(record, pool, present.previous)
+
+
+def _next_target(present: Target | None, image: str, digest: str, now: datetime) -> Target | None:
+    """The target that follows `present`; None where it says so already."""
+    if present is not None and (present.image, present.digest) == (image, digest):
+        return None
+    since = now.replace(microsecond=0)
+    return Target(image=image, digest=digest, since=since, previous=_cut(present, EARLIER_TARGETS))
 
 
 def _insist_on_pool(pool: str, uses: Uses) -> None:

@@ -6,14 +6,14 @@ are named (stack_rules) nor of files (folders). An image that is wrong by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
 from infra.model.images.pins import PINS_FILE
-from infra.model.images.spec import Builder, Image
+from infra.model.images.spec import Builder, Image, ScanException
 from infra.model.images.surroundings import Surroundings
 from infra.model.refusals import Subject, shown
 
@@ -42,6 +42,17 @@ Rule = Callable[[Judged], Iterator[Problem]]
 def broken(judged: Judged) -> list[Problem]:
     """Every problem of every rule."""
     return list(chain.from_iterable(rule(judged) for rule in _RULES))
+
+
+def strange_exceptions(judged: Judged, exceptions: Sequence[ScanException]) -> Iterator[Problem]:
+    """Exceptions of the scan that name images which this file does not build."""
+    for index, exception in enumerate(exceptions):
+        for number, name in enumerate(exception.images):
+            if name not in judged.names:
+                known = tuple(sorted(judged.names))
+                fix = f"one of {', '.join(nearest_names(name, known) or known)}"
+                where = judged.subject(("exceptions", index, "images", number))
+                yield Problem(where, shown(name), "an exception is for an image of this file", fix)
 
 
 def _repeats(judged: Judged) -> Iterator[Problem]:

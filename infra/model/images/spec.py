@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Str
 from infra.model.fields import (
     WRITTEN,
     Age,
+    Day,
     GitHubRepository,
     KeepCount,
     RepositoryRegion,
@@ -134,6 +135,10 @@ PinName = Annotated[
     StrictStr, matching(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "the name of an entry of images/bases.yaml", "such as uv")
 ]
 Branch = Annotated[StrictStr, matching(r"[A-Za-z0-9][A-Za-z0-9._/-]*", "the name of a branch", "such as main")]
+Finding = Annotated[
+    StrictStr, matching(r"(CVE|GHSA|DSA|PYSEC)-[A-Za-z0-9-]+", "the name of a finding", "such as CVE-2026-1234")
+]
+Reason = Annotated[StrictStr, matching(r"\S(.*\S)?", "one line of text", "why it is accepted, and what ends it")]
 WorkflowName = Annotated[StrictStr, matching(r"\S(.*\S)?", "a workflow's name", "such as Levanter - Tests")]
 
 
@@ -204,12 +209,13 @@ class Retention(_Model):
 
 
 class UsedBy(_Model):
-    """Who runs the image: pools and roles of a stack, and workflows."""
+    """Who runs the image: pools and roles of a stack, workflows, and in words whoever pulls it outside this project."""
 
     stack: Annotated[ResourceName | None, WRITTEN] = None
     pools: tuple[ResourceName, ...] = ()
     roles: tuple[ResourceName, ...] = ()
     workflows: tuple[WorkflowName, ...] = ()
+    outside: Annotated[Reason | None, WRITTEN] = None
 
 
 class Image(_Model):
@@ -235,11 +241,26 @@ class Image(_Model):
         return tuple(sorted({*self.bases.values(), *self.downloads}))
 
 
+class ScanException(_Model):
+    """A finding of the scan that keeps no image back until the end of the day `expires`.
+
+    finding: its name, such as CVE-2026-1234. package: the one that has it; any, where none is named. images: those that
+    it holds for; all, where none is named.
+    """
+
+    finding: Finding
+    package: StrictStr | None = None
+    images: tuple[ResourceName, ...] = ()
+    reason: Reason
+    expires: Day
+
+
 class ImageSpec(_Model):
     """Everything that is built.
 
     recipes: the repository that holds the Dockerfiles, this project. shared: its files, beside an image's own folder,
-    whose change rebuilds every image. ignored: its files in image folders that no build reads.
+    whose change rebuilds every image. ignored: its files in image folders that no build reads. exceptions: findings of
+    the scan that are accepted until a day.
     """
 
     version: Version
@@ -247,6 +268,7 @@ class ImageSpec(_Model):
     paths: Paths
     shared: tuple[PathFilter, ...]
     ignored: tuple[PathFilter, ...] = ()
+    exceptions: tuple[ScanException, ...] = ()
     images: tuple[Image, ...]
 
     def image(self, name: str) -> Image:

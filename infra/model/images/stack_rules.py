@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from infra.model.catalogue import nearest_names
+from infra.model.catalogue import nearest_names, region_of
 from infra.model.errors import Problem
 from infra.model.fields import MAX_BUILD_SECONDS
-from infra.model.images.places import places
+from infra.model.images.places import places, regions
 from infra.model.images.rules import Judged, Rule
 from infra.model.images.spec import Builder, Image, descendants
 from infra.model.images.steps import MINUTE, step_limits
@@ -170,14 +170,38 @@ def _users(judged: Judged) -> Iterator[Problem]:
     parents = {parent for _, image in judged.images for parent in image.parents}
     for index, image in judged.images:
         used = image.used_by
-        if not (used.pools or used.roles or used.workflows or image.name in parents):
-            rule = "what is built is used: by a pool, a role, a workflow or an image built from it"
+        if not (used.pools or used.roles or used.workflows or used.outside or image.name in parents):
+            rule = "what is built is used: by a pool, a role, a workflow, somebody outside or an image built from it"
             yield Problem(judged.at(index, "used_by"), "", rule, "who runs it, or remove the image")
+        yield from _promotable(judged, index, image)
         if used.stack is None and (used.pools or used.roles):
             where = judged.at(index, "used_by")
             yield Problem(where, "", "pools and roles are a stack's", "stack: NAME beside them")
         elif used.stack is not None:
             yield from _users_of_stack(judged, index, image, used.stack)
+
+
+def _promotable(judged: Judged, index: int, image: Image) -> Iterator[Problem]:
+    """VMs pull from the repository of their own region, and a digest that is in use is kept there by its tag."""
+    registry, users = image.push.artifact_registry, (*image.used_by.pools, *image.used_by.roles)
+    if not users:
+        return
+    if registry is None:
+        rule = f"pools and roles pull from Artifact Registry, and {image.name} goes to {image.push.ghcr} alone"
+        fix = "push.artifact_registry, or in place of pools used_by: {outside: who pulls it by name}"
+        yield Problem(judged.at(index, "used_by"), ", ".join(users), rule, fix)
+        return
+    owner, stack = (judged.around.stacks.get(name or "") for name in (registry.stack, image.used_by.stack))
+    if owner is None or stack is None or owner.registries is None:
+        return
+    there = set(regions(image, owner))
+    for number, name in enumerate(image.used_by.pools):
+        pool = next((each for each in stack.pools if each.name == name), None)
+        missing = sorted({region_of(zone) for zone in pool.reach} - there) if pool else []
+        if missing:
+            rule = f"pool {name} has VMs in {', '.join(missing)}, where no repository has {image.name}"
+            fix = "these regions below push.artifact_registry.regions, or no such line"
+            yield Problem(judged.at(index, "used_by", "pools", number), shown(name), rule, fix)
 
 
 def _users_of_stack(judged: Judged, index: int, image: Image, name: str) -> Iterator[Problem]:

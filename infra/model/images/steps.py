@@ -3,6 +3,10 @@
 Owns the order and what each step is told. Leaves what a step does to its file below `images/steps/`, and how a builder
 wants it spelled to its back end (`cloudbuild`, `github`), which adds nothing of its own.
 
+A builder is given the steps alone: it may be older than the recipes that a build fetches. What each step is told, the
+step `plan` writes down from the fetched recipes (`infra.model.images.told`), so that a build is of the pins that it is
+recorded with. It refuses where the recipes have other steps than those that run (`given.steps_digest`).
+
 A build makes a family: an image and, each from the digest that its parent just got, its descendants. Nothing is
 recorded before every place answers the digest; tags move after that.
 """
@@ -11,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from infra.model.errors import ConfigError, Problem
+from infra.model.images.mirrors import through
 from infra.model.images.pins import Pins
+from infra.model.images.scans import grype_config
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 
 STEPS_FOLDER = "images/steps"
@@ -33,11 +40,15 @@ PYTHON = "python"
 """The base that steps run in which run Tidepool itself."""
 BUILDKIT = "buildkit"
 """The base of the BuildKit that builds."""
+BUILT_BY = (BUILDKIT, DOCKER)
+"""What makes an image's bytes of its recipe: BuildKit, and buildx in the container that drives it."""
+CONTAINERS = (SHELL, DOCKER, PYTHON)
+"""The bases that steps run in, which a builder is told and no fetched recipes can change."""
 TOOLS = ("crane", "grype", "syft")
 """Downloads that steps use; they land in the workspace and run in every base."""
 
 MINUTE = 60
-FIRST_LIMITS = {"fetch": 10 * MINUTE, "tools": 10 * MINUTE, "parents": 10 * MINUTE}
+FIRST_LIMITS = {"fetch": 5 * MINUTE, "plan": 10 * MINUTE, "tools": 5 * MINUTE, "parents": 10 * MINUTE}
 IMAGE_LIMITS = {
     "smoke": 15 * MINUTE,
     "provenance": 5 * MINUTE,
@@ -54,6 +65,9 @@ than the build's, and counts each of those that run side by side. Source, read 2
 google/services/cloudbuild/resource_cloudbuild_trigger.go of https://github.com/hashicorp/terraform-provider-google
 """
 
+CACHE_SUFFIX = "-cache"
+"""What the name of the layers that BuildKit keeps between builds ends with: beside the image, in its first place. At
+GHCR a package of its own would need rights of its own, and an image's own package is never tidied."""
 SIGNING_IN = frozenset({"push", "copy", "verify", "tags"})
 
 
@@ -61,8 +75,8 @@ SIGNING_IN = frozenset({"push", "copy", "verify", "tags"})
 class BuildStep:
     """One step. `script` lies below images/steps/ of the recipes; `runs_in` is an entry of images/bases.yaml.
 
-    env: what the script is told, beside what every step of a build is told (`common_env`). timeout: seconds, None for
-    a step that may take what is left of the build.
+    env: what the step `plan` writes down for the script, beside what every step is told (`given.common_env`).
+    timeout: seconds, None for a step that may take what is left of the build.
     after: ids of the steps that must have ended well. image: whose step it is; None for the whole build's.
     """
 
@@ -78,7 +92,7 @@ class BuildStep:
     def signs_in(self) -> bool:
         """Whether the step needs the registry's credentials; no other is given them."""
         kind = Path(self.script).stem
-        return kind in SIGNING_IN or (kind == "build" and bool(self.env["PARENTS"]))
+        return kind in SIGNING_IN or (kind == "build" and bool(self.env["REGISTRIES"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +128,23 @@ def step_pins(images: Sequence[Image]) -> tuple[str, ...]:
     return tuple(sorted(needed.union(*(image.pins for image in images))))
 
 
-def common_env(spec: ImageSpec, pins: Pins, images: Sequence[Image]) -> dict[str, str]:
-    """What every step of this build is told. `UNRESOLVED` names the pins for which the first step refuses the build."""
-    described = (f"{each.folder} {each.repository} {each.branch}" for each in checkouts(spec, images))
-    return {"CHECKOUTS": ";".join(described), "UNRESOLVED": " ".join(_unresolved(pins, images))}
-
-
 def build_steps(
-    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], *, severity: str
+    spec: ImageSpec,
+    pins: Pins,
+    images: Sequence[Image],
+    places: Mapping[str, Sequence[str]],
+    *,
+    severity: str,
+    mirror: str = "",
+    today: date = date.max,
 ) -> tuple[BuildStep, ...]:
     """The steps that make these images, parents before children.
 
     places: by image, where it is pushed (the first) and copied to. severity: findings of the scan from which on the
-    build fails: negligible, low, medium, high or critical.
+    build fails: negligible, low, medium, high or critical. mirror: where Docker Hub's images are pulled through
+    (`mirrors.hub_mirror`). today: the day by which exceptions of the scan hold or are over.
     """
-    return tuple(_steps(spec, pins, images, places, severity))
+    return tuple(_steps(spec, pins, images, places, _Told(severity, mirror, today)))
 
 
 def step_limits(images: Sequence[Image]) -> int:
@@ -137,13 +153,13 @@ def step_limits(images: Sequence[Image]) -> int:
     return first + len(images) * sum(IMAGE_LIMITS.values())
 
 
-def build_args(spec: ImageSpec, pins: Pins, image: Image) -> dict[str, str]:
+def build_args(spec: ImageSpec, pins: Pins, image: Image, mirror: str = "") -> dict[str, str]:
     """Build arguments of the Dockerfile that are known before the build: bases, downloads, folders of uv.
 
     A download `x` is `X_VERSION`, `X_URL` and `X_SHA256`. What only the build knows is added by its step: the parent's
     reference (`PARENT_IMAGE`), and `SOURCE_DATE_EPOCH`, `REVISION`, `CREATED` and `SOURCE` of the checkout.
     """
-    found = {argument: reference(pins, name) for argument, name in sorted(image.bases.items())}
+    found = {argument: reference(pins, name, mirror) for argument, name in sorted(image.bases.items())}
     for name in sorted(image.downloads):
         found |= download_env(pins, name)
     return found | dict(spec.paths.build_args)
@@ -155,10 +171,12 @@ def download_env(pins: Pins, name: str) -> dict[str, str]:
     return {f"{start}_VERSION": entry.version, f"{start}_URL": entry.url, f"{start}_SHA256": entry.sha256}
 
 
-def reference(pins: Pins, name: str) -> str:
-    """A base by digest. By tag where its digest is not known yet: such a build is refused by its first step."""
+def reference(pins: Pins, name: str, mirror: str = "") -> str:
+    """A base by digest, of Docker Hub by way of its mirror. By tag where its digest is not known yet: such a build is
+    refused by its first steps.
+    """
     base = pins.base(name)
-    return f"{base.image}:{base.tag}" if base.is_unresolved else base.reference
+    return through(f"{base.image}:{base.tag}" if base.is_unresolved else base.reference, mirror)
 
 
 def parent_argument(image: Image, parent: str) -> str:
@@ -177,18 +195,26 @@ def bootstrap(root: Path) -> str:
     return head + (folder / LIBRARY).read_text(encoding="utf-8") + tail
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    severity: str
+    mirror: str
+    today: date
+
+
 def _steps(
-    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], severity: str
+    spec: ImageSpec, pins: Pins, images: Sequence[Image], places: Mapping[str, Sequence[str]], told: _Told
 ) -> Iterator[BuildStep]:
     yield _step("fetch", SHELL, after=())
+    yield _step("plan", PYTHON, after=("fetch",))
     tools = {key: value for name in TOOLS for key, value in download_env(pins, name).items()}
-    yield _step("tools", SHELL, after=("fetch",), env={"TOOLS": " ".join(TOOLS), **tools})
+    yield _step("tools", SHELL, after=("plan",), env={"TOOLS": " ".join(TOOLS), **tools})
     before = "tools"
     if outside := _outside(images):
         yield _step("parents", PYTHON, after=("tools",), env={"PARENTS": " ".join(outside)})
         before = "parents"
     for image in images:
-        yield from _image_steps(spec, pins, image, places, severity, before)
+        yield from _image_steps(spec, pins, image, places, told, before)
         before = f"tags-{image.name}"
 
 
@@ -198,25 +224,30 @@ def _outside(images: Sequence[Image]) -> list[str]:
 
 
 def _image_steps(
-    spec: ImageSpec, pins: Pins, image: Image, places: Mapping[str, Sequence[str]], severity: str, before: str
+    spec: ImageSpec, pins: Pins, image: Image, places: Mapping[str, Sequence[str]], told: _Told, before: str
 ) -> Iterator[BuildStep]:
     name, (first, *others) = image.name, places[image.name]
-    arguments = build_args(spec, pins, image)
+    arguments = build_args(spec, pins, image, told.mirror)
     parents = [f"{parent_argument(image, each)}={each}={places[each][0]}" for each in image.parents]
+    cache = f"{first}{CACHE_SUFFIX}" if image.push.artifact_registry else ""
+    asked = [cache, told.mirror, *(places[each][0] for each in image.parents)]
     build = {
         "ARGUMENTS": " ".join(sorted(arguments)),
-        "BUILDKIT": reference(pins, BUILDKIT),
+        "BUILDKIT": reference(pins, BUILDKIT, told.mirror),
+        "CACHE": cache,
         "CONTEXT": RECIPES if image.context.repository == spec.recipes else SOURCE,
         "PARENTS": " ".join(parents),
         "PLATFORMS": ",".join(image.platforms),
+        "REGISTRIES": " ".join(sorted({each.partition("/")[0] for each in asked if each})),
         **arguments,
     }
     everywhere = {"PLACES": " ".join((first, *others))}
     yield _step("build", DOCKER, name, after=(before,), env=build)
     yield _step("smoke", DOCKER, name, after=(f"build-{name}",))
-    yield _step("inspect", SHELL, name, after=(f"smoke-{name}",), env={"SEVERITY": severity})
-    provenance = {key: value for key, value in build.items() if key not in ("BUILDKIT", "CONTEXT", "PARENTS")}
-    yield _step("provenance", SHELL, name, after=(f"inspect-{name}",), env={"PLACE": first, **provenance})
+    scan = {"SEVERITY": told.severity, "EXCEPTIONS": grype_config(spec.exceptions, name, told.today)}
+    yield _step("inspect", SHELL, name, after=(f"smoke-{name}",), env=scan)
+    told_to_provenance = {"ARGUMENTS": build["ARGUMENTS"], "PLATFORMS": build["PLATFORMS"], **arguments}
+    yield _step("provenance", SHELL, name, after=(f"inspect-{name}",), env={"PLACE": first, **told_to_provenance})
     yield _step("push", SHELL, name, after=(f"provenance-{name}",), env={"PLACE": first})
     copies = []
     for place in others:
@@ -254,10 +285,6 @@ def place_label(place: str) -> str:
     """What tells a place from the others of its image: the region of Artifact Registry, or the host."""
     host = place.partition("/")[0]
     return host.removesuffix("-docker.pkg.dev").replace(".", "-")
-
-
-def _unresolved(pins: Pins, images: Sequence[Image]) -> tuple[str, ...]:
-    return pins.unresolved(step_pins(images))
 
 
 def variable(name: str) -> str:

@@ -24,10 +24,13 @@ from infra.cli.app import cli
 from infra.fleet.broker.audit import Story, entry
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.images.attempts import begin
+from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.fleet.sweep_lines import key_line
 from infra.model import names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
+from infra.model.images.record import Build, built
 from infra.model.stack import parse_stack
 from tests.cli.conftest import Checkout
 from tests.cli.fleet.watched import Watch, extracted, fits, watch
@@ -355,6 +358,42 @@ def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
     add()
     assert (said()["version"], said()["age_days"]) == ("2", 0)
     assert not open_after(KEY_DAYS - 1), "the first is by then old enough"
+
+
+def test_a_build_that_left_no_record_is_told_until_another_one_begins(fleet: Fleet, google: Clients) -> None:
+    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
+    began, limit = fleet.now(), timedelta(hours=4)
+    begin(bucket, ["tpu-ci"], "cloudbuild/lost", began, began + limit)
+    assert not counted("image-build-failed", fleet.sweep()), "it is at work"
+    fleet.later(4 * 60 + 1)
+    fleet.sweep()
+    assert fleet.open("image-build-failed") == {"tpu-ci"}
+    fleet.follow("image-build-failed")
+    begin(bucket, ["tpu-ci"], "cloudbuild/next", fleet.now(), fleet.now() + limit)
+    assert not counted("image-build-failed", fleet.sweep())
+    assert not fleet.open("image-build-failed", in_minutes=ALERTS["image-build-failed"].window)
+
+
+def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(fleet: Fleet, google: Clients) -> None:
+    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
+
+    def record(digit: str) -> None:
+        at = fleet.now()
+        build = Build(digest=f"sha256:{digit * 64}", revision={}, built=at, build=f"cloudbuild/{digit}", places=())
+        build = build.model_copy(update={"due_by": at + timedelta(days=2)})
+        Store(record=bucket, pointers={}).update(lambda held: built(held, "tpu-ci", build)[0])
+        begin(bucket, ["tpu-ci"], build.build, at, at + timedelta(hours=4))
+
+    record("1")
+    assert not counted("image-old", fleet.sweep())
+    fleet.later(49 * 60 + 1)
+    (line,) = counted("image-old", fleet.sweep())
+    assert (line["overdue_hours"], line["failed"]) == (1, 0)
+    assert fleet.open("image-old") == {"tpu-ci"}
+    fleet.follow("image-old")
+    record("2")
+    assert not counted("image-old", fleet.sweep())
+    assert not fleet.open("image-old", in_minutes=ALERTS["image-old"].window)
 
 
 def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:

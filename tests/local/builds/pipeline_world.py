@@ -20,12 +20,14 @@ from infra.local.cloud.services.cloudbuild_substitutions import applied
 from infra.local.registry import Registry, serve
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
+from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places
 from infra.model.images.reading import Written, parsed
 from infra.model.images.record import EMPTY, Build, Record, built
 from infra.model.images.spec import SPEC_FILE, ImageSpec
-from infra.model.images.steps import bootstrap
+from infra.model.images.steps import bootstrap, build_steps
+from infra.model.images.told import told_files
 from infra.model.stack import load_stack
 from infra.tools.install import ToolError
 
@@ -39,8 +41,8 @@ SITE = Site(
     machine_type="E2_HIGHCPU_8",
     timeout=7200,
     disk_gb=200,
-    severity="critical",
 )
+SEVERITY = "critical"
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
 
 
@@ -72,6 +74,7 @@ class Recorder:
         self.record: Record = EMPTY
         self.registry = registry
         self.writes: list[str] = []
+        self.world: World | None = None
         self._lock = threading.Lock()
         recorder = self
 
@@ -90,6 +93,8 @@ class Recorder:
 
     def answer(self, path: str, query: Mapping[str, list[str]]) -> tuple[int, str]:
         name = query["image"][0]
+        if path == "/steps" and self.world is not None:
+            return self.world.tell(name, query["builder"][0], query["digest"][0], Path(query["to"][0]))
         with self._lock:
             if path == "/current":
                 known = self.record.images.get(name)
@@ -127,10 +132,11 @@ def tree(folder: Path, address: tuple[str, int]) -> Path:
     (folder / "images").symlink_to(ROOT / "images")
     launcher = folder / "tidepool"
     launcher.write_text(
-        '#!/bin/sh\nset -eu\n. "${TIDEPOOL_TOOLS}/recorded.sh"\ncalled "$@"\n'
-        'case $2 in\n  current) query="current?image=$3" ;;\n'
+        '#!/bin/sh\nset -eu\n. "${TIDEPOOL_TOOLS}/recorded.sh"\n[ "$1" != --help ] || exit 0\ncalled "$@"\n'
+        'case $2 in\n  steps) query="steps?image=$3&builder=$BUILDER&digest=$5&to=$7" ;;\n'
+        '  current) query="current?image=$3" ;;\n'
         '  record) query="record?image=$3&build=$5&sbom=$7&provenance=$9" ;;\nesac\n'
-        f'exec curl -fsS "http://{address[0]}:{address[1]}/$query"\n'
+        f'exec curl -sS --fail-with-body "http://{address[0]}:{address[1]}/$query"\n'
     )
     launcher.chmod(0o755)
     return folder
@@ -162,15 +168,29 @@ class World:
     def config(self, image: str, revision: str = "") -> dict[str, Any]:
         """The build as its queue has it: with variables filled in."""
         self.started += 1
-        body = build_config(self.spec, self.pins, image, places=self.places, site=SITE, bootstrap=bootstrap(ROOT))
+        body = build_config(
+            self.spec, self.pins, image, places=self.places, site=SITE, bootstrap=bootstrap(ROOT),
+            revisions={MONOREPO: "$COMMIT_SHA"},
+        )  # fmt: skip
         values = {**body["substitutions"], "_SOURCE_REVISION": revision, "BUILD_ID": f"build-{self.started}"}
         return applied(body, values)
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         return build_jobs(
-            self.spec, self.pins, places=self.places, severity=SITE.severity, timeout=SITE.timeout,
+            self.spec, self.pins, places=self.places, timeout=SITE.timeout,
             bootstrap=bootstrap(ROOT), revisions={MONOREPO: "${{ github.sha }}"},
         )  # fmt: skip
+
+    def tell(self, image: str, builder: str, digest: str, folder: Path) -> tuple[int, str]:
+        """What `images steps` does: the recipes that were fetched are this world's own."""
+        made = self.spec.family(image) if builder == "cloudbuild" else (self.spec.image(image),)
+        now = steps_digest(self.spec, self.pins, made, self.places, bootstrap(ROOT))
+        if digest != now:
+            return 409, f"the steps that run were declared from other recipes: {digest}, now {now}\n"
+        folder.mkdir(parents=True)
+        for step, text in told_files(build_steps(self.spec, self.pins, made, self.places, severity=SEVERITY)).items():
+            (folder / step).write_text(text)
+        return 200, ""
 
     def keep_in_artifact_registry(self) -> None:
         """Let every image go to two regions of one repository, as images of Cloud Build do."""
@@ -207,5 +227,6 @@ def world(folder: Path, registry: str, spec: ImageSpec) -> World:
         machine=machine, recorder=recorder, spec=spec, pins=load_pins(ROOT), monorepo=monorepo,
         places={image.name: places(image, stacks) for image in spec.images},
     )  # fmt: skip
+    recorder.world = found
     found.push(1, {"uv.lock": "version = 1\n"})
     return found

@@ -25,7 +25,7 @@ IMAGE = "tpu-ci"
 REGIONS = ("europe-west4", "us-central2", "us-east1", "us-east5", "us-west4")
 COPIES = tuple(f"copy-{IMAGE}-{region}" for region in REGIONS)
 KINDS = ("build", "smoke", "inspect", "provenance", "push", "verify", "record", "tags")
-STEPS = ("fetch", "tools", *(f"{kind}-{IMAGE}" for kind in KINDS), *COPIES)
+STEPS = ("fetch", "plan", "tools", *(f"{kind}-{IMAGE}" for kind in KINDS), *COPIES)
 WITHOUT_TOOLS = {"tools", f"provenance-{IMAGE}"}
 EVERY_FAULT = [
     Fault(step, when)

@@ -27,13 +27,30 @@ def shell(step_id: str, script: str, **more: Any) -> dict[str, Any]:
 
 def test_a_step_waits_for_those_that_it_names_and_else_for_all_before_it(machine: Machine) -> None:
     steps = [
-        shell("a", "exit 1"),
-        shell("b", "true", waitFor=["-"]),
-        shell("c", "true", waitFor=["b"]),
-        shell("d", "true"),
+        shell("a", "echo a >>order", waitFor=["-"]),
+        shell("b", "echo b >>order", waitFor=["a"]),
+        shell("c", "echo c >>order", waitFor=["b"]),
+        shell("d", "cat order"),
     ]
-    outcome = run_build({"steps": steps}, machine)
-    assert [step.status for step in outcome.steps] == ["FAILURE", "SUCCESS", "SUCCESS", "QUEUED"]
+    assert run_build({"steps": steps}, machine).step("d").log == "a\nb\nc\n"
+
+
+def test_steps_that_wait_for_the_same_ones_run_at_once(machine: Machine) -> None:
+    """Each waits until the other one has begun, which steps one after the other never would."""
+    meeting = "touch $ME; until [ -e $OTHER ]; do :; done"
+    pair = [("left", "right"), ("right", "left")]
+    steps = [shell(me, meeting, waitFor=["-"], env=[f"ME={me}", f"OTHER={other}"]) for me, other in pair]
+    assert run_build({"steps": steps, "timeout": "30s"}, machine).status is Status.SUCCESS
+
+
+def test_the_first_step_that_fails_ends_those_beside_it_and_none_begins_after_it(machine: Machine) -> None:
+    steps = [
+        shell("slow", "touch begun; while :; do :; done", waitFor=["-"]),
+        shell("bad", "until [ -e begun ]; do :; done; exit 1", waitFor=["-"]),
+        shell("later", "true", waitFor=["-", "slow"]),
+    ]
+    outcome = run_build({"steps": steps, "timeout": "60s"}, machine)
+    assert [step.status for step in outcome.steps] == ["CANCELLED", "FAILURE", "QUEUED"]
     assert outcome.status is Status.FAILURE
 
 

@@ -10,6 +10,7 @@ import pytest
 from infra.local.builds.cloudbuild import run_build
 from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Fault, Status, When
+from infra.model.images.told import told_text
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
 from tests.shipped_stacks import of_this_lab
 
@@ -168,11 +169,11 @@ def test_provenance_of_a_child_names_its_parent_by_digest(images: World) -> None
     assert {"uri": place, "digest": {"sha256": base.removeprefix("sha256:")}} in dependencies
 
 
-def test_a_build_from_unresolved_pins_is_refused_before_anything_is_fetched(images: World) -> None:
-    crane = images.pins.download("crane").model_copy(update={"sha256": "unresolved"})
-    images.pins = images.pins.model_copy(update={"downloads": {**images.pins.downloads, "crane": crane}})
+def test_a_build_in_containers_that_nobody_pinned_is_refused_before_anything_is_fetched(images: World) -> None:
+    python = images.pins.base("python").model_copy(update={"digest": "unresolved"})
+    images.pins = images.pins.model_copy(update={"bases": {**images.pins.bases, "python": python}})
     outcome = run_build(images.config("tpu-ci"), images.machine)
-    assert "crane" in outcome.step("fetch").log
+    assert "python" in outcome.step("fetch").log
     assert "./tidepool images bases --resolve" in outcome.step("fetch").log
     assert images.machine.calls() == []
 
@@ -190,13 +191,121 @@ def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: Wor
     assert run_build(build, images.machine).status is Status.SUCCESS
     archive = tmp_path / "crane"
     archive.write_text("another program")
-    env = {"TOOLS": "crane", "CRANE_URL": archive.as_uri(), "CRANE_SHA256": "0" * 64}
-    env["WORKSPACE"] = str(images.machine.folder / "workspace/.tidepool")
-    script = f"{env['WORKSPACE']}/recipes/images/steps/tools.sh"
+    workspace = images.machine.folder / "workspace/.tidepool"
+    told = told_text({"TOOLS": "crane", "CRANE_URL": archive.as_uri(), "CRANE_SHA256": "0" * 64})
+    (workspace / "out/told").mkdir()
+    (workspace / "out/told/tools").write_text(told)
+    env = {"WORKSPACE": str(workspace), "STEP": "tools"}
+    script = f"{workspace}/recipes/images/steps/tools.sh"
     outcome = images.machine.run("tools", ["sh", script], cwd=tmp_path, env=env, timeout=60)
     assert outcome.status is Status.FAILURE
     assert f"its SHA-256 is not {'0' * 64}" in outcome.log
     assert tagged(images.machine.registry, images.places["tpu-ci"][0], "none") is None
+
+
+def with_another_uv(images: World) -> None:
+    """An edit of the table of pins."""
+    uv = images.pins.download("uv").model_copy(update={"version": "99.0.0", "sha256": "f" * 64})
+    images.pins = images.pins.model_copy(update={"downloads": {**images.pins.downloads, "uv": uv}})
+
+
+def test_a_build_declared_before_a_pin_was_edited_is_of_the_pin_that_its_recipes_say(images: World) -> None:
+    config = images.config("tpu-ci")
+    with_another_uv(images)
+    assert run_build(config, images.machine).status is Status.SUCCESS
+    statement = json.loads((images.machine.folder / OUT / "provenance.json").read_text())
+    parameters = statement["predicate"]["buildDefinition"]["internalParameters"]
+    assert (parameters["UV_VERSION"], parameters["UV_SHA256"]) == ("99.0.0", "f" * 64)
+
+
+def test_a_job_generated_before_a_pin_was_edited_is_of_the_pin_that_its_recipes_say(images: World) -> None:
+    """As in the monorepo's workflow file, which is merged days after the edit."""
+    jobs = images.jobs()
+    with_another_uv(images)
+    dict(run_jobs(jobs, images.machine, wanted=("levanter-base",), run="1"))
+    statement = json.loads((images.machine.folder / "workspace/out/levanter-base/provenance.json").read_text())
+    assert statement["predicate"]["buildDefinition"]["internalParameters"]["UV_VERSION"] == "99.0.0"
+
+
+def test_a_build_of_other_steps_than_its_recipes_have_is_refused_before_anything_is_built(images: World) -> None:
+    config = images.config("tpu-ci")
+    images.places = {**images.places, "tpu-ci": images.places["tpu-ci"][:2]}
+    outcome = run_build(config, images.machine)
+    assert "declared from other recipes" in outcome.step("plan").log
+    assert outcome.step("build-tpu-ci").status is Status.QUEUED
+    assert images.recorder.writes == []
+
+
+def test_a_build_declared_by_a_program_without_told_files_is_refused(images: World) -> None:
+    """Its steps bring their own values, of whatever pins it was declared from."""
+    config = images.config("tpu-ci")
+    step = next(step for step in config["steps"] if step["id"] == "tools")
+    step["env"] = ["TOOLS="]
+    outcome = run_build(config, images.machine)
+    assert "STEP: missing, so older recipes declared this build. Next: ./tidepool up" in outcome.step("tools").log
+
+
+@pytest.mark.parametrize("number", [3, 9])
+def test_only_commits_that_the_branch_was_at_are_built(images: World, number: int) -> None:
+    """GitHub gives out commit 9 too, as it does every commit of a fork."""
+    images.push(3)
+    outcome = run_build(images.config("tpu-ci", commit(number)), images.machine)
+    assert (outcome.status is Status.SUCCESS) == (number == 3)
+    if number == 9:
+        assert f"was never the newest commit of main in {MONOREPO}" in outcome.step("fetch").log
+        assert images.recorder.writes == []
+
+
+def test_nothing_names_another_commit_of_the_recipes(images: World) -> None:
+    assert set(images.config("tpu-ci")["substitutions"]) <= {"_SOURCE_REVISION"}
+    config = images.config("tpu-ci")
+    config["options"]["env"].append(f"RECIPES_REVISION={commit(9)}")
+    assert run_build(config, images.machine).status is Status.SUCCESS
+    assert images.record.images["tpu-ci"].current.revision["marin-community/tidepool"] == commit(0xABC)
+
+
+def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images: World) -> None:
+    """A cache of one day: Debian's packages in it are never older. A package of GHCR has none beside it."""
+    run_build(images.config("tpu-ci"), images.machine)
+    out = images.machine.folder / OUT
+    (scan,) = [
+        arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:9]) == ("grype", "--config ")
+    ]
+    assert scan.split()[1] == str(out / "grype.yaml")
+    assert json.loads((out / "grype.yaml").read_text()) == {"ignore": []}
+    (made, _) = [arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")]
+    day = images.record.images["tpu-ci"].current.built.strftime("%Y%m%d")
+    assert f"--cache-from type=registry,ref={images.places['tpu-ci'][0]}-cache:{day} " in made
+    assert "ignore-error=true" in made
+    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
+    (*_, made, _) = [
+        arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")
+    ]
+    assert "--cache" not in made
+
+
+def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
+    """Each step has a configuration of its own, and signs in again where it tries again."""
+    fault = Fault("copy-tpu-ci-us-west4", When.ONCE)
+    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is Status.SUCCESS
+    signed = [step for step, tool, arguments in images.machine.calls() if arguments.startswith("auth login")]
+    copies = {step for step in signed if step.startswith("copy-")}
+    assert {step: signed.count(step) for step in copies} == {step: 4 if step == fault.step else 2 for step in copies}, (
+        "two registries an attempt"
+    )
+    assert not (images.machine.folder / "home/.docker").exists(), "nothing is left in the home that steps share"
+
+
+def test_what_nobody_signed_in_to_is_refused_as_a_registry_does(images: World) -> None:
+    """The stand-in of crane asks for the sign-in that it was given, so that a step without one fails here too."""
+    run_build(images.config("tpu-ci"), images.machine)
+    place = images.places["tpu-ci"][0]
+    tools = images.machine.folder / "workspace/.tidepool/tools/bin/crane"
+    outcome = images.machine.run(
+        "manifest", [str(tools), "manifest", f"{place}:latest"], cwd=images.machine.folder, env={}, timeout=60
+    )
+    assert outcome.status is Status.FAILURE
+    assert "401 UNAUTHORIZED" in outcome.log
 
 
 def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_file_has(images: World) -> None:

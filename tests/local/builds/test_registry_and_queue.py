@@ -49,6 +49,9 @@ class Control:
     def registry(self) -> dict[str, str]:
         return {"address": "127.0.0.1:1"}
 
+    def clock(self) -> dict[str, float]:
+        return {"offset": 0.0}
+
     def builds(self, *status: str) -> list[dict[str, Any]]:
         return list({"QUEUED": self.waiting, "WORKING": self.working}[" ".join(status)])
 

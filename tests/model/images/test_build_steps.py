@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,21 +18,31 @@ from hypothesis import strategies as st
 from infra.model.errors import ConfigError
 from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images import stack_rules
-from infra.model.images.cloudbuild import Site, build_config, escaped
+from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
+from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import Written, parsed
 from infra.model.images.rules import Judged
 from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
-from infra.model.images.steps import CHECKS, FETCH, LIBRARY, STEPS_FOLDER, bootstrap, build_steps, step_pins
+from infra.model.images.steps import (
+    CHECKS,
+    FETCH,
+    LIBRARY,
+    STEPS_FOLDER,
+    bootstrap,
+    build_steps,
+    step_pins,
+)
 from infra.model.images.surroundings import Surroundings
+from infra.model.images.told import told_files, told_values
 from infra.model.stack import load_stack
 from tests.shipped_stacks import of_this_lab
 
 ROOT = Path(__file__).resolve().parents[3]
 SITE = Site(
     project="p", stack="ci", logs_bucket="p-logs", service_account="builder@p.iam.gserviceaccount.com",
-    machine_type="E2_HIGHCPU_8", timeout=7200, disk_gb=200, severity="critical",
+    machine_type="E2_HIGHCPU_8", timeout=7200, disk_gb=200,
 )  # fmt: skip
 SCHEMAS = json.loads(get_static_doc("cloudbuild", "v1"))["schemas"]
 # https://docs.cloud.google.com/build/quotas and .../build-config-file-schema, read 2026-11-21.
@@ -58,7 +69,7 @@ def config(spec: ImageSpec, name: str, pins: Pins = PINS, site: Site = SITE) -> 
 
 
 def github_jobs() -> dict[str, dict[str, Any]]:
-    return build_jobs(SPEC, PINS, places=places_of(SPEC), severity=SITE.severity, timeout=SITE.timeout, bootstrap=FIRST)
+    return build_jobs(SPEC, PINS, places=places_of(SPEC), timeout=SITE.timeout, bootstrap=FIRST)
 
 
 def violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
@@ -186,7 +197,7 @@ def test_a_child_begins_after_its_parents_are_recorded_and_tagged(spec: ImageSpe
             if f"tags-{parent}" in ids:
                 assert ids.index(f"tags-{parent}") < ids.index(f"build-{member.name}")
             else:
-                assert "parents" in ids[:3]
+                assert "parents" in ids[:4]
 
 
 def test_the_record_waits_for_verify_and_verify_for_every_copy() -> None:
@@ -203,15 +214,15 @@ def test_both_back_ends_run_the_same_steps_with_the_same_values() -> None:
     jobs = github_jobs()
     for name, job in jobs.items():
         image = SPEC.image(name)
-        steps = build_steps(SPEC, PINS, (image,), places_of(SPEC), severity=SITE.severity)
+        steps = build_steps(SPEC, PINS, (image,), places_of(SPEC), severity="critical")
         assert [step["id"] for step in job["steps"]] == [step.id for step in steps]
         for written, step in zip(job["steps"], steps, strict=True):
-            assert dict(step.env).items() <= written.get("env", {}).items()
+            assert written.get("env", {}).get("STEP") == (None if step.id == "fetch" else step.id)
             assert written.get("timeout-minutes", 0) * 60 == (step.timeout or 0)
         assert job["timeout-minutes"] * 60 == SITE.timeout
     cloud = {step["id"]: step for step in config(SPEC, "tpu-ci")["steps"]}
-    for step in build_steps(SPEC, PINS, SPEC.family("tpu-ci"), places_of(SPEC), severity=SITE.severity):
-        assert cloud[step.id].get("env", []) == [f"{key}={escaped(value)}" for key, value in step.env.items()]
+    for step in build_steps(SPEC, PINS, SPEC.family("tpu-ci"), places_of(SPEC), severity="critical"):
+        assert cloud[step.id].get("env", []) == ([] if step.id == "fetch" else [f"STEP={step.id}"])
         assert cloud[step.id].get("timeout") == (None if step.timeout is None else f"{step.timeout}s")
 
 
@@ -230,12 +241,33 @@ def test_only_steps_that_ask_a_registry_are_given_the_token() -> None:
     jobs = github_jobs()
     for step in itertools.chain.from_iterable(job["steps"] for job in jobs.values()):
         file = step["run"].rsplit("/", 1)[-1]
-        uses = "sign_in" in (ROOT / STEPS_FOLDER / (FETCH if step["id"] == "fetch" else file)).read_text()
+        uses = "signed_in" in (ROOT / STEPS_FOLDER / (FETCH if step["id"] == "fetch" else file)).read_text()
         if "REGISTRY_TOKEN" in step.get("env", {}):
             assert uses
-        assert not uses or "REGISTRY_TOKEN" in step["env"] or step["env"].get("PARENTS") == ""
+        assert not uses or "REGISTRY_TOKEN" in step["env"] or step["id"] == "build-levanter-base"
         assert "secrets." not in step["run"]
         assert ("GITHUB_TOKEN" in step.get("env", {})) == step["id"].startswith("record-")
+
+
+def digest_of(spec: ImageSpec, pins: Pins = PINS, first: str = FIRST) -> str:
+    return steps_digest(spec, pins, spec.family("tpu-ci"), places_of(spec), first)
+
+
+def test_a_build_need_not_be_declared_anew_for_another_pin_but_for_other_steps() -> None:
+    uv = PINS.download("uv").model_copy(update={"sha256": "f" * 64})
+    python = PINS.base("python").model_copy(update={"digest": f"sha256:{'f' * 64}"})
+    edited = PINS.model_copy(
+        update={"downloads": {**PINS.downloads, "uv": uv}, "bases": {**PINS.bases, "python": python}}
+    )
+    assert digest_of(SPEC, edited) == digest_of(SPEC)
+    assert digest_of(SPEC, first=f"{FIRST}# another\n") != digest_of(SPEC)
+    images = [
+        image.model_copy(update={"context": image.context.model_copy(update={"repository": "other/lab"})})
+        if image.name == "tpu-ci"
+        else image
+        for image in SPEC.images
+    ]
+    assert digest_of(SPEC.model_copy(update={"images": tuple(images)})) != digest_of(SPEC)
 
 
 def test_every_step_names_its_image_by_digest_and_what_it_needs_is_pinned() -> None:
@@ -261,20 +293,25 @@ def test_dockers_client_speaks_what_cloud_builds_daemon_understands() -> None:
     assert "DOCKER_API_VERSION=1.41" in config(SPEC, "tpu-ci")["options"]["env"]
 
 
-def test_nothing_of_a_declaration_can_become_a_substitution() -> None:
+def test_nothing_of_a_declaration_can_become_a_substitution_or_a_command() -> None:
     downloads = {**PINS.downloads}
-    downloads["uv"] = downloads["uv"].model_copy(update={"url": "https://example.org/$PROJECT_ID/${_X}/uv.whl"})
-    body = config(SPEC, "tpu-ci", PINS.model_copy(update={"downloads": downloads}))
-    build = next(step for step in body["steps"] if step["id"] == "build-tpu-ci")
-    assert "UV_URL=https://example.org/$$PROJECT_ID/$${_X}/uv.whl" in build["env"]
+    url = "https://example.org/$PROJECT_ID/${_X}/it's/`id`/uv.whl"
+    downloads["uv"] = downloads["uv"].model_copy(update={"url": url})
+    pins = PINS.model_copy(update={"downloads": downloads})
+    assert "example.org" not in json.dumps(config(SPEC, "tpu-ci", pins)), "what is told comes from the recipes alone"
+    steps = build_steps(SPEC, pins, SPEC.family("tpu-ci"), places_of(SPEC), severity="low")
+    text = told_files(steps)["build-tpu-ci"]
+    assert told_values(text)["UV_URL"] == url
+    shown = subprocess.run(["sh", "-c", f'{text}printf %s "$UV_URL"'], capture_output=True, text=True, check=True)
+    assert shown.stdout == url
 
 
 def test_an_unresolved_pin_is_said_to_the_first_step_and_no_digest_is_invented() -> None:
-    bases = {**PINS.bases, "buildkit": PINS.base("buildkit").model_copy(update={"digest": "unresolved"})}
+    bases = {**PINS.bases, "python": PINS.base("python").model_copy(update={"digest": "unresolved"})}
     body = config(SPEC, "tpu-ci", PINS.model_copy(update={"bases": bases}))
-    assert "UNRESOLVED=buildkit" in body["options"]["env"]
-    build = next(step for step in body["steps"] if step["id"] == "build-tpu-ci")
-    assert f"BUILDKIT={PINS.base('buildkit').image}:{PINS.base('buildkit').tag}" in build["env"]
+    assert "UNRESOLVED=python" in body["options"]["env"]
+    plan = next(step for step in body["steps"] if step["id"] == "plan")
+    assert plan["name"] == f"{PINS.base('python').image}:{PINS.base('python').tag}"
 
 
 @of_this_lab

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from infra.model.images.load import load_images
 from infra.model.images.pins import load_pins
@@ -70,3 +71,14 @@ def test_the_header_explains_every_key(spec: ImageSpec) -> None:
     image = type(spec.images[0])
     for key in (*ImageSpec.model_fields, *image.model_fields):
         assert f" {key} " in head, key
+
+
+def test_the_cache_of_test_images_holds_every_release_of_jax_that_tests_run_with() -> None:
+    """Else each leg downloads hundreds of megabytes on a VM that waits."""
+    suites = yaml.safe_load((ROOT / "workflows/spec/marin.yaml").read_text())["tests"]
+    wanted = {release for file in suites for suite in file["suites"] for release in suite.get("jax", ())}
+    folder = ROOT / "images/tpu-ci"
+    assert {path.stem.removeprefix("jax-") for path in folder.glob("jax-*.txt")} == wanted
+    for release in wanted:
+        assert f"jax=={release} \\" in (folder / f"jax-{release}.txt").read_text()
+    assert f"for release in {' '.join(sorted(wanted))}; do" in (folder / "smoke.sh").read_text()

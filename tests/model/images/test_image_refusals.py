@@ -41,6 +41,12 @@ OTHER_FOLDER = {
 }
 
 
+def test_an_image_that_only_people_elsewhere_pull_says_so(tmp_path: Path) -> None:
+    text = edited(IMAGES, ("used_by: {workflows: [Nightly]}", "used_by: {outside: clusters that people start}"))
+    spec = loaded(project(tmp_path, {SOURCE: text}))
+    assert spec.image("child").used_by.outside == "clusters that people start"
+
+
 def test_the_small_right_project_is_accepted(tmp_path: Path) -> None:
     assert [image.name for image in loaded(project(tmp_path)).order()] == ["runner", "base", "child"]
 
@@ -200,6 +206,18 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "",
         "images[2].used_by",
         "what is built is used",
+    ),
+    "a pool that could never pull it": (
+        "used_by: {workflows: [Nightly]}",
+        "used_by: {stack: ci, pools: [tpu-ci]}",
+        "images[2].used_by",
+        "goes to ghcr.io/lab/child alone",
+    ),
+    "a pool in a region without it": (
+        "repository: images}",
+        "repository: images, regions: [us-central1]}",
+        "used_by.pools[0]",
+        "where no repository has runner",
     ),
     "a bad cron": ('"0 3 * * *"', '"0 25 * * *"', "when.schedule.cron", "five fields"),
     "a cron with seconds": ('"0 3 * * *"', '"0 0 3 * * *"', "when.schedule.cron", "five fields"),

@@ -118,7 +118,11 @@ def test_a_change_rebuilds_what_reads_it(changes: list[str], images: list[str]) 
             "tpu-ci",
             "images/steps/push.sh matches images/steps/**, what all images share",
         ),
-        (["tidepool:images/bases.yaml"], "controller", "images/bases.yaml pins python of controller"),
+        (
+            ["tidepool:images/bases.yaml"],
+            "controller",
+            "images/bases.yaml pins buildkit, docker-cli, python of controller",
+        ),
         (["tidepool:images/images.yaml"], "cluster", "images/images.yaml says how cluster is built"),
         (
             ["uv.lock", "pyproject.toml", "lib/a/pyproject.toml"],
@@ -172,9 +176,22 @@ def test_another_checksum_of_a_download_rebuilds_what_takes_it_alone() -> None:
     assert names("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer)) == ["tpu-ci"]
 
 
-def test_a_pin_that_only_builds_use_rebuilds_nothing() -> None:
+@pytest.mark.parametrize("pin", ["buildkit", "docker-cli"])
+def test_another_digest_of_what_builds_rebuilds_every_image_and_is_named(pin: str) -> None:
+    spec, stacks, pins = lab()
+    newer = _pins(pins, **{pin: f"sha256:{'1' * 64}"})
+    change = [Change(spec.recipes, "images/bases.yaml")]
+    found = rebuilds(spec, change, stacks, Before(pins=pins, pins_now=newer))
+    assert [each.image for each in found] == [image.name for image in spec.order()]
+    assert {each.reason for each in found} == {
+        f"images/bases.yaml pins another {pin} for {image.name}" for image in spec.images
+    }
+
+
+def test_another_scanner_rebuilds_nothing() -> None:
     _, _, pins = lab()
-    newer = _pins(pins, buildkit=f"sha256:{'1' * 64}")
+    grype = pins.download("grype").model_copy(update={"sha256": "1" * 64})
+    newer = pins.model_copy(update={"downloads": {**pins.downloads, "grype": grype}})
     assert names("tidepool:images/bases.yaml", before=Before(pins=pins, pins_now=newer)) == []
 
 

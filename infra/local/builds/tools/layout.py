@@ -41,7 +41,7 @@ def main(arguments):
 
 def write(folder, dockerfile, context, build_args):
     (folder / "blobs/sha256").mkdir(parents=True)
-    parents = {name: value for name, value in build_args.items() if "docker.pkg.dev/" in value or "ghcr.io/" in value}
+    parents = {name: build_args[name] for name in (each.partition("=")[0] for each in os.environ["PARENTS"].split())}
     layers = [layer for reference in parents.values() for layer in pulled(folder, reference)]
     made_of = {"args": build_args, "recipe": tree(dockerfile.parent), "context": tree(context)}
     layers.append(blob(folder, tar(json.dumps(made_of, sort_keys=True).encode()), LAYER))

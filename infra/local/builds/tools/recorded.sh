@@ -30,3 +30,11 @@ called() {
       ;;
   esac
 }
+
+# signed_in HOST: refuses as a registry does, where docker's configuration has no sign-in to it.
+signed_in() {
+  if ! grep -qs "\"$1\"" "${DOCKER_CONFIG:-$HOME/.docker}/config.json"; then
+    echo "${0##*/}: $1 answers 401 UNAUTHORIZED: nobody signed in to it" >&2
+    exit 1
+  fi
+}

@@ -23,6 +23,14 @@ class BuildControl(Control):
         body = {"repository": repository, "changed": list(changed), "branch": branch, "tag": tag, "commit": commit}
         return self._ask("POST", "builds/push", body)
 
+    def pushed(self, repository: str, branch: str, *, commit: str = "") -> list[tuple[str, int]]:
+        """Every commit that a branch was at by a push here, oldest first, and the second since 1970 that it came.
+
+        commit: one that came to it just now, for which no trigger is asked.
+        """
+        body = {"repository": repository, "branch": branch, "commit": commit}
+        return [(each, seconds) for each, seconds in self._ask("POST", "builds/pushed", body)["commits"]]
+
     def builds(self, *status: str) -> list[JsonObject]:
         """Every build of every project, the oldest first; only those in these states, where any is named."""
         return self._ask("POST", "builds/list", {"status": list(status)})["builds"]

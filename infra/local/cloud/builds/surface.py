@@ -33,6 +33,7 @@ class BuildSurface:
         self._cloud = cloud
         self._commands: dict[str, Callable[[JsonObject], JsonObject]] = {
             "push": self._push,
+            "pushed": self._pushed,
             "take": self._take,
             "report": self._report,
             "list": self._list,
@@ -77,6 +78,12 @@ class BuildSurface:
             "builds": [builds.shown(each.build) for each in outcomes if each.build],
             "triggers": [_told(each) for each in outcomes],
         }
+
+    def _pushed(self, body: JsonObject) -> JsonObject:
+        repository, branch = _text(body, "repository"), _text(body, "branch")
+        if commit := body.get("commit"):
+            firing.note(self._cloud, repository, branch, commit)
+        return {"commits": [list(each) for each in firing.history(self._cloud, repository, branch)]}
 
     def _take(self, body: JsonObject) -> JsonObject:
         name = body.get("name")

@@ -9,6 +9,7 @@ https://cloud.google.com/build/docs/automating-builds/automate-builds-pubsub-eve
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Outcome:
 
 def on_push(cloud: Cloud, push: Push) -> list[Outcome]:
     """Let every push trigger of the repository look at a push, in the order in which they were made."""
-    cloud.store.set_setting(f"head/{push.repository}/{push.branch or push.tag}", push.commit)
+    note(cloud, push.repository, push.branch or push.tag, push.commit)
     return [_answered(cloud, trigger, push, refs) for trigger, refs in _of_repository(cloud, push.repository)]
 
 
@@ -95,6 +96,20 @@ def run_trigger(call: Call) -> JsonObject:
         raise invalid("Say what to build: a branch, a tag or a commit.", field="source")
     push = Push(repository=repository, commit=commit, changed=(), branch=branch, tag=tag)
     return builds.operation(_start(call.cloud, trigger, push=push, own=own))
+
+
+def note(cloud: Cloud, repository: str, ref: str, commit: str) -> None:
+    """Remember that a branch or tag is at a commit now."""
+    commits = [each for each in history(cloud, repository, ref) if each[0] != commit]
+    commits.append((commit, int(cloud.now)))
+    cloud.store.set_setting(f"head/{repository}/{ref}", commit)
+    cloud.store.set_setting(f"history/{repository}/{ref}", json.dumps(commits))
+
+
+def history(cloud: Cloud, repository: str, ref: str) -> list[tuple[str, int]]:
+    """Every commit that a branch or tag was at by a push here, oldest first, and the second that it came."""
+    found = json.loads(cloud.store.setting(f"history/{repository}/{ref}") or "[]")
+    return [(commit, seconds) for commit, seconds in found]
 
 
 def head(cloud: Cloud, repository: str, ref: str) -> str:

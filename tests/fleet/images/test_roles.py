@@ -1,0 +1,64 @@
+"""What broker and controller run is kept from clean-up, in every order of interruption."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.fleet.google import GoogleError
+from infra.fleet.images.roles import ROLES, RoleImages
+from infra.fleet.images.where import in_record
+from infra.model.images.record import EARLIER_TARGETS, parse
+from tests.fleet.images.worlds import NOW, PLACES, World, digest
+
+PLACE = PLACES[1]
+
+
+def start(*letters: str) -> tuple[World, RoleImages]:
+    world = World()
+    world.build(*letters)
+    return world, RoleImages(store=world.store, registries=world.registries, stack="ci")
+
+
+def test_what_both_roles_run_has_a_tag_of_each() -> None:
+    world, roles = start("a")
+    roles.keep(f"{PLACE}@{digest('a')}", NOW)
+    short = digest("a").removeprefix("sha256:")[:12]
+    assert world.registries.named_by[PLACE] == {f"in-use-ci.{role}-{short}": digest("a") for role in ROLES}
+    record = parse(world.bucket.objects["images/record.json"])
+    assert {role: target.digest for role, target in record.roles.items()} == {
+        f"ci/{role}": digest("a") for role in ROLES
+    }
+    assert {use.subject for use in in_record(record, digest("a")) if use.kind == "role"} == set(record.roles)
+
+
+def test_what_a_revert_brings_back_stays_and_what_none_does_goes() -> None:
+    letters = "abcdefg"
+    world, roles = start(*letters)
+    for letter in letters:
+        roles.keep(f"{PLACE}@{digest(letter)}", NOW)
+    assert world.tagged(PLACE) == {digest(letter) for letter in letters[-1 - EARLIER_TARGETS :]}
+    assert roles.keep(f"{PLACE}@{digest('g')}", NOW) == (), "the second time there is nothing to do"
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("calls", range(14))
+def test_wherever_it_is_cut_off_what_runs_is_kept_and_running_it_again_ends_it(calls: int, after: bool) -> None:
+    world, roles = start("a", "b")
+    roles.keep(f"{PLACE}@{digest('a')}", NOW)
+    world.power.left, world.power.after = calls, after
+    try:
+        roles.keep(f"{PLACE}@{digest('b')}", NOW)
+    except GoogleError:
+        record = parse(world.bucket.objects["images/record.json"])
+        assert {target.digest for target in record.roles.values()} <= world.tagged(PLACE)
+    world.power.left = None
+    roles.keep(f"{PLACE}@{digest('b')}", NOW)
+    assert world.tagged(PLACE) == {digest("a"), digest("b")}
+
+
+@pytest.mark.parametrize("reference", [f"{PLACE}@{digest('z')}", f"ghcr.io/lab/controller@{digest('a')}"])
+def test_what_its_place_does_not_have_or_cannot_keep_is_left_alone(reference: str) -> None:
+    world, roles = start("a")
+    before = world.state()
+    assert roles.keep(reference, NOW) == ()
+    assert world.state() == before

@@ -1,0 +1,65 @@
+"""Docker Hub is asked through the stack's mirror: containers of steps, BuildKit and bases."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from infra.model.images.mirrors import hub_mirror, through
+from infra.model.images.pins import load_pins
+from infra.model.images.spec import Builder
+from infra.model.images.steps import bootstrap
+from infra.model.images.told import Declared
+from infra.model.stack import load_stack, stack_names
+from infra.program_builds import build_plan, image_build
+from tests.model.given import ROOT
+from tests.model.images.test_build_steps import SPEC
+from tests.shipped_stacks import of_this_lab
+
+pytestmark = of_this_lab
+
+MIRROR = "us-docker.pkg.dev/hai-gcp-models/docker-hub-mirror"
+
+
+def told() -> Declared:
+    stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
+    return Declared(spec=SPEC, pins=load_pins(ROOT), stacks=stacks, bootstrap=bootstrap(ROOT))
+
+
+@pytest.mark.parametrize(
+    ("region", "mirror"),
+    [("us-central1", MIRROR), ("europe-west4", MIRROR.replace("us-", "europe-")), ("asia-east1", "")],
+)
+def test_the_mirror_of_the_builds_own_multi_region_is_taken(region: str, mirror: str) -> None:
+    ci = load_stack(ROOT, "ci")
+    assert ci.builds is not None
+    assert hub_mirror(ci.model_copy(update={"builds": ci.builds.model_copy(update={"region": region})})) == mirror
+
+
+def test_only_docker_hubs_images_go_through_it() -> None:
+    assert through("docker.io/library/python@sha256:1", MIRROR) == f"{MIRROR}/library/python@sha256:1"
+    assert through("docker.io/moby/buildkit:v1", MIRROR) == f"{MIRROR}/moby/buildkit:v1"
+    assert through("quay.io/lab/tool:v1", MIRROR) == "quay.io/lab/tool:v1"
+    assert through("docker.io/library/python:3", "") == "docker.io/library/python:3"
+
+
+def test_no_container_buildkit_or_base_of_cloud_build_comes_from_docker_hub_itself() -> None:
+    declared, plan = told(), build_plan(ROOT, load_stack(ROOT, "ci"))
+    assert plan is not None
+    for image in plan.images:
+        containers = {step["name"] for step in image_build(plan, image)["steps"]}
+        assert all(each.startswith(f"{MIRROR}/library/") for each in containers)
+        for step in declared.steps(image.name, date(2026, 11, 22)):
+            assert not [value for value in step.env.values() if "docker.io" in value], step.id
+            if step.id.startswith("build-"):
+                assert step.env["BUILDKIT"].startswith(f"{MIRROR}/moby/buildkit@sha256:")
+                assert "us-docker.pkg.dev" in step.env["REGISTRIES"].split()
+
+
+def test_jobs_of_github_have_no_identity_that_reads_it() -> None:
+    declared = told()
+    (image,) = [each for each in SPEC.images if each.builder is Builder.GITHUB and each.bases]
+    (build,) = [step for step in declared.steps(image.name, date.max) if step.id.startswith("build-")]
+    assert build.env["BASE_IMAGE"].startswith("docker.io/library/python@")
+    assert not build.signs_in

@@ -1,0 +1,68 @@
+"""Which images an apply makes to be built: those whose builds their triggers had to refuse until then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.model.images.redeclared import TRIGGER, redeclared
+from infra.model.plan import Op, Plan, Status, Step
+from tests.model.images.declared import IMAGES, edited, loaded, project
+
+NAME = "tidepool-ci-runner-message"
+
+
+def trigger(digest: str, **more: Any) -> dict[str, Any]:
+    return {"build": {"options": {"envs": ["WORKSPACE=/w", f"STEPS={digest}"]}}, **more}
+
+
+def step(
+    op: Op, before: dict[str, Any] | None, after: dict[str, Any] | None, name: str = NAME, status: Status = Status.DONE
+) -> Step:
+    return Step(op=op, urn=name, type=TRIGGER, name=name, old_inputs=before, new_inputs=after, status=status)
+
+
+OTHER = step(Op.SAME, trigger("1"), trigger("1"), "tidepool-ci-other-message")
+
+
+@pytest.mark.parametrize(
+    ("steps", "built"),
+    [
+        ([step(Op.UPDATE, trigger("1"), trigger("2"))], True),
+        ([step(Op.UPDATE, trigger("1"), trigger("1", description="another"))], False),
+        ([step(Op.UPDATE, trigger("1", disabled=True), trigger("1"))], True),
+        ([step(Op.UPDATE, trigger("1"), trigger("2", disabled=True))], False),
+        ([step(Op.UPDATE, trigger("1"), trigger("2"), status=Status.FAILED)], False),
+        ([step(Op.CREATE, None, trigger("1")), OTHER], True),
+        ([step(Op.CREATE, None, trigger("1"))], False),
+        ([step(Op.DELETE, trigger("1"), None), OTHER], False),
+        ([step(Op.UPDATE, trigger("1"), trigger("2"), "tidepool-ci-runner-push-x")], False),
+    ],
+    ids=[
+        "other steps", "same steps", "turned on", "turned off", "failed", "new beside others", "a first apply", "gone",
+        "a trigger of pushes",
+    ],
+)  # fmt: skip
+def test_an_image_is_built_whose_trigger_has_other_steps_or_was_turned_on(
+    steps: list[Step], built: bool, tmp_path: Path
+) -> None:
+    spec = loaded(project(tmp_path))
+    run = Plan(stack="ci", engine="embedded", cloud="local", steps=tuple(steps))
+    assert redeclared(spec, run) == (("runner",) if built else ())
+
+
+def test_an_image_that_is_built_with_its_parent_is_not_built_twice(tmp_path: Path) -> None:
+    place = "push:\n      artifact_registry: {stack: ci, repository: images}\n    retention: {delete_older_than: 30d, keep_newest: 16}"  # noqa: E501
+    text = edited(
+        IMAGES,
+        ("builder: github", "builder: cloudbuild"),
+        ("builder: github", "builder: cloudbuild"),
+        ("push: {ghcr: ghcr.io/lab/base}", place),
+        ("push: {ghcr: ghcr.io/lab/child}", place),
+    )
+    spec = loaded(project(tmp_path, {"images/images.yaml": text}))
+    steps = [step(Op.UPDATE, trigger("1"), trigger("2"), f"tidepool-ci-{image}-message") for image in ("base", "child")]
+    run = Plan(stack="ci", engine="embedded", cloud="local", steps=tuple(steps))
+    assert redeclared(spec, run) == ("base",)

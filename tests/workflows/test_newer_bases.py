@@ -1,0 +1,74 @@
+"""The weekly look for newer bases: one issue, opened, edited and closed, by the shell of the generated file itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infra.model.federation import MAIN
+from tests.shipped_stacks import of_this_lab
+from workflows.own import generate_own
+from workflows.world import load_world
+
+pytestmark = of_this_lab
+
+ROOT = Path(__file__).resolve().parents[2]
+GH = """#!/bin/sh
+printf '%s\\n' "$*" >>"$CALLS"
+case "$1 $2" in "issue list") printf '%s' "$OPEN" ;; esac
+"""
+
+
+@pytest.fixture(scope="module")
+def steps() -> dict[str, str]:
+    (file,) = [each for each in generate_own(load_world(ROOT)) if each.path.endswith("/bases.yaml")]
+    job = file.workflow.plain()["jobs"]["look"]
+    assert MAIN in job["if"]
+    assert job["permissions"] == {"contents": "read", "issues": "write"}
+    return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+
+
+def kept(script: str, folder: Path, *, code: str, number: str) -> tuple[int, list[str]]:
+    """What gh is asked, its first two words a call."""
+    gh = folder / "gh"
+    gh.write_text(GH)
+    gh.chmod(0o755)
+    (folder / "bases.txt").write_text("python  sha256:1  sha256:2\n")
+    environ = {
+        "PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(folder / "calls"), "RUNNER_TEMP": str(folder),
+        "REPOSITORY": "lab/tidepool", "GH_TOKEN": "t", "CODE": code, "OPEN": number,
+    }  # fmt: skip
+    done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], env=environ, check=False)
+    calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
+    return done.returncode, [" ".join(call.split()[:2]) for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "asked"),
+    [
+        ("0", "", ["issue list"]),
+        ("0", "7", ["issue list", "issue close"]),
+        ("1", "", ["issue list", "label create", "issue create"]),
+        ("1", "7", ["issue list", "issue edit"]),
+    ],
+)
+def test_one_issue_says_what_is_newer(
+    steps: dict[str, str], code: str, number: str, asked: list[str], tmp_path: Path
+) -> None:
+    assert kept(steps["Keep the issue"], tmp_path, code=code, number=number) == (0, asked)
+    if "issue create" in asked or "issue edit" in asked:
+        assert "python  sha256:1  sha256:2" in (tmp_path / "issue.md").read_text()
+
+
+def test_a_command_that_is_broken_fails_the_run_and_touches_no_issue(steps: dict[str, str], tmp_path: Path) -> None:
+    code, asked = kept(steps["Keep the issue"], tmp_path, code="2", number="7")
+    assert (code, asked) == (2, [])
+
+
+def test_the_written_file_is_the_one_that_is_made(steps: dict[str, str]) -> None:
+    written = yaml.safe_load((ROOT / ".github/workflows/bases.yaml").read_text())
+    assert {step["name"]: step["run"] for step in written["jobs"]["look"]["steps"] if "run" in step} == steps
