@@ -7,6 +7,7 @@ second VM. Of an order to a VM it is remembered that nobody knows what its order
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
@@ -22,9 +23,10 @@ EVENT_LENGTH: Final = 300
 def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory:
     """The memory of a decision with these actions."""
     events = list(memory.events)
+    actions = tuple(actions)
+    for vm, orders in Counter(each.vm for each in actions if isinstance(each, Assign | Drain)).items():
+        memory = _unsure(memory, vm, orders, now)
     for action in actions:
-        if isinstance(action, Assign | Drain):
-            memory = _unsure(memory, action.vm, now)
         if isinstance(action, Assign) and action.first:
             continue  # nothing changes on the VM, and a large fleet's first orders would push every story out
         what = f"{verb(action)}: {action.reason}"[:EVENT_LENGTH]
@@ -52,8 +54,8 @@ def _tried(memory: Memory, slot: str, now: datetime, *, remade: bool) -> Memory:
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}})
 
 
-def _unsure(memory: Memory, vm: str, now: datetime) -> Memory:
-    known = (memory.vms.get(vm) or VmMemory(seen=now)).model_copy(update={"unsure": True})
+def _unsure(memory: Memory, vm: str, orders: int, now: datetime) -> Memory:
+    known = (memory.vms.get(vm) or VmMemory(seen=now)).model_copy(update={"unsure": orders})
     return memory.model_copy(update={"vms": {**memory.vms, vm: known}})
 
 

@@ -18,6 +18,7 @@ from infra.fleet.controller.actions import (
     Action,
     Create,
     Delete,
+    Drain,
     Held,
     Proposal,
     Recreate,
@@ -165,17 +166,18 @@ def _makes_for_a_day(action: Action) -> bool:
     return place is not None and place.capacity is CapacityKind.PREEMPTIBLE
 
 
-def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str, str]:
+def _turn(proposal: Proposal, memory: Memory) -> tuple[int, int, str, str, bool]:
     """What fails each time must not take every other one's turn.
 
     Replacements are counted. Of deletes that one sweep does only so many of, another lot is drawn in every sweep, from
-    its number and the subject alone.
+    its number and the subject alone. What a VM shall run is told before whether it is drained: the first may say that
+    too, as it was.
     """
     about = subject(proposal.action)
     known = memory.vms.get(about)
     lot = f"{memory.sweeps} {about}" if type(proposal.action) in A_SWEEP else ""
     drawn = hashlib.sha256(lot.encode()).hexdigest() if lot else ""
-    return proposal.urgency, known.attempts if known else 0, drawn, about
+    return proposal.urgency, known.attempts if known else 0, drawn, about, isinstance(proposal.action, Drain)
 
 
 def replacements(

@@ -70,7 +70,15 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
         case Create() | Recreate():
             return _after_create(memory, desired, action, outcome, now)
         case Assign() if done:
-            return _vm(memory, action.vm, now, assigned=action.key, region=action.region, assigned_at=now, unsure=False)
+            return _vm(
+                memory,
+                action.vm,
+                now,
+                assigned=action.key,
+                region=action.region,
+                assigned_at=now,
+                unsure=_one_less(memory, action.vm),
+            )
         case Drain() if done:
             return _drained(memory, action.vm, now if action.on else None, now)
         case Restart() if done:
@@ -124,7 +132,12 @@ def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> 
         key: suspect.model_copy(update={"drained": since}) if _is_of(vm, key) else suspect
         for key, suspect in memory.suspects.items()
     }
-    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since, unsure=False)
+    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since, unsure=_one_less(memory, vm))
+
+
+def _one_less(memory: Memory, vm: str) -> int:
+    known = memory.vms.get(vm)
+    return max(0, known.unsure - 1) if known else 0
 
 
 def _restarted(memory: Memory, action: Restart, now: datetime) -> Memory:

@@ -86,7 +86,7 @@ def _assign(slot: Wanted, rollout: Rollout, judge: Judge, *, is_new: bool) -> As
         region=region,
         image=target.images.get(region) or target.images.get(home),
         bundle=target.bundle,
-        first=vm.assigned is None or vm.unsure,
+        first=vm.assigned is None or vm.unsure > 0,
         drained=vm.drained is not None or judge.wished_to_drain(slot),
         rule="rollout",
         reason=_why(rollout, slot.name),

@@ -68,13 +68,22 @@ def _end_drain(one: RolloutLife, _: float) -> None:
     one.life.world.wish(lambda body: wishes.without_drains(body, {_drained(one).subject}))
 
 
+def _drain_and_end(one: RolloutLife, roll: float) -> None:
+    """The sweep that follows takes the drain back."""
+    _drain(one, roll)
+    one._passes()
+    _end_drain(one, roll)
+
+
 def _drained(one: RolloutLife) -> DrainWish:
     world = one.life.world
     return DrainWish(subject=world.desired.slots[0].name, by="ada", since=world.moment(), minutes=30)
 
 
 @pytest.mark.parametrize(
-    ("asked", "ended"), [(EVENTS_OF["bad bundle"], undo), (_drain, _end_drain)], ids=["canary", "drain"]
+    ("asked", "ended"),
+    [(EVENTS_OF["bad bundle"], undo), (_drain, _end_drain), (_drain_and_end, _end_drain)],
+    ids=["canary", "drain", "drain-over"],
 )
 def test_orders_of_a_sweep_that_died_before_it_remembered_them_are_no_more_than_what_is_wished(
     asked: Happens, ended: Happens
