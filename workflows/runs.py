@@ -254,7 +254,7 @@ def contexts(workflow: Mapping[str, Any], event: Event, subject: str, given: Giv
         payload["inputs"] = texts(declared, event.inputs)
     repository = payload["repository"]["full_name"]
     github = {
-        "event_name": event.name, "event": payload, "repository": repository,
+        "event_name": event.name, "event": payload, "repository": repository, "repository_id": "1",
         "repository_owner": repository.partition("/")[0], "actor": "someone", "workflow": workflow.get("name", ""),
         "run_id": "1", "run_attempt": "1", "server_url": "https://github.com", **event.github,
     }  # fmt: skip

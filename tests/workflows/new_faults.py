@@ -108,7 +108,7 @@ FAULTS: tuple[Fault, ...] = (
           "github.event.label.name == 'run-tpu-test'",
           beyond="which labels a repository has, GitHub alone knows; the golden table of the file shows that the label "
           "starts nothing"),
-    Fault("another account is taken", MARIN, ITEST, r"tidepool-ci-run-maker@", "tidepool-ci-image-builder@",
+    Fault("another account is taken", MARIN, ITEST, r"tp-\w+-run-train-v4@", "tidepool-ci-image-builder@",
           beyond="whom an account lets in is Google's policy, which the stack declares; the token exchange refuses it"),
     Fault("the package is built elsewhere", MARIN, PUBLISH, r"path: dist/", "path: build/",
           beyond="what a program writes where is not seen; if-no-files-found: error ends the job"),

@@ -129,7 +129,7 @@ def no_end(data: dict[str, Any]) -> bool:
 
 
 def cut_off(data: dict[str, Any]) -> bool:
-    if not any(re.search(r"tpu-vm create|tidepool up|pypi-publish", str(step)) for step in each_step(data)):
+    if not any(re.search(r"tpu-vm create|tidepool up \w+ --|pypi-publish", str(step)) for step in each_step(data)):
         return False
     data["concurrency"] = {"group": "x-${{ github.ref }}", "cancel-in-progress": True}
     return True

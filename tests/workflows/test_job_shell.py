@@ -26,6 +26,28 @@ TO_BUILD = [
     {"image": "levanter-base", "builder": "github", "reason": "its recipe changed"},
     {"image": "cluster", "builder": "cloud-build", "reason": "its parent is built"},
 ]
+COMMIT = "f00dfeed" * 5
+"""What events are about."""
+OURS = {"id": 1}
+OF_OURS = {"repository_id": 1, "head_repository_id": 1, "head_sha": SHA, "id": 77}
+REVIEWED = {
+    r"^api repos/\S+/environments/[^/]+$": {
+        "protection_rules": [{"type": "required_reviewers", "reviewers": [{"type": "User"}]}],
+        "deployment_branch_policy": {"custom_branch_policies": True},
+    },
+    "^api .*deployment-branch-policies": {"branch_policies": [{"name": "main", "type": "branch"}]},
+    "^api .*/commits/.*/pulls": [
+        {"merged_at": "now", "merge_commit_sha": COMMIT, "base": {"ref": "main", "repo": OURS},
+         "head": {"sha": SHA, "ref": "edit", "repo": OURS}},
+    ],
+    "^api --method GET .*/pulls": [],
+    "^api .*artifacts": {"artifacts": [{"expired": False, "created_at": "now", "workflow_run": OF_OURS}]},
+    "^api .*/actions/runs/77": {
+        "path": ".github/workflows/plan.yaml", "event": "pull_request", "conclusion": "success", "head_sha": SHA,
+        "head_branch": "edit", "repository": OURS, "head_repository": OURS,
+    },
+}  # fmt: skip
+"""What GitHub tells of protected environments, and of the review of a pull request that was merged as this commit."""
 SAID = {"phase": "running", "outcome": "0", "log": "done"}
 
 
@@ -90,9 +112,12 @@ def _do_well(programs: Programs, hosts: int) -> None:
     programs.hurry(120)
     programs.vms(attributes=[[SAID] * hosts])
     programs.answer("gcloud", "^storage cat", out=json.dumps(record))
-    programs.answer("gh", "^api .*artifacts", out="77\n")
+    for pattern, answer in REVIEWED.items():
+        programs.answer("gh", pattern, out=json.dumps(answer))
     programs.answer("git", r"rev-parse HEAD\^\{tree\}", out=f"{SHA}\n")
     programs.answer("git", "rev-list --count HEAD", out="41\n")
+    programs.answer("git", "rev-list --first-parent FETCH_HEAD", out=f"{COMMIT}\n")
+    programs.answer("git", "^init", effect='mkdir -p "${WORKSPACE:-.}/history"')
     programs.answer("git", "log -1 --format=%H %ct", out=f"{SHA} 1799999999\n")
     programs.answer("git", "status --porcelain", out=" M README.md\n")
     programs.answer("tidepool", "^images current", out=f"{DIGEST}\n")

@@ -7,8 +7,8 @@ refuse() {
   refused=yes
 }
 
-# keeps FILTER: whether what GitHub answered holds this.
-keeps() { printf '%s' "$found" | jq -e "$1" >/dev/null; }
+# keeps FILTER: whether what GitHub answered holds this; an empty answer holds nothing.
+keeps() { [ "$(printf '%s' "$found" | jq "$1")" = true ]; }
 
 for name in $ENVIRONMENTS; do
   if ! found=$(gh api "repos/$GITHUB_REPOSITORY/environments/$name"); then
