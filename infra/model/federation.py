@@ -110,17 +110,25 @@ def condition(github: GitHub, sources: Sequence[str] = ()) -> str:
     sources: repositories whose workflow of images is let in besides, from their main branch alone, as are those that
     make VMs for runs. That of `github` itself needs no such leave; who acts as which account is for its attributes.
     """
-    own = _own(github)
-    if not sources and not github.run_makers:
-        return own
+    own = f"assertion.repository == '{github.repository}' && assertion.event_name in {_listed(EVENTS)}"
     repositories = dict.fromkeys((*sources, *(each.repository for each in github.run_makers)))
-    making = (reference for each in github.run_makers for reference in _run_workflows(each))
-    workflows = _listed((*_image_workflows(sources), *making))
-    from_outside = (
-        f"assertion.repository in {_listed(repositories)} && assertion.ref == '{MAIN}'"
-        f" && assertion.workflow_ref in {workflows} && assertion.event_name in {_listed(BUILD_EVENTS)}"
-    )
-    return f"({own}) || ({from_outside})"
+    let_in = own
+    if repositories:
+        making = (reference for each in github.run_makers for reference in _run_workflows(each))
+        workflows = _listed((*_image_workflows(sources), *making))
+        let_in = (
+            f"(({own}) || (assertion.repository in {_listed(repositories)} && assertion.ref == '{MAIN}'"
+            f" && assertion.workflow_ref in {workflows} && assertion.event_name in {_listed(BUILD_EVENTS)}))"
+        )
+    return " && ".join((let_in, *_numbers(github)))
+
+
+def _numbers(github: GitHub) -> Iterator[str]:
+    """Whatever lets a repository in whose number is written, it is the one of that number."""
+    for each in (github, *github.run_makers):
+        if each.repository_id is not None:
+            number = f"assertion.repository_id == '{each.repository_id}'"
+            yield f"(assertion.repository != '{each.repository}' || {number})"
 
 
 def _image_workflows(sources: Sequence[str]) -> Iterator[str]:
@@ -131,14 +139,6 @@ def _image_workflows(sources: Sequence[str]) -> Iterator[str]:
 def _run_workflows(declared: RunMakers) -> Iterator[str]:
     """References of workflows that make VMs for runs."""
     return (f"{declared.repository}/{WORKFLOWS}/{file}@{MAIN}" for file in declared.workflows)
-
-
-def _own(github: GitHub) -> str:
-    said = [f"assertion.repository == '{github.repository}'"]
-    if github.repository_id is not None:
-        said.append(f"assertion.repository_id == '{github.repository_id}'")
-    said.append(f"assertion.event_name in {_listed(EVENTS)}")
-    return " && ".join(said)
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -248,6 +248,7 @@ class RunMakers(_Model):
     """
 
     repository: GitHubRepository
+    repository_id: Annotated[RepositoryId | None, WRITTEN] = None
     pool: ResourceName
     workflows: tuple[WorkflowFile, ...]
 

@@ -287,10 +287,23 @@ def test_runs_that_carry_mains_ref_for_strangers_are_not_let_in() -> None:
     assert "assertion.event_name in ['pull_request', 'push', 'schedule', 'workflow_dispatch']" in condition
 
 
-def test_a_repositorys_number_is_asked_for_where_it_is_written() -> None:
-    text = edited("ci", (GITHUB, f'{GITHUB}    repository_id: "123456789"\n'))
-    assert "assertion.repository_id == '123456789'" in provider_inputs(text)["attributeCondition"]
-    assert "repository_id" not in provider_inputs()["attributeCondition"]
+def test_whoever_takes_over_a_name_is_let_in_nowhere_once_its_number_is_written() -> None:
+    github = load_stack(ROOT, "ci").github
+    assert github
+    maker = next(each for each in github.run_makers if each.repository != HERE)
+    makers = [each.model_copy(update={"repository_id": "7"} if each is maker else {}) for each in github.run_makers]
+    pinned = condition(github.model_copy(update={"repository_id": "1", "run_makers": tuple(makers)}), [HERE, MONOREPO])
+    theirs = {
+        "repository": maker.repository,
+        "repository_id": "7",
+        "ref": "refs/heads/main",
+        "event_name": "schedule",
+        "workflow_ref": f"{maker.repository}/.github/workflows/{maker.workflows[0]}@refs/heads/main",
+    }
+    for token in (OWN_IMAGES, theirs):
+        assert is_let_in(token, pinned)
+        assert not is_let_in(token | {"repository_id": "2"}, pinned)
+        assert is_let_in(token | {"repository_id": "2"}), "no number is written"
 
 
 def test_what_a_member_names_is_mapped() -> None:

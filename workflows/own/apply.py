@@ -188,9 +188,9 @@ def _applied(around: Surroundings) -> str:
 
 
 def _pinned(around: Surroundings) -> Value:
-    """The number that the stack file writes for this repository; the run's own where it writes none."""
+    """The number that the stack file writes for this repository; empty where it writes none."""
     numbers = (stack.github.repository_id for stack in around.world.stacks.values() if stack.github)
-    return next(filter(None, numbers), None) or context("github.repository_id")
+    return next(filter(None, numbers), "")
 
 
 def minutes_of(stack: StackConfig) -> int:
