@@ -140,11 +140,13 @@ def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConf
     used = config.registry_stack.rpartition("/")[2] if config.registry_stack else config.stack
     if any(thing in guarded(owner) for owner in stacks if owner.stack == used):
         yield from ((_READS, f"pool/{pool.name}", "") for pool in config.pools)
-        if any(thing.name.endswith(f"/{mirror.name}") for mirror in config.mirrors):
-            yield _READS, "builder", ""
-        else:
-            yield _WRITES, "builder", ""
-            yield _READS, federation.IMAGE_BUILDER[0], ""
+    if thing not in guarded(config):
+        return
+    if any(thing.name.endswith(f"/{mirror.name}") for mirror in config.mirrors):
+        yield _READS, "builder", ""
+    else:
+        yield _WRITES, "builder", ""
+        yield _READS, federation.IMAGE_BUILDER[0], ""
 
 
 def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:

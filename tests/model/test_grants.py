@@ -148,6 +148,12 @@ def test_a_secret_is_opened_by_its_readers_and_the_app_key_dated_by_the_controll
     assert found(other, OPENS, controller, config=config) == []
 
 
+def test_what_builds_images_of_a_stack_that_borrows_its_registries_is_a_stranger_there() -> None:
+    other = CONFIG.model_copy(update={"stack": "nightly", "registries": None, "registry_stack": f"lab/{STACK}"})
+    writes = {"role": WRITER, "members": [f"serviceAccount:{names.account_email('tidepool-nightly-builder', PROJECT)}"]}
+    assert [each.role for each in strange(REGISTRY, {"bindings": [writes]}, (CONFIG, other))] == [WRITER]
+
+
 def test_a_pool_of_another_stack_reads_the_registries_that_its_stack_names_and_no_others() -> None:
     other = CONFIG.model_copy(update={"stack": "nightly", "registries": None})
     member = f"serviceAccount:{names.account_email(names.pool_account_id('nightly', 'tpu-ci'), PROJECT)}"
