@@ -136,9 +136,12 @@ def standing(
 
     Where GitHub does not answer, a VM's own report counts. One that never reported has no supervisor and so no job.
     """
-    node = next((each for each in observed.nodes if each.name == vm), None)
-    if node is None or node.state in DEAD:
-        if node is None and silent:
+    nodes = observed.nodes_of(vm)
+    # One that Google took back stays listed at home, beside the VM that was made at the fallback.
+    alive = [each for each in nodes if each.state not in DEAD]
+    node = min(alive, key=lambda each: each.state != "READY", default=None)
+    if node is None:
+        if not nodes and silent:
             return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=f"{', '.join(silent)} did not answer")
         return VmStanding(vm=vm, standing=Standing.QUIET)
     last = reports.get(vm)

@@ -92,6 +92,14 @@ def test_a_vm_that_was_taken_away_runs_nothing_and_one_that_nobody_can_see_is_no
     assert standing(nodes=(), zones={HOME: unknown("503")}).standing is Standing.UNKNOWN
 
 
+def test_a_vm_at_its_fallback_is_not_quiet_because_what_google_took_back_is_still_listed_at_home() -> None:
+    for zone in (HOME, AWAY):
+        gone = replace(node(VM, zone=zone), state="PREEMPTED")
+        alive = node(VM, zone=AWAY if zone == HOME else HOME)
+        for both in ((gone, alive), (alive, gone)):
+            assert standing(nodes=both, runners=(runner(VM, busy=True),)).standing is Standing.BUSY
+
+
 def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for_one_that_was_given_up() -> None:
     desired = fleet(1)
     dark = seen(desired, nodes=(), zones={HOME: KNOWN, AWAY: unknown("503")})
