@@ -28,9 +28,10 @@ def steer(judge: Judge) -> Steered:
 
 
 def home_is_short(judge: Judge, slot: Wanted) -> bool:
-    """Whether a slot's VM could not be made at home now."""
-    home = backoff_key(slot.home.zone, slot.accelerator.name, slot.home.capacity)
-    return home in judge.memory.backoff or slot.home.zone in judge.observed.wishes.lost
+    """Whether a slot's VM could not be made at home now, or nobody could see whether it was."""
+    zone = slot.home.zone
+    home = backoff_key(zone, slot.accelerator.name, slot.home.capacity)
+    return home in judge.memory.backoff or zone in judge.observed.wishes.lost or not judge.observed.zone_known(zone)
 
 
 @dataclass(slots=True, kw_only=True)

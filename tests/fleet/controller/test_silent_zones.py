@@ -201,6 +201,14 @@ def test_one_that_was_taken_back_at_its_fallback_is_made_again_there_while_its_h
     assert (again.place and again.place.zone, again.passed) == (AWAY, {HOME})
 
 
+def test_a_vm_stays_at_its_fallback_for_as_long_as_its_home_is_silent() -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    course.sweeps(dark(), ENOUGH + SWEEP)
+    away = replace(node(FIRST, zone=AWAY), created="2026-11-21T13:00:00Z")
+    course.did.clear()
+    assert course.sweeps(dark(nodes=(away,), runners=(runner(FIRST),)), timedelta(days=2)) == []
+
+
 class Nodes:
     """The TPU API: by zone what it answers for any VM, and what was made."""
 
