@@ -35,7 +35,8 @@ def parts(config: StackConfig) -> Iterator[Part]:
     for pool in config.pools:
         yield Part(f"pool/{pool.name}", names.RUNNER_PREFIX, writes=False)
         yield Part(f"pool/{pool.name}", names.reports_prefix(pool.name), writes=True)
-    for prefix in (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX, names.BROKER_PREFIX):
+    read = (names.MANIFEST_PREFIX, names.RUNNER_PREFIX, names.REPORTS_PREFIX, names.BROKER_PREFIX, names.IMAGES_PREFIX)
+    for prefix in read:
         yield Part("controller", prefix, writes=False)
     for prefix in (names.CONTROL_PREFIX, names.ORDERS_PREFIX):
         yield Part("controller", prefix, writes=True)
@@ -44,7 +45,6 @@ def parts(config: StackConfig) -> Iterator[Part]:
     yield Part("broker", names.BROKER_PREFIX, writes=True)
     if config.builds:
         yield Part("builder", names.IMAGES_PREFIX, writes=True)
-        yield Part("controller", names.IMAGES_PREFIX, writes=False)
     yield Part(federation.IMAGE_BUILDER[0], names.IMAGES_PREFIX, writes=True)
     for maker in federation.run_makers(config):
         yield Part(maker.key, names.IMAGES_PREFIX, writes=False)
