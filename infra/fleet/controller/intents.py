@@ -24,8 +24,9 @@ def intended(memory: Memory, actions: Iterable[Action], now: datetime) -> Memory
     """The memory of a decision with these actions."""
     events = list(memory.events)
     actions = tuple(actions)
+    anew = {each.vm for each in actions if isinstance(each, Assign) and each.first}
     for vm, orders in Counter(each.vm for each in actions if isinstance(each, Assign | Drain)).items():
-        memory = _unsure(memory, vm, orders, now)
+        memory = _unsure(memory, vm, orders, now, anew=vm in anew)
     for action in actions:
         if isinstance(action, Assign) and action.first:
             continue  # nothing changes on the VM, and a large fleet's first orders would push every story out
@@ -54,8 +55,10 @@ def _tried(memory: Memory, slot: str, now: datetime, *, remade: bool) -> Memory:
     return memory.model_copy(update={"vms": {**memory.vms, slot: known}})
 
 
-def _unsure(memory: Memory, vm: str, orders: int, now: datetime) -> Memory:
-    known = (memory.vms.get(vm) or VmMemory(seen=now)).model_copy(update={"unsure": orders})
+def _unsure(memory: Memory, vm: str, orders: int, now: datetime, *, anew: bool) -> Memory:
+    """anew: whether all that its orders say is written, which ends every older doubt."""
+    known = memory.vms.get(vm) or VmMemory(seen=now)
+    known = known.model_copy(update={"unsure": orders if anew else known.unsure + orders})
     return memory.model_copy(update={"vms": {**memory.vms, vm: known}})
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
 import pytest
 
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.actions import Assign
+from infra.fleet.controller.actions import Assign, Drain
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.forgetting import MAX_EVENTS
+from infra.fleet.controller.intents import intended
 from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
 from infra.fleet.controller.observed import RunnerSeen, Target
+from infra.fleet.controller.outcomes import Outcome, Result, learned
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
 from tests.fleet.controller.living_fleet import World
 
@@ -65,6 +68,17 @@ def test_first_orders_of_a_large_fleet_push_no_story_out() -> None:
     decision = decide(desired, seen(desired, targets=targets), EMPTY, START)
     assert sum(isinstance(action, Assign) for action in decision.actions) == 50
     assert not [event for event in decision.memory.events if event.what.startswith("assign")]
+
+
+def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_them_anew() -> None:
+    vm, why = fleet(1).slots[0].name, {"rule": "", "reason": ""}
+    image = Assign(vm=vm, region="us-west4", image=None, bundle=None, rule="", reason="")
+    doubted = intended(EMPTY, [image], START)
+    drained = intended(doubted, [Drain(vm=vm, on=True, **why)], START)
+    done = Outcome(action=Drain(vm=vm, on=True, **why), result=Result.DONE)
+    assert learned(drained, fleet(1), [done], START).vms[vm].unsure == 1
+    anew = intended(drained, [replace(image, first=True)], START)
+    assert anew.vms[vm].unsure == 1, "whatever was doubted before"
 
 
 def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
