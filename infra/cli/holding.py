@@ -117,7 +117,7 @@ def _wait_for(fleet: Fleet, made: Collection[str], look: _Look) -> tuple[frozens
     minutes = look[0].settings.boot
     while True:
         desired, observed = look
-        left = frozenset(slot.name for slot in desired.slots if slot.name in made and not serves(slot, observed))
+        left = frozenset(slot.name for slot in desired.slots if slot.name in made and not serves(slot, desired, observed))
         if not left or fleet.place.clock() - began >= timedelta(minutes=minutes):
             return left, look
         if left != told:

@@ -20,7 +20,7 @@ def just_made(desired: Desired, observed: Observed, leaving: Collection[str], no
 
     Only those of a pool, or for a repository, that a VM of `leaving` serves now: nobody else's work moves to them.
     """
-    served = [slot for slot in desired.slots if slot.name in leaving and serves(slot, observed)]
+    served = [slot for slot in desired.slots if slot.name in leaving and serves(slot, desired, observed)]
     pools = {slot.pool for slot in served}
     repositories = {each for slot in served for each in slot.serves}
     since = now - timedelta(minutes=desired.settings.boot)
@@ -30,7 +30,7 @@ def just_made(desired: Desired, observed: Observed, leaving: Collection[str], no
         for slot in desired.slots
         if slot.name in young - set(leaving)
         and (slot.pool in pools or repositories & set(slot.serves))
-        and not serves(slot, observed)
+        and not serves(slot, desired, observed)
     )
 
 
@@ -40,16 +40,16 @@ def unserved(desired: Desired, observed: Observed, leaving: Collection[str]) -> 
     for pool in desired.pools:
         slots = desired.of_pool(pool)
         staying = [slot for slot in slots if slot.name not in leaving]
-        serving = {slot.name for slot in slots if serves(slot, observed)}
+        serving = {slot.name for slot in slots if serves(slot, desired, observed)}
         if staying and serving and not serving - set(leaving):
             found.append(pool)
     return tuple(found)
 
 
-def serves(slot: Wanted, observed: Observed) -> bool:
-    """Whether its VM does the slot's work now."""
+def serves(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+    """Whether its VM does the slot's work now. What runners of other pools do nobody has to tell."""
     if not any(node.name == slot.name and node.state == READY for node in observed.nodes):
         return False
-    if not slot.has_runner or not observed.hears_runners:
+    if not slot.has_runner or not observed.hears(desired.scopes_of(slot.pool)):
         return True
     return any(runner.serves for runner in observed.runners_of(slot.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -93,4 +94,12 @@ def test_a_pool_of_another_name_that_serves_the_same_repository_is_waited_for() 
     ids=["online", "not online", "not ready", "no runner to have", "GitHub does not tell", "not there"],
 )
 def test_who_serves(one: Wanted, observed: Observed, is_served: bool) -> None:
-    assert serves(one, observed) == is_served
+    assert serves(one, fleet(one), observed) == is_served
+
+
+def test_a_repository_that_is_served_no_more_and_does_not_answer_lets_nobody_serve_unheard() -> None:
+    silent = Source(known=False, reason="it was deleted")
+    observed = replace(seen("old-0", "new-0", online=("old-0",), new=("new-0",)), left={"repos/lab/gone": silent})
+    move = fleet(slot("old-0"), slot("new-0"))
+    assert just_made(move, observed, ("old-0",), NOW) == {"new-0"}
+    assert unserved(move, observed, ("old-0",)) == ("a",)
