@@ -32,7 +32,10 @@ class Watch:
     refuses: Callable[[bool], None] = lambda _: None
 
     @contextmanager
-    def __call__(self, *, leaving: Collection[str], staying: Collection[str], begun: bool) -> Generator[None]:
+    def __call__(
+        self, *, leaving: Collection[str], staying: Collection[str], begun: bool, returning: Collection[str] = ()
+    ) -> Generator[None]:
+        assert not returning, "nothing stands at a fallback"
         self.seen.append((begun, sorted(self.stack.standing()), sorted(leaving), sorted(staying)))
         self.refuses(begun)
         yield
