@@ -89,7 +89,8 @@ class _Course:
         count = len(order.order)
         later = self._later(order) if order.retires else frozenset()
         retired = self._taken - self._named(order.first) if order.retires else frozenset()
-        with self._hold(leaving=self._taken - retired, staying=retired, begun=False):
+        leaving = self._taken - retired
+        with self._hold(leaving=leaving, staying=retired, begun=False, makes_room=bool(order.first)):
             if order.first:
                 self._adopt()
                 self._tell(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")

@@ -6,7 +6,7 @@ READY is enough. Owns this rule. Does not own waiting itself, nor draining what 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,10 +20,14 @@ _TAKES_JOBS: Final = frozenset({Phase.IDLE, Phase.BUSY})
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """VMs that go. returning: names of those that go at a fallback alone, and stand at home from now on."""
+    """VMs that go. returning: names of those that go at a fallback alone, and stand at home from now on.
+
+    makes_room: whether what takes their place may have no room before they are gone.
+    """
 
     names: frozenset[str]
     returning: frozenset[str] = frozenset()
+    makes_room: bool = False
 
     def takes(self, node: NodeSeen, slot: Wanted) -> bool:
         """Whether a slot's VM is one of those that go."""
@@ -40,8 +44,7 @@ def just_made(desired: Desired, observed: Observed, leaving: Leaving, now: datet
     Only those of a pool, or for a repository, that a VM of `leaving` serves now: nobody else's work moves to them.
     """
     served = _served(desired, observed, leaving)
-    pools = {slot.pool for slot in served}
-    repositories = {each for slot in served for each in slot.serves}
+    pools, repositories = _pools(served), _repositories(served)
     since = now - timedelta(minutes=desired.settings.boot)
     return frozenset(
         slot.name
@@ -56,11 +59,28 @@ def just_made(desired: Desired, observed: Observed, leaving: Leaving, now: datet
 
 
 def unserved(desired: Desired, observed: Observed, leaving: Leaving) -> tuple[str, ...]:
-    """Pools that stay, that a VM of `leaving` serves, and of whose other VMs none does; sorted."""
-    going = {slot.pool for slot in _served(desired, observed, leaving)}
-    staying = {slot.pool for slot in desired.slots if not leaving.takes_all(slot)}
-    serving = {slot.pool for slot in desired.slots if takes_over(slot, desired, observed, leaving)}
-    return tuple(sorted(going & staying - serving))
+    """Pools that stay, that a VM of `leaving` serves, and of whose other VMs none does; then such repositories.
+
+    A pool that goes as a whole is followed by others for its repositories, but for what they wait for room.
+    """
+    served = _served(desired, observed, leaving)
+    staying = [slot for slot in desired.slots if not leaving.takes_all(slot)]
+    serving = [slot for slot in staying if takes_over(slot, desired, observed, leaving)]
+    pools = _pools(served) & _pools(staying) - _pools(serving)
+    elsewhere = [slot for slot in served if slot.pool not in pools and not leaving.makes_room]
+    repositories = _repositories(elsewhere) & _repositories(staying) - _repositories(serving)
+    return (*sorted(pools), *sorted(repositories))
+
+
+def stand_ins(names: Collection[str], desired: Desired, observed: Observed, leaving: Leaving) -> frozenset[str]:
+    """VMs that stay and do now what these are to do."""
+    found = [slot for slot in desired.slots if slot.name in names]
+    pools, repositories = _pools(found), _repositories(found)
+    return frozenset(
+        slot.name
+        for slot in desired.slots
+        if (slot.pool in pools or repositories & set(slot.serves)) and takes_over(slot, desired, observed, leaving)
+    )
 
 
 def takes_over(slot: Wanted, desired: Desired, observed: Observed, leaving: Leaving) -> bool:
@@ -85,6 +105,14 @@ def _served(desired: Desired, observed: Observed, leaving: Leaving) -> list[Want
         if any(node.state == READY and leaving.takes(node, slot) for node in observed.nodes_of(slot.name))
         and serves(slot, desired, observed)
     ]
+
+
+def _pools(slots: Iterable[Wanted]) -> set[str]:
+    return {slot.pool for slot in slots}
+
+
+def _repositories(slots: Iterable[Wanted]) -> set[str]:
+    return {each for slot in slots for each in slot.serves}
 
 
 def _serves_at_home(slot: Wanted, desired: Desired, observed: Observed) -> bool:

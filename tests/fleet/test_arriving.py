@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from infra.fleet.arriving import Leaving, just_made, serves, takes_over, unserved
+from infra.fleet.arriving import Leaving, just_made, serves, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired, Place, Wanted
 from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen, Source
 from infra.model.catalogue import AcceleratorType, CapacityKind
@@ -79,7 +79,19 @@ def test_a_pool_of_another_name_that_serves_the_same_repository_is_waited_for() 
     renamed = fleet(slot("old-0"), slot("new-0", "b"), slot("far-0", "c", serves=("lab/other",)))
     observed = seen("old-0", "new-0", "far-0", online=("old-0",), new=("new-0", "far-0"))
     assert just_made(renamed, observed, ONE, NOW) == {"new-0"}
-    assert unserved(renamed, observed, ONE) == (), "the old pool is to go as a whole"
+    assert unserved(renamed, observed, ONE) == (REPOSITORY,), "nobody else serves it yet"
+    assert stand_ins({"new-0"}, renamed, observed, ONE) == frozenset()
+    room = replace(ONE, makes_room=True)
+    assert unserved(renamed, observed, room) == (), "what is to serve it waits for their chips"
+    after = seen("old-0", "new-0", "far-0", online=("old-0", "new-0"), new=("new-0", "far-0"))
+    assert unserved(renamed, after, ONE) == ()
+    assert unserved(fleet(slot("old-0")), seen("old-0", online=("old-0",)), ONE) == (), "nobody is to serve it"
+
+
+def test_who_does_the_work_of_what_does_not_serve_yet() -> None:
+    more = fleet(slot("old-0"), slot("new-0"), slot("new-1"), slot("b-0", "b"), slot("c-0", "c", serves=("lab/other",)))
+    observed = seen("old-0", "new-0", "new-1", "b-0", "c-0", online=("old-0", "new-1", "b-0", "c-0"))
+    assert stand_ins({"new-0"}, more, observed, ONE) == {"new-1", "b-0"}
 
 
 @pytest.mark.parametrize(
