@@ -21,7 +21,7 @@ from infra.cli.fleet_place import declared_place
 from infra.cli.leased import leased
 from infra.cli.session import Declared, Session, declared
 from infra.engines.holds import HeldBackError
-from infra.fleet.arriving import just_made, serves, unserved
+from infra.fleet.arriving import Leaving, just_made, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
 from infra.fleet.controller.observed import Observed
@@ -47,7 +47,15 @@ class Holding:
     drains: bool
 
     @contextmanager
-    def __call__(self, *, leaving: Collection[str], staying: Collection[str], begun: bool) -> Generator[None]:
+    def __call__(
+        self,
+        *,
+        leaving: Collection[str],
+        staying: Collection[str],
+        begun: bool,
+        returning: Collection[str] = (),
+        makes_room: bool = False,
+    ) -> Generator[None]:
         config, session = self.wanted.config, self.session
         state = NOTHING_TAKEN if begun else NOTHING_CHANGED
         with ExitStack() as held:
@@ -55,7 +63,7 @@ class Holding:
                 drained = self.drains and leaving
                 if drained:
                     fleet = Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
-                    _wait_for_new(fleet, leaving, state)
+                    _wait_for_new(fleet, Leaving(frozenset(leaving), frozenset(returning), makes_room), state)
                     held.enter_context(drained_before(fleet, leaving, "up", state=state))
                 held.enter_context(leased(config, session, Kind.UP))
                 self.insist_on_file("its VMs were drained" if drained else "another acted on its fleet", state)
@@ -87,37 +95,41 @@ def _declare_both(wanted: Declared, session: Session, staying: Collection[str], 
         raise Failure(f"{state}: old and new VMs could not be declared together: {error}") from None
 
 
-def _wait_for_new(fleet: Fleet, leaving: Collection[str], state: str) -> None:
+def _wait_for_new(fleet: Fleet, leaving: Leaving, state: str) -> None:
     """Wait until the VMs that were just made serve, for the stack's `boot_minutes` at most.
 
-    Also where an earlier `up` made them, which was killed. Raises Failure where then nobody of a pool serves but those
-    that go.
+    Also where an earlier `up` made them, which was killed. Raises Failure where then nobody of a pool or for a
+    repository serves but those that go.
     """
     try:
         look = _look(fleet)
         if look is None:
             return
         made = just_made(*look, leaving, fleet.place.clock())
-        left, look = _wait_for(fleet, made, look)
+        left, look = _wait_for(fleet, made, leaving, look)
     except GoogleError as error:
         raise Failure(f"{state}: whether new VMs serve is not known: {error}") from None
-    if pools := unserved(*look, leaving):
+    if found := unserved(*look, leaving):
         raise Failure(
-            f"{state}: of {', '.join(pools)} nobody serves but the VMs that go; `./tidepool status {fleet.stack}` says "
+            f"{state}: of {', '.join(found)} nobody serves but the VMs that go; `./tidepool status {fleet.stack}` says "
             "why, and --no-drain goes on without"
         )
     if left:
-        said = f"{in_words(sorted(left))} {'do' if len(left) > 1 else 'does'} not serve yet; others of their pools do"
+        others = stand_ins(left, *look, leaving)
+        who = in_words(sorted(others)) if others else "nobody"
+        said = f"{in_words(sorted(left))} {'do' if len(left) > 1 else 'does'} not serve yet; of what stays, {who} "
+        said += f"{'do' if len(others) > 1 else 'does'} so in their pools and repositories"
         fleet.session.say(Text(f"warning: {said}", style="yellow"))
 
 
-def _wait_for(fleet: Fleet, made: Collection[str], look: _Look) -> tuple[frozenset[str], _Look]:
+def _wait_for(fleet: Fleet, made: Collection[str], leaving: Leaving, look: _Look) -> tuple[frozenset[str], _Look]:
     """Wait until these serve; those that do not when the time is over, and what is seen then."""
     began, told = fleet.place.clock(), frozenset[str]()
     minutes = look[0].settings.boot
     while True:
         desired, observed = look
-        left = frozenset(slot.name for slot in desired.slots if slot.name in made and not serves(slot, observed))
+        new = (slot for slot in desired.slots if slot.name in made)
+        left = frozenset(slot.name for slot in new if not takes_over(slot, desired, observed, leaving))
         if not left or fleet.place.clock() - began >= timedelta(minutes=minutes):
             return left, look
         if left != told:

@@ -31,12 +31,19 @@ class Hold(Protocol):
     """Keeps a fleet while passes change it."""
 
     def __call__(
-        self, *, leaving: Collection[str], staying: Collection[str], begun: bool
+        self,
+        *,
+        leaving: Collection[str],
+        staying: Collection[str],
+        begun: bool,
+        returning: Collection[str] = (),
+        makes_room: bool = False,
     ) -> AbstractContextManager[None]:
         """Entered before the passes that take VMs away, left after them.
 
         leaving: VMs that go, or are made again: they run nothing once it is entered. staying: VMs that stand on though
         the program declares them no more, or in another way. begun: whether anything was changed before; then it raises
-        HeldBackError where `leaving` cannot go.
+        HeldBackError where `leaving` cannot go. returning: names of `leaving` that go at a fallback alone, since these
+        passes have made them at home. makes_room: whether the passes can make others only in their place.
         """
         ...

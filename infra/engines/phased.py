@@ -89,7 +89,8 @@ class _Course:
         count = len(order.order)
         later = self._later(order) if order.retires else frozenset()
         retired = self._taken - self._named(order.first) if order.retires else frozenset()
-        with self._hold(leaving=self._taken - retired, staying=retired, begun=False):
+        leaving = self._taken - retired
+        with self._hold(leaving=leaving, staying=retired, begun=False, makes_room=bool(order.first)):
             if order.first:
                 self._adopt()
                 self._tell(f"phase 1 of {count}, shrink: deleting {in_words(order.first)}")
@@ -259,6 +260,11 @@ class _Course:
         vms = {step.name for step in self._plan.steps if step.type == VM_TYPE and step.op in (Op.DELETE, Op.REPLACE)}
         return frozenset(vms | {vm.name for vm in self._away.leaving})
 
+    @property
+    def _returning(self) -> frozenset[str]:
+        """VMs that stand at fallbacks and that the plan makes at home."""
+        return frozenset(vm.name for vm in self._away.leaving if self._planned[self._urns[vm.name]].op is Op.CREATE)
+
     def _later(self, order: Phases) -> frozenset[str]:
         """The URNs that wait for it: all that goes, since what stands may need it, and what says that it goes."""
         made = {name for phase in order.order for name in phase.created}
@@ -294,7 +300,7 @@ class _Course:
         if not steps and not going:
             return
         try:
-            with self._hold(leaving=going, staying=staying, begun=True):
+            with self._hold(leaving=going, staying=staying, begun=True, returning=self._returning & going):
                 self._passes(steps, whole=whole and bool(steps))
                 self._leave_fallbacks()
         except HeldBackError as error:

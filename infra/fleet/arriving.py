@@ -6,50 +6,134 @@ READY is enough. Owns this rule. Does not own waiting itself, nor draining what 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from infra.fleet.controller.desired import Desired, Wanted
-from infra.fleet.controller.observed import Observed
+from infra.fleet.controller.observed import NodeSeen, Observed, Phase
 
 READY = "READY"
+_TAKES_JOBS: Final = frozenset({Phase.IDLE, Phase.BUSY})
 
 
-def just_made(desired: Desired, observed: Observed, leaving: Collection[str], now: datetime) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """VMs that go. returning: names of those that go at a fallback alone, and stand at home from now on.
+
+    makes_room: whether what takes their place may have no room before they are gone.
+    """
+
+    names: frozenset[str]
+    returning: frozenset[str] = frozenset()
+    makes_room: bool = False
+
+    def takes(self, node: NodeSeen, slot: Wanted) -> bool:
+        """Whether a slot's VM is one of those that go."""
+        return slot.name in self.names and not (slot.name in self.returning and node.zone == slot.home.zone)
+
+    def takes_all(self, slot: Wanted) -> bool:
+        """Whether nothing of a slot stays."""
+        return slot.name in self.names - self.returning
+
+
+def just_made(desired: Desired, observed: Observed, leaving: Leaving, now: datetime) -> frozenset[str]:
     """Declared VMs that stay, do not serve, and were made within the stack's `boot_minutes`.
 
     Only those of a pool, or for a repository, that a VM of `leaving` serves now: nobody else's work moves to them.
     """
-    served = [slot for slot in desired.slots if slot.name in leaving and serves(slot, observed)]
-    pools = {slot.pool for slot in served}
-    repositories = {each for slot in served for each in slot.serves}
+    served = _served(desired, observed, leaving)
+    pools, repositories = _pools(served), _repositories(served)
     since = now - timedelta(minutes=desired.settings.boot)
-    young = {node.name for node in observed.nodes if node.made is not None and node.made >= since}
     return frozenset(
         slot.name
         for slot in desired.slots
-        if slot.name in young - set(leaving)
-        and (slot.pool in pools or repositories & set(slot.serves))
-        and not serves(slot, observed)
+        if (slot.pool in pools or repositories & set(slot.serves))
+        and any(
+            node.made is not None and node.made >= since and not leaving.takes(node, slot)
+            for node in observed.nodes_of(slot.name)
+        )
+        and not takes_over(slot, desired, observed, leaving)
     )
 
 
-def unserved(desired: Desired, observed: Observed, leaving: Collection[str]) -> tuple[str, ...]:
-    """Pools that stay, that a VM of `leaving` serves, and of whose other VMs none does; sorted."""
-    found = []
-    for pool in desired.pools:
-        slots = desired.of_pool(pool)
-        staying = [slot for slot in slots if slot.name not in leaving]
-        serving = {slot.name for slot in slots if serves(slot, observed)}
-        if staying and serving and not serving - set(leaving):
-            found.append(pool)
-    return tuple(found)
+def unserved(desired: Desired, observed: Observed, leaving: Leaving) -> tuple[str, ...]:
+    """Pools that stay, that a VM of `leaving` serves, and of whose other VMs none does; then such repositories.
+
+    A pool that goes as a whole is followed by others for its repositories, but for what they wait for room.
+    """
+    served = _served(desired, observed, leaving)
+    staying = [slot for slot in desired.slots if not leaving.takes_all(slot)]
+    serving = [slot for slot in staying if takes_over(slot, desired, observed, leaving)]
+    pools = _pools(served) & _pools(staying) - _pools(serving)
+    elsewhere = [slot for slot in served if slot.pool not in pools and not leaving.makes_room]
+    repositories = _repositories(elsewhere) & _repositories(staying) - _repositories(serving)
+    return (*sorted(pools), *sorted(repositories))
 
 
-def serves(slot: Wanted, observed: Observed) -> bool:
-    """Whether its VM does the slot's work now."""
-    if not any(node.name == slot.name and node.state == READY for node in observed.nodes):
+def stand_ins(names: Collection[str], desired: Desired, observed: Observed, leaving: Leaving) -> frozenset[str]:
+    """VMs that stay and do now what these are to do."""
+    found = [slot for slot in desired.slots if slot.name in names]
+    pools, repositories = _pools(found), _repositories(found)
+    return frozenset(
+        slot.name
+        for slot in desired.slots
+        if (slot.pool in pools or repositories & set(slot.serves)) and takes_over(slot, desired, observed, leaving)
+    )
+
+
+def takes_over(slot: Wanted, desired: Desired, observed: Observed, leaving: Leaving) -> bool:
+    """Whether a VM of the slot that stays does its work now."""
+    if leaving.takes_all(slot) or not serves(slot, desired, observed):
         return False
-    if not slot.has_runner or not observed.hears_runners:
-        return True
-    return any(runner.serves for runner in observed.runners_of(slot.name))
+    return slot.name not in leaving.returning or _serves_at_home(slot, desired, observed)
+
+
+def serves(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+    """Whether its VM does the slot's work now. What runners of other pools do nobody has to tell."""
+    if not any(node.state == READY for node in observed.nodes_of(slot.name)):
+        return False
+    return _works_unheard(slot, desired, observed) or any(each.serves for each in observed.runners_of(slot.name))
+
+
+def _served(desired: Desired, observed: Observed, leaving: Leaving) -> list[Wanted]:
+    """Slots whose work a VM that goes does now."""
+    return [
+        slot
+        for slot in desired.slots
+        if any(node.state == READY and leaving.takes(node, slot) for node in observed.nodes_of(slot.name))
+        and serves(slot, desired, observed)
+    ]
+
+
+def _pools(slots: Iterable[Wanted]) -> set[str]:
+    return {slot.pool for slot in slots}
+
+
+def _repositories(slots: Iterable[Wanted]) -> set[str]:
+    return {each for slot in slots for each in slot.serves}
+
+
+def _serves_at_home(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+    """Whether it does so at home, while a VM of its name stands at a fallback.
+
+    No name of a runner tells which of the two has it: as many as there are VMs have to take jobs, or the one at home
+    has to say that it does.
+    """
+    ready = [node for node in observed.nodes_of(slot.name) if node.state == READY]
+    home = next((node for node in ready if node.zone == slot.home.zone), None)
+    if home is None:
+        return False
+    report = observed.reports.get(slot.name)
+    its_own = report is not None and report.proved == home.zone and report.is_of(home.made)
+    return (
+        _works_unheard(slot, desired, observed)
+        or (report is not None and its_own and report.phase in _TAKES_JOBS)
+        or sum(each.serves for each in observed.runners_of(slot.name)) >= len(ready)
+    )
+
+
+def _works_unheard(slot: Wanted, desired: Desired, observed: Observed) -> bool:
+    """Whether READY is all that is to be had of it."""
+    return not slot.has_runner or not observed.hears(desired.scopes_of(slot.pool))

@@ -251,8 +251,8 @@ def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: 
     drained: list[tuple[list[str], set[tuple[str, str]]]] = []
 
     @contextmanager
-    def hold(*, leaving: Collection[str], staying: Collection[str], begun: bool) -> Generator[None]:
-        del staying, begun
+    def hold(*, leaving: Collection[str], returning: Collection[str] = (), **_: object) -> Generator[None]:
+        assert set(returning) == set(leaving), "what stays at home is to be waited for, though its name goes"
         drained.append((sorted(leaving), standing(world)))
         yield
 

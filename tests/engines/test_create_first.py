@@ -30,9 +30,20 @@ class Watch:
     stack: Stack
     seen: list[tuple[bool, list[str], list[str], list[str]]] = field(default_factory=list)
     refuses: Callable[[bool], None] = lambda _: None
+    made_room: list[bool] = field(default_factory=list)
 
     @contextmanager
-    def __call__(self, *, leaving: Collection[str], staying: Collection[str], begun: bool) -> Generator[None]:
+    def __call__(
+        self,
+        *,
+        leaving: Collection[str],
+        staying: Collection[str],
+        begun: bool,
+        returning: Collection[str] = (),
+        makes_room: bool = False,
+    ) -> Generator[None]:
+        assert not returning, "nothing stands at a fallback"
+        self.made_room.append(makes_room)
         self.seen.append((begun, sorted(self.stack.standing()), sorted(leaving), sorted(staying)))
         self.refuses(begun)
         yield
@@ -91,6 +102,7 @@ def test_where_not_both_fit_as_much_goes_first_as_must(stack: Stack, high_water:
     assert not run.failed
     first = ["r-us-west4-a-2", "r-us-west4-a-3"]
     assert [(begun, leaving) for begun, _, leaving, _ in watch.seen] == [(False, first), (True, sorted(declared(OLD)))]
+    assert watch.made_room == [True, False]
     assert stack.standing() == declared(wanted)
     assert refusals(stack.cloud) == []
     assert high_water["reserved"] <= 16

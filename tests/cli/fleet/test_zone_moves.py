@@ -57,8 +57,7 @@ def at_each_wait(monkeypatch: pytest.MonkeyPatch, look: Callable[[Fleet], None])
 
 def who_serves(monkeypatch: pytest.MonkeyPatch, may: Callable[[Wanted], bool]) -> None:
     """Guests of the local cloud serve at once; let those that may not do it later or never."""
-    for module in ("infra.cli.holding", "infra.fleet.arriving"):
-        monkeypatch.setattr(f"{module}.serves", lambda slot, observed: may(slot) and serves(slot, observed))
+    monkeypatch.setattr("infra.fleet.arriving.serves", lambda slot, *seen: may(slot) and serves(slot, *seen))
 
 
 def test_a_preview_and_explain_say_the_order(fleet: Checkout) -> None:
