@@ -40,6 +40,8 @@ DELETE_MINUTES: Final = 15
 SPARE_MINUTES: Final = 5
 """Everything else of the job."""
 CLEAN_UP: Final = "clean-up"
+ENDED: Final = context("steps.follow.outputs.ended")
+"""How the command ended, success or failure; empty where that is not known, as of a VM that was taken back."""
 
 _FLAGS = {
     CapacityKind.ON_DEMAND: "",
@@ -58,7 +60,7 @@ class VmRun:
     secrets: of Secret Manager by variable; the VM's account reads them. before: steps that come first, such as the one
     that finds the image; while_there: between its end and the VM's, and at_last after both. boot: the start-up script,
     where it is not the one that runs an image of the lab's own. timeout_minutes: of the command; create_minutes: of all
-    tries to make the VM; ready_minutes: from there to a command that runs.
+    tries to make the VM; ready_minutes: from there to a command that runs. outputs: of the job.
     """
 
     job: str
@@ -78,6 +80,7 @@ class VmRun:
     before: tuple[Step, ...] = ()
     while_there: tuple[Step, ...] = ()
     at_last: tuple[Step, ...] = ()
+    outputs: Mapping[str, Expression] = field(default_factory=dict)
     attempts: int = 3
     create_minutes: int = 30
     ready_minutes: int = READY_MINUTES
@@ -111,6 +114,7 @@ def jobs(run: VmRun, world: World) -> tuple[Job, Job]:
         needs=run.needs,
         condition=_after(run.needs, run.only),
         env=_told(run),
+        outputs=run.outputs,
         steps=[
             *signed_in,
             *run.before,

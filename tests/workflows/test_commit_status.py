@@ -12,6 +12,9 @@ from tests.shipped_stacks import of_this_lab
 from tests.workflows.sandbox.hub import Hub, serving
 from tests.workflows.shipped_scripts import RUN_ID, run
 from tests.workflows.test_tier_files import data
+from workflows.expressions.evaluator import Scope
+from workflows.expressions.template import expand
+from workflows.scripts.status import LONGEST
 
 COMMIT = "f00dfeed" * 5
 TOLD = {"CONTEXT": "TPU tests, asked for", "TEXT": "the tests have ended", "SHA": COMMIT}
@@ -57,8 +60,32 @@ def test_the_status_is_set_when_they_start_when_they_do_not_and_when_they_end() 
     jobs = data("tpu-pull-request.yaml")["jobs"]
     head, report = jobs["head"]["steps"], jobs["report"]["steps"]
     steps = [each for each in (*head, *report) if "OUTCOME" in each.get("env", {})]
-    assert [each["env"]["OUTCOME"] for each in steps] == ["pending", "error", "${{ needs.tests.result }}"]
-    assert [each.get("if") for each in steps] == [None, "failure()", None]
+    assert [each["env"]["OUTCOME"] for each in steps] == ["pending", "error", "${{ needs.tests.outputs.ended }}"]
+    assert [each.get("if") for each in steps] == [None, "failure() || cancelled()", None]
     assert {each["env"]["SHA"] for each in steps} == {"${{ inputs.sha }}"}
     assert all(jobs[job]["permissions"]["statuses"] == "write" for job in ("head", "report"))
     assert report.index(steps[-1]) == 0, "nothing that may fail comes before what is required"
+
+
+@of_this_lab
+@pytest.mark.parametrize(
+    ("ended", "result", "text"),
+    [
+        ("success", "failure", "the tests have ended"),
+        ("failure", "failure", "the tests have ended"),
+        ("", "failure", "gave no result: "),
+        ("", "cancelled", "gave no result: "),
+    ],
+    ids=["deleting failed", "tests failed", "no VM", "cancelled"],
+)
+def test_the_status_is_of_the_tests_and_not_of_the_job_around_them(ended: str, result: str, text: str) -> None:
+    """Where nothing was tested, as without a VM, the commit is neither well nor red: people are told to ask again."""
+    step, *_, comment = data("tpu-pull-request.yaml")["jobs"]["report"]["steps"]
+    needs = {"head": {"result": "success"}, "tests": {"result": result, "outputs": {"ended": ended}}}
+    scope = Scope({"needs": needs, "inputs": {"sha": COMMIT}, "github": {}})
+    assert expand(step["env"]["OUTCOME"], scope) == ended
+    assert str(expand(step["env"]["TEXT"], scope)).startswith(text)
+    said = str(expand(comment["env"]["TEXT"], scope))
+    assert (f"ended with {ended}:" if ended else f"{text}no VM") in said
+    assert ("Set the label again" in said) is not bool(ended)
+    assert len(str(expand(step["env"]["TEXT"], scope))) <= LONGEST

@@ -276,6 +276,7 @@ def test_a_vm_that_never_gets_ready_fails_the_job_at_its_limit(machine: Machine,
     limit = int(env(asked, FOLLOW)["READY_SECONDS"])
     assert done.result == "failure"
     assert f"::error::0 of {env(asked)['HOSTS']} hosts were ready after {limit} s" in done.step(FOLLOW).said
+    assert "ended" not in done.step(FOLLOW).outputs
     assert limit <= waited(machine) < limit + 2 * PACE * int(env(asked, FOLLOW)["POLL_SECONDS"])
     assert machine.programs.standing() == {}
 
@@ -288,6 +289,7 @@ def test_a_command_that_never_ends_fails_the_job_at_its_limit(machine: Machine, 
     limit = int(env(asked)["LIMIT"])
     assert done.result == "failure"
     assert f"::error::the command did not end within {limit} s" in done.step(FOLLOW).said
+    assert done.step(FOLLOW).outputs["ended"] == "failure"
     assert limit <= waited(machine) < limit + 2 * PACE * int(env(asked, FOLLOW)["POLL_SECONDS"])
     assert machine.programs.standing() == {}
 
@@ -364,6 +366,35 @@ def test_a_machine_that_is_lost_leaves_its_vm_to_the_second_job(machine: Machine
 RESULT = pytest.mark.parametrize(
     "asked", [each for each in MAKING if any(named(step) == "Take the result" for step in steps(each))][:1], ids=str
 )
+
+
+@RESULT
+@pytest.mark.parametrize("failing", ["", DELETE])
+def test_tests_that_were_green_stay_so_where_deleting_failed(machine: Machine, asked: Asked, failing: str) -> None:
+    well(machine, asked)
+    done = machine.run(asked, failing=frozenset({failing}))
+    assert (done.result, done.outputs["ended"]) == ("failure" if failing else "success", "success")
+
+
+@RESULT
+@pytest.mark.parametrize("code", ["1", "71", "124"])
+def test_tests_that_failed_are_told_as_that(machine: Machine, asked: Asked, code: str) -> None:
+    machine.programs.vms(attributes=[hosts(asked, outcome=code)])
+    done = machine.run(asked)
+    assert (done.result, done.outputs["ended"]) == ("failure", "failure")
+
+
+@RESULT
+@pytest.mark.parametrize("lost", ["no VM", "taken away", "started again", "could not begin"])
+def test_where_nothing_was_tested_the_job_says_nothing_of_the_tests(machine: Machine, asked: Asked, lost: str) -> None:
+    if lost == "no VM":
+        machine.programs.vms(create={"us-a1-a": ["stockout"] * 9})
+    elif lost == "taken away":
+        machine.programs.vms(attributes=[hosts(asked, outcome="1")], states=["PREEMPTED"])
+    else:
+        machine.programs.vms(attributes=[hosts(asked, outcome="75" if lost == "started again" else "70")])
+    done = machine.run(asked, zones="us-a1-a")
+    assert (done.result, done.outputs["ended"]) == ("failure", "")
 
 
 @HEAVY

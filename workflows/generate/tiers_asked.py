@@ -29,6 +29,7 @@ from workflows.builders import (
     always,
     call,
     context,
+    literal,
     not_cancelled,
     template,
 )
@@ -53,6 +54,7 @@ NUMBER = context("github.event.pull_request.number")
 READ_CONTENTS = Grant(Scope.CONTENTS, Access.READ)
 START = Grant(Scope.ACTIONS, Access.WRITE, "starts the tests on the main branch")
 UNLABEL = Grant(Scope.PULL_REQUESTS, Access.WRITE, "takes the label off")
+NO_RESULT = literal("gave no result: no VM, one that was taken back, or a cancelled run. Set the label again")
 STATUS = Grant(Scope.STATUSES, Access.WRITE, "the result on the tested commit, which can be required")
 COMMENT = Grant(Scope.PULL_REQUESTS, Access.WRITE, "one comment with the result")
 
@@ -146,6 +148,7 @@ def running(parts: Parts) -> Generated:
 
 
 def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
+    lost = call("failure") | call("cancelled")
     return Job(
         id="head",
         name="The commit is still the head",
@@ -158,16 +161,18 @@ def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
             _status("Set the commit's status", parts, commit, "pending", "the tests run"),
             # A comment that is not taken, as in a locked conversation, keeps no test from running.
             replace(_comment("Say that they run", number, _said(commit, "run")), continue_on_error=True),
-            _comment(
-                "Say that they do not", number, _said(commit, "did not start, set the label again"), call("failure")
-            ),
-            _status("Set it to an error", parts, commit, "error", "the tests did not start", call("failure")),
+            # First, since what is required must not hang on a comment.
+            _status("Set it to an error", parts, commit, "error", "the tests did not start", lost),
+            _comment("Say that they do not", number, _said(commit, "did not start, set the label again"), lost),
         ],
     )
 
 
 def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expression) -> Job:
-    outcome = context("needs.tests.result")
+    ended = context("needs.tests.outputs.ended")
+    told = ended.differs("")
+    text = told & literal("the tests have ended") | NO_RESULT
+    outcome = told & call("format", "ended with {0}", ended) | NO_RESULT
     history = parts.tiers.on_tpu.suite
     return Job(
         id="report",
@@ -180,17 +185,17 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
         purpose=Purpose.WATCH,
         steps=[
             # First, since what is required must not hang on a comment or on a history that cannot be read.
-            _status("Set the commit's status", parts, commit, outcome, "the tests have ended"),
+            _status("Set the commit's status", parts, commit, ended, text),
             replace(downloaded(parts), condition=not_cancelled()),
             *judged(parts, history, result_of(suite), not_cancelled()),
-            _comment("Say how they ended", number, _said(commit, "ended with ", outcome), always(), report=REPORT),
+            _comment("Say how they ended", number, _said(commit, outcome), always(), report=REPORT),
         ],
         why="After a cancelled run too, of which the comment would say for ever that it runs.",
     )
 
 
 def _status(
-    name: str, parts: Parts, commit: Expression, outcome: Value, text: str, condition: Expression | None = None
+    name: str, parts: Parts, commit: Expression, outcome: Value, text: Value, condition: Expression | None = None
 ) -> Step:
     """Of the commit that is tested: the run itself stands at the main branch, where no pull request sees it."""
     told: dict[str, Value] = {**TOKEN, "SHA": commit, "CONTEXT": parts.tiers.asked.name}

@@ -231,6 +231,7 @@ def on_tpu(
                 ),
             ),
             at_last=(uploaded(parts, f"results-{suite}", RESULTS, there),),
+            outputs={"ended": vm.ENDED},
             attempts=1,
             create_minutes=_CREATE_MINUTES,
             ready_minutes=ready,

@@ -1,4 +1,6 @@
 # Waits until every host of the VM runs the command, then until every host has ended it, and fails unless all did well.
+# The output `ended` is success or failure where that is what ran, and nothing where the VM was not ready, was taken away
+# or could not begin it: 70 and 75 are the start-up script's own.
 asked() {
   gcloud compute tpus tpu-vm get-guest-attributes "$NAME" --zone="$ZONE" --query-path=tidepool/ --format=json 2>/dev/null |
     jq -r --arg key "$1" '.. | objects | select(.key? == $key) | .value' || true
@@ -29,11 +31,13 @@ while :; do
   if [ -n "$ended" ] && printf '%s\n' "$ended" | grep -vqx 0; then
     shown
     echo "::error::a host ended with $(printf '%s\n' "$ended" | grep -vx 0 | sort -u | tr '\n' ' ')"
+    printf '%s\n' "$ended" | grep -qxE '70|75' || echo ended=failure >>"$GITHUB_OUTPUT"
     exit 1
   fi
   if [ "$(count outcome)" -ge "$HOSTS" ]; then
     shown
     echo "all $HOSTS hosts ended well"
+    echo ended=success >>"$GITHUB_OUTPUT"
     exit 0
   fi
   if [ -z "$begun" ] && [ "$(count phase)" -ge "$HOSTS" ]; then
@@ -48,6 +52,7 @@ while :; do
   if [ "$now" -ge "$over" ]; then
     shown
     echo "::error::the command did not end within $LIMIT s"
+    echo ended=failure >>"$GITHUB_OUTPUT"
     exit 1
   fi
   sleep "$POLL_SECONDS"
