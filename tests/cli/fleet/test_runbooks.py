@@ -396,6 +396,19 @@ def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(
     assert not fleet.open("image-old", in_minutes=ALERTS["image-old"].window)
 
 
+def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
+    fleet: Fleet, google: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
+    monkeypatch.setenv("TIDEPOOL_GITHUB_KEY_SECRET", f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/1")
+    broken = {"version": 1, "images": {"tpu-ci": {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00"}}}
+    bucket.update(names.images_attempts_object(), lambda _: broken)
+    lines = [each for each in fleet.sweep() if each["event"] in ("image", "key")]
+    assert [each["event"] for each in lines] == ["image", "key"]
+    assert "images/attempts.json: images.tpu-ci.ends_by" in lines[0]["message"]
+    assert "image" not in lines[0], "no alert of an image ends by it"
+
+
 def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:
     unasked = entry(Story(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
     fleet.printed(Writer.BROKER, [unasked])
