@@ -48,16 +48,28 @@ class Standing:
     overdue_hours: int
 
 
-def begin(bucket: Objects, images: Iterable[str], build: str, began: datetime, ends_by: datetime) -> None:
+def begin(
+    bucket: Objects,
+    images: Iterable[str],
+    build: str,
+    began: datetime,
+    ends_by: datetime,
+    *,
+    declared: Iterable[str],
+) -> None:
     """Write down that a build of these images began. ends_by: when its limit has ended it.
 
+    declared: every image that the build's recipes have; what they have no more is forgotten. A build says so because
+    it has just fetched them, while the controller knows those that its own image was made of.
     Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
     """
     fresh = dict.fromkeys(images, Attempt(build=build, began=began, ends_by=ends_by))
+    stays = frozenset(declared)
 
     def decide(body: Mapping[str, Any] | None) -> Mapping[str, Any]:
         known = _parse(body)
-        return known.model_copy(update={"images": {**known.images, **fresh}}).model_dump(mode="json")
+        kept = {image: each for image, each in known.images.items() if image in stays}
+        return known.model_copy(update={"images": {**kept, **fresh}}).model_dump(mode="json")
 
     begin_record(bucket)
     bucket.update(names.images_attempts_object(), decide)

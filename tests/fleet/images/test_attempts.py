@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from infra.fleet.images.store import Objects
 
 GOOD = {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00Z", "ends_by": "2026-11-21T07:00:00Z"}
+DECLARED = ("controller", "tpu-ci")
 LIMIT = timedelta(hours=4)
 OBJECT = names.images_attempts_object()
 
@@ -50,7 +51,7 @@ def test_what_is_no_record_of_attempts_is_refused_with_its_name_and_what_to_do(b
         list(standing(world.bucket, NOW))
     assert all(each.fix for each in refused.value.problems)
     with pytest.raises(ConfigError, match=OBJECT):
-        begin(world.bucket, ["tpu-ci"], "cloudbuild/2", NOW, NOW + LIMIT)
+        begin(world.bucket, ["tpu-ci"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
     assert world.bucket.objects[OBJECT] == body
 
 
@@ -65,15 +66,17 @@ def test_what_is_no_record_of_attempts_is_refused_with_its_name_and_what_to_do(b
 )
 def test_what_is_no_record_of_images_is_refused_as_well(body: dict[str, Any]) -> None:
     world = World()
-    begin(world.bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT)
+    begin(world.bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
     world.bucket.objects[names.images_record_object()] = body
     with pytest.raises(ConfigError, match="the record of images"):
         list(standing(world.bucket, NOW))
 
 
 def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket: Objects) -> None:
-    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT)
-    at_work, over = (Standing(image="tpu-ci", build="cloudbuild/1", failed=each, overdue_hours=0) for each in (0, 1))
+    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
+    at_work, over = (
+        Standing(image="tpu-ci", build="cloudbuild/1", failed=bool(each), overdue_hours=0) for each in (0, 1)
+    )
     assert list(standing(bucket, NOW + LIMIT)) == [at_work]
     assert list(standing(bucket, NOW + LIMIT + timedelta(minutes=1))) == [over]
 
@@ -81,6 +84,14 @@ def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket
 def test_what_a_later_program_writes_besides_is_carried_along() -> None:
     world = World()
     world.bucket.objects[OBJECT] = {**of_one({**GOOD, "by": "x"}), "more": [1]}
-    begin(world.bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT)
+    begin(world.bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
     body = json.loads(json.dumps(world.bucket.objects[OBJECT]))
     assert (body["more"], body["images"]["tpu-ci"]) == ([1], {**GOOD, "by": "x"})
+
+
+def test_an_image_that_is_declared_no_more_is_forgotten_by_the_next_build_of_any(bucket: Objects) -> None:
+    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
+    begin(bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
+    assert [each.image for each in standing(bucket, NOW)] == ["controller", "tpu-ci"]
+    begin(bucket, ["controller"], "cloudbuild/3", NOW, NOW + LIMIT, declared=["controller"])
+    assert [each.image for each in standing(bucket, NOW)] == ["controller"]
