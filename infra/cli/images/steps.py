@@ -50,7 +50,8 @@ def command(
     if build is not None:
         with at_work(lab, cloud, people(as_json=False)) as work:
             limit = timedelta(seconds=lab.home.builds.timeout if lab.home.builds else 0)
-            begin(work.records, [each.name for each in made], build, start, start + limit)
+            every = [each.name for each in lab.spec.images]
+            begin(work.records, [each.name for each in made], build, start, start + limit, declared=every)
     if digest is not None and digest != told.digest(wanted.name):
         raise Refusal(
             f"{wanted.name}: the steps that run were declared from other recipes than those that were fetched, "

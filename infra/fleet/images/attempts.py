@@ -9,14 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, Literal
+
+from pydantic import Field
 
 from infra.fleet.images.store import Objects
 from infra.fleet.images.store import begin as begin_record
 from infra.model import names
-from infra.model.images.record import parse
+from infra.model.images.record import Document, Instant, parse, parse_as
 
-VERSION = 1
+VERSION: Final = 1
+
+
+class Attempt(Document):
+    """The build of an image that began last. ends_by: when its limit has ended it."""
+
+    build: str
+    began: Instant
+    ends_by: Instant
+
+
+class Attempts(Document):
+    """Attempts by image."""
+
+    version: Literal[1] = VERSION
+    images: Mapping[str, Attempt] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,31 +48,54 @@ class Standing:
     overdue_hours: int
 
 
-def begin(bucket: Objects, images: Iterable[str], build: str, began: datetime, ends_by: datetime) -> None:
-    """Write down that a build of these images began. ends_by: when its limit has ended it."""
-    attempt = {"build": build, "began": began.isoformat(), "ends_by": ends_by.isoformat()}
-    fresh = dict.fromkeys(images, attempt)
+def begin(
+    bucket: Objects,
+    images: Iterable[str],
+    build: str,
+    began: datetime,
+    ends_by: datetime,
+    *,
+    declared: Iterable[str],
+) -> None:
+    """Write down that a build of these images began. ends_by: when its limit has ended it.
+
+    declared: every image that the build's recipes have; what they have no more is forgotten. A build says so because
+    it has just fetched them, while the controller knows those that its own image was made of.
+    Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
+    """
+    fresh = dict.fromkeys(images, Attempt(build=build, began=began, ends_by=ends_by))
+    stays = frozenset(declared)
 
     def decide(body: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        return {"version": VERSION, "images": {**(body or {}).get("images", {}), **fresh}}
+        known = _parse(body)
+        kept = {image: each for image, each in known.images.items() if image in stays}
+        return known.model_copy(update={"images": {**kept, **fresh}}).model_dump(mode="json")
 
     begin_record(bucket)
     bucket.update(names.images_attempts_object(), decide)
 
 
 def standing(bucket: Objects, now: datetime) -> Iterator[Standing]:
-    """How each image stands of which a build began; nothing in a bucket without such a record."""
+    """How each image stands of which a build began; nothing in a bucket without such a record.
+
+    Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
+    """
     attempts = bucket.read(names.images_attempts_object())
     found = bucket.read(names.images_record_object()) if attempts else None
     record = parse(found.body if found else None)
-    for image, attempt in sorted(attempts.body.get("images", {}).items() if attempts else ()):
+    for image, attempt in sorted(_parse(attempts.body if attempts else None).images.items()):
         known = record.images.get(image)
         recorded = {build.build for build in known.builds()} if known else set()
-        over = datetime.fromisoformat(attempt["ends_by"]) < now
         due = known.current.due_by if known else None
         yield Standing(
             image=image,
-            build=attempt["build"],
-            failed=over and attempt["build"] not in recorded,
+            build=attempt.build,
+            failed=attempt.ends_by < now and attempt.build not in recorded,
             overdue_hours=max(0, int((now - due).total_seconds() // 3600)) if due else 0,
         )
+
+
+def _parse(body: Mapping[str, Any] | None) -> Attempts:
+    name = names.images_attempts_object()
+    fix = f"delete {name} from the fleet bucket; the next build of each image is written down anew"
+    return Attempts() if body is None else parse_as(Attempts, name, body, fix)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     AwareDatetime,
@@ -47,12 +47,15 @@ Uses = Mapping[str, frozenset[str]]
 """The images that each pool may run, by the pool's name; every pool of the stacks is in it."""
 
 
-class _Document(BaseModel):
+class Document(BaseModel):
     # Keys that a later program added within this version are carried along, not lost by an older one's write.
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Copied(_Document):
+D = TypeVar("D", bound=Document)
+
+
+class Copied(Document):
     """What bringing an image to one more place took, in compressed bytes of layers and configuration.
 
     pushed: sent. mounted: taken from another repository of the same registry. existing: there already.
@@ -63,7 +66,7 @@ class Copied(_Document):
     existing: NonNegativeInt = 0
 
 
-class Build(_Document):
+class Build(Document):
     """One build of one image, once every place has it.
 
     revision: commits that it was built from, by repository (`owner/name`).
@@ -92,7 +95,7 @@ class Build(_Document):
     due_by: Instant | None = None
 
 
-class ImageRecord(_Document):
+class ImageRecord(Document):
     """The builds of one image: the one that its tags name, and earlier ones, newest first."""
 
     current: Build
@@ -105,7 +108,7 @@ class ImageRecord(_Document):
         return next((build for build in self.builds() if build.digest == digest), None)
 
 
-class Target(_Document):
+class Target(Document):
     """The digest that a pool shall run since it was promoted, and the one before it."""
 
     image: str
@@ -118,7 +121,7 @@ class Target(_Document):
         return (self, *(self.previous.chain() if self.previous else ()))
 
 
-class Record(_Document):
+class Record(Document):
     """All images and all pools that run one. roles: what brokers and controllers run, by `STACK/ROLE`."""
 
     version: Literal[1] = VERSION
@@ -155,23 +158,22 @@ class Outcome(StrEnum):
 
 def parse(body: Mapping[str, Any] | None) -> Record:
     """The record in a document; the empty one where none was written yet. Raises ConfigError where it is not one."""
-    if body is None:
-        return EMPTY
+    fix = "restore the object's last good generation; the bucket keeps earlier ones"
+    return EMPTY if body is None else parse_as(Record, "the record of images", body, fix)
+
+
+def parse_as(model: type[D], subject: str, body: Mapping[str, Any], fix: str) -> D:
+    """A document of version 1. Raises ConfigError with every problem; fix: what mends one that nobody can read."""
     if body.get("version") != VERSION:
-        rule = f"the record of images is of version {VERSION}, which this program writes"
+        rule = f"{subject} is of version {VERSION}, which this program writes"
         raise ConfigError(
-            [Problem("the record of images: version", str(body.get("version")), rule, "use the program that wrote it")]
+            [Problem(f"{subject}: version", str(body.get("version")), rule, "use the program that wrote it")]
         )
     try:
-        return Record.model_validate(body)
+        return model.model_validate(body)
     except ValidationError as error:
         raise ConfigError(
-            Problem(
-                f"the record of images: {'.'.join(map(str, detail['loc']))}",
-                "",
-                detail["msg"],
-                "restore the object's last good generation; the bucket keeps earlier ones",
-            )
+            Problem(f"{subject}: {'.'.join(map(str, detail['loc']))}", "", detail["msg"], fix)
             for detail in error.errors(include_url=False)
         ) from None
 

@@ -41,6 +41,7 @@ PAGES = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
 DOCUMENTED = PAGES.parent / "json.md"
 PROJECT = "hai-gcp-models"
 REPOSITORY = "marin-community/marin"
+IMAGES = ("controller", "tpu-ci")
 V4 = "tpu-v4-us-central2-b-0"
 ALERTS: dict[str, Alert] = {each.key: each for each in alerts(parse_stack(text_of("ci"), stack="ci", source="ci"))}
 NAMED = {
@@ -363,13 +364,13 @@ def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
 def test_a_build_that_left_no_record_is_told_until_another_one_begins(fleet: Fleet, google: Clients) -> None:
     bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
     began, limit = fleet.now(), timedelta(hours=4)
-    begin(bucket, ["tpu-ci"], "cloudbuild/lost", began, began + limit)
+    begin(bucket, ["tpu-ci"], "cloudbuild/lost", began, began + limit, declared=IMAGES)
     assert not counted("image-build-failed", fleet.sweep()), "it is at work"
     fleet.later(4 * 60 + 1)
     fleet.sweep()
     assert fleet.open("image-build-failed") == {"tpu-ci"}
     fleet.follow("image-build-failed")
-    begin(bucket, ["tpu-ci"], "cloudbuild/next", fleet.now(), fleet.now() + limit)
+    begin(bucket, ["tpu-ci"], "cloudbuild/next", fleet.now(), fleet.now() + limit, declared=IMAGES)
     assert not counted("image-build-failed", fleet.sweep())
     assert not fleet.open("image-build-failed", in_minutes=ALERTS["image-build-failed"].window)
 
@@ -382,7 +383,7 @@ def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(
         build = Build(digest=f"sha256:{digit * 64}", revision={}, built=at, build=f"cloudbuild/{digit}", places=())
         build = build.model_copy(update={"due_by": at + timedelta(days=2)})
         Store(record=bucket, pointers={}).update(lambda held: built(held, "tpu-ci", build)[0])
-        begin(bucket, ["tpu-ci"], build.build, at, at + timedelta(hours=4))
+        begin(bucket, ["tpu-ci"], build.build, at, at + timedelta(hours=4), declared=IMAGES)
 
     record("1")
     assert not counted("image-old", fleet.sweep())
@@ -394,6 +395,19 @@ def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(
     record("2")
     assert not counted("image-old", fleet.sweep())
     assert not fleet.open("image-old", in_minutes=ALERTS["image-old"].window)
+
+
+def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
+    fleet: Fleet, google: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
+    monkeypatch.setenv("TIDEPOOL_GITHUB_KEY_SECRET", f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/1")
+    broken = {"version": 1, "images": {"tpu-ci": {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00"}}}
+    bucket.update(names.images_attempts_object(), lambda _: broken)
+    lines = [each for each in fleet.sweep() if each["event"] in ("image", "key")]
+    assert [each["event"] for each in lines] == ["image", "key"]
+    assert "images/attempts.json: images.tpu-ci.ends_by" in lines[0]["message"]
+    assert "image" not in lines[0], "no alert of an image ends by it"
 
 
 def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:
