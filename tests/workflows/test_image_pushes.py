@@ -66,6 +66,7 @@ def of_github(plan: list[dict[str, Any]]) -> tuple[str, ...]:
         (["images/steps/push.sh"], FAMILY),
         (["images/bases.yaml"], FAMILY),
         (["images/images.yaml"], FAMILY),
+        (["infra/model/images/steps.py", IMAGES_WORKFLOW], FAMILY),
         (["images/levanter-base/README.md"], ()),
         (["images/levanter-base/README.md", "images/levanter-cluster/Dockerfile"], (CLUSTER,)),
         (["images/tpu-ci/Dockerfile"], ()),

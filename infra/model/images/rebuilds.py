@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.images.globs import first_match
 from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.places import places
@@ -63,12 +64,18 @@ def rebuilds(
 
 
 def included(spec: ImageSpec, image: Image, repository: str) -> tuple[str, ...]:
-    """The filters of one repository whose files the image reads, sorted; empty where it reads none of it."""
+    """The filters of one repository whose files the image reads, sorted; empty where it reads none of it.
+
+    Of GitHub's images the workflow too, which says their steps: recipes are always the newest, so that an earlier
+    push's run meets steps other than its own and is refused, and the push that changed them has to build in its place.
+    """
     filters: set[str] = set()
     if _same(repository, image.context.repository):
         filters.update(image.context.paths)
     if _same(repository, spec.recipes):
         filters.update(spec.shared, (f"{image.folder}/**", SPEC_FILE, PINS_FILE))
+        if image.builder is Builder.GITHUB:
+            filters.add(IMAGES_WORKFLOW)
     return tuple(sorted(filters))
 
 
@@ -119,6 +126,8 @@ def _because(spec: ImageSpec, image: Image, change: Change, before: Before) -> s
     if pattern is None:
         return None
     kind = "what all images share" if pattern in spec.shared and ours else f"what {image.name} is built from"
+    if ours and pattern == IMAGES_WORKFLOW:
+        kind = f"what {image.name} is built by"
     named = "is" if pattern == change.path else f"matches {pattern},"
     return f"{change.path} {named} {kind}"
 

@@ -81,6 +81,9 @@ def _change(text: str) -> Change:
         (["tidepool:images/images.yaml"], ALL),
         (["tidepool:images/bases.yaml"], ALL),
         (["tidepool:images/listings/marin-community.marin.txt"], []),
+        (["tidepool:.github/workflows/docker-images.yaml"], FAMILY),  # the steps of GitHub's builds
+        ([".github/workflows/docker-images.yaml"], []),
+        (["tidepool:.github/workflows/drift.yaml"], []),
         (["tidepool:infra/model/plan.py"], ["controller"]),
         (["tidepool:stacks/Pulumi.ci.yaml"], ["controller"]),
         (["tidepool:requirements.lock"], ["controller"]),
@@ -122,6 +125,11 @@ def test_a_change_rebuilds_what_reads_it(changes: list[str], images: list[str]) 
             ["tidepool:images/bases.yaml"],
             "controller",
             "images/bases.yaml pins buildkit, docker-cli, python of controller",
+        ),
+        (
+            ["tidepool:.github/workflows/docker-images.yaml"],
+            "levanter-base",
+            ".github/workflows/docker-images.yaml is what levanter-base is built by",
         ),
         (["tidepool:images/images.yaml"], "cluster", "images/images.yaml says how cluster is built"),
         (
