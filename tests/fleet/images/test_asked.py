@@ -23,5 +23,5 @@ def test_what_is_written_is_read_again_and_nothing_is_not_the_empty_one() -> Non
 def test_what_cannot_be_read_is_refused_with_its_name(body: dict[str, Any]) -> None:
     bucket = World().bucket
     bucket.objects[names.builds_object("ci")] = body
-    with pytest.raises(ConfigError, match="control/ci/builds.json"):
+    with pytest.raises(ConfigError, match=r"control/ci/builds\.json"):
         read_asked(bucket, "ci")
