@@ -111,12 +111,13 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
         problems.append(f"the fleet's records could not be read: {error}")
     except ValueError as error:
         problems.append(f"what pools try next is not known: {error}")
-    building: tuple[str, ...] = ()
     try:
         keep_for_roles(config, endpoint)
-        building = build_anew(config, run, endpoint)
     except (GoogleError, RegistryError) as error:
-        problems.append(str(error))
+        what = "what the broker and the controller run is not kept from clean-up"
+        problems.append(f"{what}: {error}. Next: `./tidepool up {config.stack}`")
+    builds = build_anew(config, run, endpoint)
+    problems += builds.problems
     listing = list_nodes(config, endpoint)
     problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
     return Aftermath(
@@ -124,7 +125,7 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
         pools=pool_states(capacity(config), listing),
         published=published,
         rollouts=rollouts,
-        building=building,
+        building=builds.started,
         problems=tuple(problems),
     )
 

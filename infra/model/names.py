@@ -206,6 +206,11 @@ def wishes_object(stack: str) -> str:
     return f"{CONTROL_PREFIX}{stack}/wishes.json"
 
 
+def builds_object(stack: str) -> str:
+    """The object that says which steps builds of a stack's images were last asked for."""
+    return f"{CONTROL_PREFIX}{stack}/builds.json"
+
+
 def images_record_object() -> str:
     """The object that says which images were built and which of them pools run."""
     return f"{IMAGES_PREFIX}record.json"

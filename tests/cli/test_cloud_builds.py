@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from infra.cli import aftermath
 from infra.cli.app import cli
+from infra.fleet.images.oci import RegistryError
 from infra.local.cloud import daemon
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
@@ -182,6 +184,34 @@ def test_a_push_of_other_steps_is_refused_until_up_which_starts_the_build_anew(p
     assert recorded["build"] != before
     assert len(recorded["places"]) == 5
     assert player.image("tpu-ci")["cost"]["machine"] == "E2_HIGHCPU_32"
+
+
+def test_a_build_whose_start_is_refused_stays_owed_until_an_up_starts_it(
+    player: Player, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = player.root / "images/images.yaml"
+    five = "{stack: ci, repository: marin-ci, regions: [europe-west4, us-central1, us-central2, us-east1, us-west4]}"
+    other = (five, "{stack: ci, repository: marin-ci}")
+    edited(file, other if five in file.read_text() else (other[1], other[0]))
+    player.ok("cloud", "fail", "error", "--method", "pubsub.projects.topics.publish", "--code", "403")
+    refused = player.run("up", "ci", "--yes", "--json")
+    player.ok("cloud", "fail", "--mend-all")
+    after = json.loads(refused.stdout)
+    assert (refused.exit_code, after["building"]) == (1, [])
+    assert "`./tidepool images build tpu-ci --trigger`" in after["problems"][0]
+
+    def untagged(*_: object) -> None:
+        raise RegistryError("tagging us-west4: 503")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aftermath, "keep_for_roles", untagged)
+        after = json.loads(player.run("up", "ci", "--yes", "--json").stdout)
+    assert after["building"] == ["tpu-ci"], "neither the tag nor the run before keeps it from being started"
+    assert [
+        each for each in after["problems"] if "tagging us-west4: 503" in each and "Next: `./tidepool up ci`" in each
+    ]
+    assert json.loads(player.ok("up", "ci", "--yes", "--json").stdout)["building"] == []
+    player.ok("cloud", "builds", "run", "--all")
 
 
 def test_an_older_commit_that_is_built_by_hand_does_not_become_current(player: Player) -> None:

@@ -6,38 +6,84 @@ from clean-up.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.console import Console
 
 from infra.cli.images.lab import Lab, declared, others
 from infra.cli.workspace import workspace
-from infra.fleet.google import clients
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.images.asked import read_asked, write_asked
 from infra.fleet.images.registries import Registries
 from infra.fleet.images.roles import RoleImages
 from infra.fleet.images.starting import send
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
-from infra.model.images.redeclared import redeclared
+from infra.model.errors import ConfigError
+from infra.model.images.redeclared import before, is_first, owed, told
 from infra.model.images.spec import SPEC_FILE
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig
 
 
-def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> tuple[str, ...]:
-    """Start a build of each image whose trigger has other steps since this run, or was turned on by it; their names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builds:
+    """started: images whose builds were started. problems: of those that could not be, with what to do."""
 
-    endpoint: the local cloud's root URL, None on Google. GoogleError where a message is refused.
+    started: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> Builds:
+    """Start a build of each image whose trigger has other steps than were last asked for, or was turned on.
+
+    What could not be started stays owed, and the next `up` starts it. endpoint: the local cloud's root URL, None on
+    Google.
     """
     if config.builds is None:
-        return ()
-    images = redeclared(declared().spec, run)
+        return Builds()
+    spec = declared().spec
+    now, unasked = told(spec, run), before(spec, run)
+    if not now:
+        return Builds()
+    problems: list[str] = []
     with clients(config.project, endpoint) as google:
+        bucket = Records(google=google, bucket=config.bucket.name)
+        try:
+            known = read_asked(bucket, config.stack)
+        except (GoogleError, ConfigError) as error:
+            return Builds(problems=(_unknown(config.stack, error, owed(spec, now, unasked)),))
+        asked = unasked if known is None or is_first(run) else known
+        images = owed(spec, now, asked)
+        refused: set[str] = set()
         for image in images:
-            send(google, config.project, config.stack, image)
-    return images
+            try:
+                send(google, config.project, config.stack, image)
+            except GoogleError as error:
+                refused |= {each.name for each in spec.family(image)}
+                problems.append(_refused(config.stack, error, image))
+        kept = {image.name: asked[image.name] for image in spec.images if image.name in asked}
+        steps = kept | {each: now[each] for each in now if each not in refused}
+        try:
+            if steps != known:
+                write_asked(bucket, config.stack, steps)
+        except GoogleError as error:
+            again = f", which starts {', '.join(images)} once more" if images else ""
+            problems.append(f"{error}. Next: `./tidepool up {config.stack}`{again}")
+    return Builds(started=tuple(each for each in images if each not in refused), problems=tuple(problems))
+
+
+def _unknown(stack: str, error: Exception, images: Sequence[str]) -> str:
+    by_hand = "".join(f", or `./tidepool images build {each} --trigger`" for each in images)
+    return f"which builds are to be started is not known: {error}. Next: `./tidepool up {stack}`{by_hand}"
+
+
+def _refused(stack: str, error: Exception, image: str) -> str:
+    now = f"`./tidepool images build {image} --trigger`"
+    return f"no build of {image} was started: {error}. Next: {now}; else the next `./tidepool up {stack}` starts it"
 
 
 def keep_for_roles(config: StackConfig, endpoint: str | None) -> tuple[str, ...]:

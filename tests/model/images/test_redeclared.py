@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.model.images.redeclared import TRIGGER, redeclared
+from infra.model.images.redeclared import TRIGGER, before, owed, told
 from infra.model.plan import Op, Plan, Status, Step
 from tests.model.images.declared import IMAGES, edited, loaded, project
 
@@ -50,7 +50,7 @@ def test_an_image_is_built_whose_trigger_has_other_steps_or_was_turned_on(
 ) -> None:
     spec = loaded(project(tmp_path))
     run = Plan(stack="ci", engine="embedded", cloud="local", steps=tuple(steps))
-    assert redeclared(spec, run) == (("runner",) if built else ())
+    assert owed(spec, told(spec, run), before(spec, run)) == (("runner",) if built else ())
 
 
 def test_an_image_that_is_built_with_its_parent_is_not_built_twice(tmp_path: Path) -> None:
@@ -65,4 +65,17 @@ def test_an_image_that_is_built_with_its_parent_is_not_built_twice(tmp_path: Pat
     spec = loaded(project(tmp_path, {"images/images.yaml": text}))
     steps = [step(Op.UPDATE, trigger("1"), trigger("2"), f"tidepool-ci-{image}-message") for image in ("base", "child")]
     run = Plan(stack="ci", engine="embedded", cloud="local", steps=tuple(steps))
-    assert redeclared(spec, run) == ("base",)
+    assert owed(spec, told(spec, run), before(spec, run)) == ("base",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "built"),
+    [({"runner": "1"}, True), ({"runner": "2"}, False), ({"runner": ""}, True), ({}, True)],
+    ids=["others", "the same", "turned on since", "never"],
+)
+def test_what_was_asked_for_counts_though_the_run_changed_nothing(
+    asked: dict[str, str], built: bool, tmp_path: Path
+) -> None:
+    spec = loaded(project(tmp_path))
+    run = Plan(stack="ci", engine="embedded", cloud="local", steps=(step(Op.SAME, trigger("2"), trigger("2")),))
+    assert owed(spec, told(spec, run), asked) == (("runner",) if built else ())
