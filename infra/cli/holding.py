@@ -62,14 +62,14 @@ class Holding:
             try:
                 drained = self.drains and leaving
                 if begun and drained:
-                    with leased(config, session, Kind.UP):
+                    with leased(config, session, Kind.UP, state=state):
                         self.insist_on_file("what is new was made", state)
                         _declare_both(self.wanted, session, {*leaving, *staying}, state)
                 if drained:
                     fleet = Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
                     _wait_for_new(fleet, Leaving(frozenset(leaving), frozenset(returning), makes_room), state)
                     held.enter_context(drained_before(fleet, leaving, "up", state=state))
-                held.enter_context(leased(config, session, Kind.UP))
+                held.enter_context(leased(config, session, Kind.UP, state=state))
                 self.insist_on_file("its VMs were drained" if drained else "another acted on its fleet", state)
                 if staying:
                     _declare_both(self.wanted, session, staying, state)

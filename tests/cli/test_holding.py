@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from infra.cli import holding
-from infra.cli.holding import Holding
+from infra.cli.holding import NOTHING_TAKEN, Holding
 from infra.cli.session import Declared
 from tests.model.given import parse, stack_text
 
@@ -25,7 +25,8 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def block(name: str) -> Any:
         @contextmanager
-        def entered(*_: object, **__: object) -> Generator[None]:
+        def entered(*_: object, state: str, **__: object) -> Generator[None]:
+            assert state == NOTHING_TAKEN, "what is said where it fails"
             found.append(name)
             yield
             found.append(f"no {name}")

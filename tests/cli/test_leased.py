@@ -58,6 +58,13 @@ def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: 
         pytest.fail("both acted")
 
 
+def test_a_command_that_waited_in_vain_says_what_it_had_done(session: Any, records: Records) -> None:
+    refusal = pytest.raises(Failure, match="^what is new stands: the controller acts")
+    sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
+    with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0, state="what is new stands"):
+        pytest.fail("both acted")
+
+
 def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:
     with pytest.raises(ZeroDivisionError), leased(CONFIG, session, Kind.DESTROY):
         raise ZeroDivisionError
