@@ -116,7 +116,7 @@ def _drain(
     fleet: Fleet, pool_of: Mapping[str, str], own: Sequence[DrainWish], minutes: int, command: str, state: str
 ) -> None:
     try:
-        begin(fleet, own, pool_of)
+        begin(fleet, own, pool_of, state=state)
         left = wait_for_jobs(fleet, pool_of, minutes)
         ended = _ended_meanwhile(fleet, own)
     except GoogleError as error:
@@ -143,10 +143,10 @@ def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
     return [wish.subject for wish in own if wish not in standing]
 
 
-def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str]) -> None:
+def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str], *, state: str = "nothing was changed") -> None:
     """Wish these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
     with (
-        leased(fleet.config, fleet.session, Kind.DRAIN),
+        leased(fleet.config, fleet.session, Kind.DRAIN, state=state),
         clients(fleet.place.project, fleet.place.endpoint) as google,
     ):
         draining.begin(Records(google=google, bucket=fleet.place.bucket), fleet.stack, wishes, vms)

@@ -61,11 +61,15 @@ class Holding:
         with ExitStack() as held:
             try:
                 drained = self.drains and leaving
+                if begun and drained:
+                    with leased(config, session, Kind.UP, state=state):
+                        self.insist_on_file("what is new was made", state)
+                        _declare_both(self.wanted, session, {*leaving, *staying}, state)
                 if drained:
                     fleet = Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
                     _wait_for_new(fleet, Leaving(frozenset(leaving), frozenset(returning), makes_room), state)
                     held.enter_context(drained_before(fleet, leaving, "up", state=state))
-                held.enter_context(leased(config, session, Kind.UP))
+                held.enter_context(leased(config, session, Kind.UP, state=state))
                 self.insist_on_file("its VMs were drained" if drained else "another acted on its fleet", state)
                 if staying:
                     _declare_both(self.wanted, session, staying, state)
@@ -90,7 +94,7 @@ class Holding:
 
 def _declare_both(wanted: Declared, session: Session, staying: Collection[str], state: str) -> None:
     try:
-        declare_both(wanted.config, session.endpoint, staying)
+        declare_both(wanted.config, session.endpoint, staying, registry=wanted.registry, siblings=wanted.siblings)
     except GoogleError as error:
         raise Failure(f"{state}: old and new VMs could not be declared together: {error}") from None
 

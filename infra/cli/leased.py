@@ -31,8 +31,17 @@ _MISSING: Final = 404
 
 
 @contextmanager
-def leased(config: StackConfig, session: CloudSession, kind: Kind, *, patience: float = PATIENCE) -> Generator[None]:
+def leased(
+    config: StackConfig,
+    session: CloudSession,
+    kind: Kind,
+    *,
+    patience: float = PATIENCE,
+    state: str = "nothing was changed",
+) -> Generator[None]:
     """The lease, for as long as the block lasts.
+
+    state: what the command has done so far, for what is said.
 
     A stack that is not up has no bucket and so no controller: there is nothing to hold. Raises Failure where another
     holds it for longer than `patience`, or where the bucket does not answer.
@@ -42,13 +51,15 @@ def leased(config: StackConfig, session: CloudSession, kind: Kind, *, patience: 
     mark = _mark(holder)
     with one_at_a_time(mark):
         try:
-            yield from _held(config, session, kind, holder, patience)
+            yield from _held(config, session, kind, holder, patience, state)
         finally:
             mark.unlink(missing_ok=True)
 
 
-def _held(config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float) -> Generator[None]:
-    if not _taken(config, session, kind, holder, patience):
+def _held(
+    config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float, state: str
+) -> Generator[None]:
+    if not _taken(config, session, kind, holder, patience, state):
         try:
             yield
         finally:
@@ -64,7 +75,7 @@ def _held(config: StackConfig, session: CloudSession, kind: Kind, holder: str, p
         renewing.join()
 
 
-def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float) -> bool:
+def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, patience: float, state: str) -> bool:
     """Take it; False where there is no bucket to hold it in."""
     until = time.monotonic() + patience
     told = False
@@ -75,7 +86,7 @@ def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, 
                 lease.take()
             except LeaseTakenError as error:
                 if time.monotonic() >= until:
-                    raise Failure(f"nothing was changed: {error}") from None
+                    raise Failure(f"{state}: {error}") from None
                 if not told:
                     session.say(f"waiting: {error}")
                 told = True
@@ -83,7 +94,7 @@ def _taken(config: StackConfig, session: CloudSession, kind: Kind, holder: str, 
             except GoogleError as error:
                 if error.status == _MISSING:
                     return False
-                raise Failure(f"nothing was changed: the lease on the fleet cannot be had: {error}") from None
+                raise Failure(f"{state}: the lease on the fleet cannot be had: {error}") from None
             else:
                 _forget_ended()
                 return True

@@ -281,7 +281,10 @@ class _Course:
         return step.type == RECORDS_TYPE or step.name == names.manifest_object(self._plan.stack)
 
     def _retire(self, retired: frozenset[str]) -> None:
-        """Delete and replace these VMs but for those of pools that failed, and do what else is left."""
+        """Delete and replace these VMs but for those of pools that failed, and do what else is left.
+
+        Also where none of them goes: the hold then declares what is new beside them, which is made by now.
+        """
         whole = self._is_whole
         steps = tuple(self._left())
         if not whole:
@@ -297,7 +300,7 @@ class _Course:
             steps = tuple(step for step in steps if step not in records)
         else:
             steps += tuple(step for step in records if step not in steps)
-        if not steps and not going:
+        if not steps and not retired:
             return
         try:
             with self._hold(leaving=going, staying=staying, begun=True, returning=self._returning & going):

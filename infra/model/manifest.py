@@ -68,19 +68,25 @@ def emptied(document: Mapping[str, Any], reason: str) -> dict[str, Any]:
     return {**document, "slots": [], "empty": reason}
 
 
-def in_transition(
-    document: Mapping[str, Any], config: StackConfig, startup_script: str, staying: Collection[str]
-) -> dict[str, Any]:
-    """A manifest's document with the slots of a stack file in place of its own, but for those of VMs that stay.
+def in_transition(document: Mapping[str, Any], wanted: Mapping[str, Any], staying: Collection[str]) -> dict[str, Any]:
+    """What is wanted, but VMs that stay as a published document has them, with the limits of their zones.
 
-    All else is as it was: what new slots need is published only with the manifest of the end. Raises ValueError for a
-    document that cannot be read.
+    wanted: the manifest of the end, of a bundle and a broker that are there already. The owner stays: the VMs that stay
+    are found by it. Raises ValueError for a document that cannot be read.
     """
     kept = [slot for slot in declared_slots(document) if slot.get("name") in staying]
+    if not kept:
+        return dict(wanted)
     known = {slot["name"] for slot in kept}
-    new = [_slot(config, slot, startup_script) for slot in fleet.slots(config) if slot.name not in known]
-    others = {key: value for key, value in document.items() if key != "empty"}
-    return {**others, "slots": sorted((*kept, *new), key=lambda slot: (slot["pool"], slot["zone"], slot["index"]))}
+    slots = (*kept, *(slot for slot in wanted["slots"] if slot["name"] not in known))
+    zones, limited = {slot["zone"] for slot in kept}, {limit["name"] for limit in wanted["limits"]}
+    limits = [each for each in document["limits"] if each["zone"] in zones and each["name"] not in limited]
+    return {
+        **{key: value for key, value in wanted.items() if key != "empty"},
+        "owner": document["owner"],
+        "limits": [*wanted["limits"], *limits],
+        "slots": sorted(slots, key=lambda slot: (slot["pool"], slot["zone"], slot["index"])),
+    }
 
 
 def declared_slots(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from infra.cli.drained import begin
 from infra.cli.failures import Failure
 from infra.cli.leased import leased
 from infra.fleet.controller.lease import Kind, LeaseTakenError, held, wall_clock
@@ -56,6 +57,24 @@ def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: 
     sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
     with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0):
         pytest.fail("both acted")
+
+
+def test_a_command_that_waited_in_vain_says_what_it_had_done(session: Any, records: Records) -> None:
+    refusal = pytest.raises(Failure, match=r"^what is new stands: the controller acts")
+    sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
+    with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0, state="what is new stands"):
+        pytest.fail("both acted")
+
+
+def test_a_drain_says_what_its_command_had_done_where_another_holds_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, state: str) -> None:
+        raise Failure(state)
+
+    monkeypatch.setattr("infra.cli.drained.leased", refuse)
+    place = SimpleNamespace(project=CONFIG.project, endpoint=None)
+    fleet = cast(Any, SimpleNamespace(config=CONFIG, session=None, place=place))
+    with pytest.raises(Failure, match="what is new stands"):
+        begin(fleet, (), (), state="what is new stands")
 
 
 def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:

@@ -258,7 +258,7 @@ def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: 
 
     world.cloud.control.fail("stockout", zone="us-west4-a")
     assert up(world, hold).failed
-    assert [names for names, _ in drained] == [[]], "home has no room, so it works on"
+    assert [names for names, _ in drained] == [[], []], "home has no room, so it works on"
     world.cloud.control.mend()
     drained.clear()
     assert not up(world, hold).failed

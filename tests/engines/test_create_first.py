@@ -126,6 +126,14 @@ def test_a_move_that_finds_no_capacity_keeps_what_it_has_and_drains_nothing_of_i
     assert stack.standing() == declared(wanted)
 
 
+def test_where_nothing_goes_what_is_new_is_declared_beside_it(stack: Stack) -> None:
+    stack.cloud.control.fail("stockout", name="a-moved-*")
+    watch = Watch(stack)
+    assert stack.up(MOVED, hold=watch).failed
+    old = sorted(declared(OLD))
+    assert watch.seen == [(False, old, [], old), (True, old, [], old)]
+
+
 def test_vms_that_may_not_go_stand_on_and_go_with_the_next_run(stack: Stack) -> None:
     def refuses(begun: bool) -> None:
         if begun:

@@ -11,7 +11,7 @@ from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.transition import declare_both
 from infra.model import names
-from infra.model.manifest import manifest
+from infra.model.manifest import manifest, startup
 from tests.model.given import parse, pool, stack_text
 
 if TYPE_CHECKING:
@@ -28,6 +28,19 @@ def published(cloud: TestCloud, body: dict[str, Any] | None) -> None:
         execute(google.api(Api.STORAGE).buckets().insert(project="my-lab", body=bucket), "making a bucket")
         if body is not None:
             Records(google=google, bucket=BEFORE.bucket.name).update(names.manifest_object("ci"), lambda _: body)
+
+
+def record(cloud: TestCloud, name: str, body: dict[str, Any]) -> None:
+    with clients("my-lab", cloud.url) as google:
+        Records(google=google, bucket=BEFORE.bucket.name).update(name, lambda _: body)
+
+
+def said(cloud: TestCloud) -> tuple[int, str, str]:
+    """What the manifest says of the controller's grace, the bundle and the broker."""
+    with clients("my-lab", cloud.url) as google:
+        found = Records(google=google, bucket=BEFORE.bucket.name).read(names.manifest_object("ci"))
+    assert found is not None
+    return found.body["controller"]["grace_minutes"], found.body["bundle"], found.body["broker"]
 
 
 def read(cloud: TestCloud) -> tuple[list[str], int]:
@@ -50,6 +63,17 @@ def test_both_are_declared_and_then_what_stays_alone(cloud: TestCloud) -> None:
     assert read(cloud)[0] == [NEW]
 
 
+def test_the_new_settings_are_in_force_with_the_bundle_that_vms_start_with(cloud: TestCloud) -> None:
+    published(cloud, manifest(BEFORE, bundle="a" * 64, startup_script="x", broker="https://old"))
+    after = parse(stack_text(pools=pool(name="a", zones="{us-west1-c: 1}"), controller="{grace_minutes: 30}"))
+    declare_both(after, cloud.url, {OLD})
+    assert said(cloud) == (30, "sha256:" + "a" * 64, "https://old"), "no record has another bundle yet"
+    record(cloud, names.startup_object(), startup(after, bundle="b" * 64, broker="https://new"))
+    declare_both(after, cloud.url, {OLD})
+    assert said(cloud) == (30, "sha256:" + "b" * 64, "https://new")
+    assert read(cloud)[0] == [NEW, OLD]
+
+
 def test_where_nothing_is_published_nothing_is_declared(cloud: TestCloud) -> None:
     declare_both(AFTER, cloud.url, {OLD})
     published(cloud, None)
@@ -59,6 +83,6 @@ def test_where_nothing_is_published_nothing_is_declared(cloud: TestCloud) -> Non
 
 
 def test_a_manifest_that_nobody_can_read_is_left_alone(cloud: TestCloud) -> None:
-    published(cloud, {"slots": 7})
+    published(cloud, {"bundle": "sha256:a", "slots": 7})
     with pytest.raises(GoogleError, match="slots must be a list"):
         declare_both(AFTER, cloud.url, {OLD})

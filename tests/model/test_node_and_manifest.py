@@ -127,18 +127,29 @@ def test_in_transition_what_stays_is_declared_as_before_and_what_is_new_beside_i
     after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1, us-west1-c: 1}", accelerator="v5litepod-8")))
     old = manifest(before, bundle="a" * 64, startup_script="#!/bin/sh\n")
     new = manifest(after, bundle="b" * 64, startup_script="#!/bin/sh\n")
-    found = in_transition(old, after, "#!/bin/sh\n", {"a-us-west4-a-0", "a-us-west4-a-1"})
+    found = in_transition(old, new, {"a-us-west4-a-0", "a-us-west4-a-1"})
     slots = {slot["name"]: slot for slot in found["slots"]}
     assert [slots.pop(slot["name"]) for slot in old["slots"]] == old["slots"]
     assert list(slots.values()) == [slot for slot in new["slots"] if slot["zone"] == "us-west1-c"]
-    assert {**found, "slots": old["slots"]} == old, "all else is published at the end"
+    assert {**found, "slots": new["slots"]} == new, "all else of the stack file is in force at once"
 
 
 def test_a_transition_from_nothing_declares_what_is_new() -> None:
     after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1}")))
     new = manifest(after, bundle="b" * 64, startup_script="#!/bin/sh\n")
-    found = in_transition({**new, "slots": [], "empty": NO_VM}, after, "#!/bin/sh\n", ())
+    found = in_transition({**new, "slots": [], "empty": NO_VM}, new, ())
     assert found == new
+
+
+def test_in_transition_limits_are_the_new_ones_and_those_under_which_vms_stay() -> None:
+    document = manifest(parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1}"))), bundle="a", startup_script="")
+    old = {**document, "owner": "before", "limits": [{"name": name, "zone": "us-west4-a"} for name in ("kept", "both")]}
+    old["limits"].append({"name": "gone", "zone": "us-east1-c"})
+    new = {**document, "limits": [{"name": "both", "zone": "us-west4-a", "chips": 8}]}
+    found = in_transition(old, new, {"a-us-west4-a-0"})
+    assert found["limits"] == [new["limits"][0], old["limits"][0]]
+    assert found["owner"] == "before", "what stays carries its label"
+    assert in_transition(old, new, ()) == new
 
 
 def test_the_document_says_every_key_that_the_manifest_has() -> None:
