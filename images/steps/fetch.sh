@@ -55,15 +55,17 @@ begun() {
 }
 
 # insist_on_branch REPOSITORY BRANCH COMMIT TOKEN: GitHub gives out any commit by its digits, those of forks and of pull
-# requests as well. Only what the branch itself was at is taken: its first parents, since what a merge brings along was
-# reviewed as a whole and not commit by commit. Commits without trees are a small part of a history.
+# requests as well. Only the branch's first parents are taken, since what a merge brings along was reviewed as a whole and
+# not commit by commit. History does not tell where the branch stood: a rebase merge, or a push of several commits, makes
+# first parents of commits that it was never at, which is why the repository has to allow neither. Commits without trees
+# are a small part of a history.
 insist_on_branch() {
   history=$WORKSPACE/history
   begun "$history" "$1"
   retry 5 fetched "$history" "$4" --filter=tree:0 origin "refs/heads/$2" || refuse "the history of $1 was not fetched"
   git -C "$history" rev-list --first-parent FETCH_HEAD >"$history/commits"
   if ! grep -qxF "$3" "$history/commits"; then
-    refuse "$3 was never the newest commit of $2 in $1, which alone is built from. Next: merge it, then build that commit"
+    refuse "$3 is no first parent of $2 in $1, and only those are built from. Next: merge it, then build the merge's commit"
   fi
   rm -rf "$history"
 }

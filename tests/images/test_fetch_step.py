@@ -78,7 +78,7 @@ def fetched(workspace: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("named", ["", "first", "newest"])
-def test_a_commit_that_the_branch_was_at_is_built(github: GitHub, tmp_path: Path, named: str) -> None:
+def test_a_first_parent_of_the_branch_is_built(github: GitHub, tmp_path: Path, named: str) -> None:
     code = github.commits["lab/code"]
     done = github.fetch(tmp_path, SOURCE_REVISION=code.get(named, ""))
     assert done.returncode == 0, done.stderr
@@ -91,13 +91,13 @@ def test_a_commit_that_the_branch_was_at_is_built(github: GitHub, tmp_path: Path
 
 
 @pytest.mark.parametrize("named", ["of a fork", "within a pull request"])
-def test_a_commit_that_github_gives_out_and_the_branch_was_never_at_is_refused(
+def test_a_commit_that_github_gives_out_and_is_no_first_parent_of_the_branch_is_refused(
     github: GitHub, tmp_path: Path, named: str
 ) -> None:
     commit = github.commits["lab/code"][named]
     done = github.fetch(tmp_path, SOURCE_REVISION=commit)
     assert done.returncode != 0
-    assert f"{commit} was never the newest commit of main in lab/code" in done.stderr
+    assert f"{commit} is no first parent of main in lab/code" in done.stderr
     assert not (tmp_path / "source").exists(), "nothing of it is laid out"
     assert not (tmp_path / "out/sources").exists()
 
