@@ -74,9 +74,10 @@ def unkeyed_line(stack: str, reason: str, at: datetime) -> Line:
 
 
 def image_lines(bucket: Objects, stack: str, at: datetime) -> Iterator[Line]:
-    """How each image stands of which a build began. GoogleError where the bucket does not answer."""
+    """How each image stands that a build wrote down. GoogleError where the bucket does not answer."""
     for each in standing(bucket, at):
-        said = "its last build ended without a record" if each.failed else "its last build is recorded or at work"
+        said = "its last build is recorded or at work" if each.build else "no build of it ever began"
+        said = "its last build ended without a record" if each.failed else said
         late = f", and no build came for {each.overdue_hours} hours" if each.overdue_hours else ""
         yield {
             "time": at.isoformat(),

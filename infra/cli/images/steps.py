@@ -15,6 +15,7 @@ from infra.engines.protocol import CloudName
 from infra.fleet.images.attempts import begin
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, step_pins
+from infra.model.images.times import due_by
 from infra.model.images.told import Declared, told_files
 from infra.model.images.users import record_stack
 
@@ -50,7 +51,7 @@ def command(
     if build is not None:
         with at_work(lab, cloud, people(as_json=False)) as work:
             limit = timedelta(seconds=lab.home.builds.timeout if lab.home.builds else 0)
-            every = [each.name for each in lab.spec.images]
+            every = {each.name: due_by(lab.spec, each.name, start) for each in lab.spec.images}
             begin(work.records, [each.name for each in made], build, start, start + limit, declared=every)
     if digest is not None and digest != told.digest(wanted.name):
         raise Refusal(

@@ -30,16 +30,17 @@ class Attempt(Document):
 
 
 class Attempts(Document):
-    """Attempts by image."""
+    """Attempts by image. awaited: of declared images of which no build ever began, when two are missing."""
 
     version: Literal[1] = VERSION
     images: Mapping[str, Attempt] = Field(default_factory=dict)
+    awaited: Mapping[str, Instant] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One image. failed: the build that began last is over by its limit, and the record lacks it. overdue_hours: since
-    a later build than the current one is missing, 0 where none is.
+    """One image. build: the one that began last, empty where none ever did. failed: it is over by its limit, and the
+    record lacks it. overdue_hours: since a later build than the current one is missing, 0 where none is.
     """
 
     image: str
@@ -55,42 +56,45 @@ def begin(
     began: datetime,
     ends_by: datetime,
     *,
-    declared: Iterable[str],
+    declared: Mapping[str, datetime | None],
 ) -> None:
     """Write down that a build of these images began. ends_by: when its limit has ended it.
 
-    declared: every image that the build's recipes have; what they have no more is forgotten. A build says so because
-    it has just fetched them, while the controller knows those that its own image was made of.
+    declared: every image that the build's recipes have, and when the next two builds by its times have not come; what
+    they have no more is forgotten. A build says so because it has just fetched them, while the controller knows those
+    that its own image was made of.
     Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
     """
     fresh = dict.fromkeys(images, Attempt(build=build, began=began, ends_by=ends_by))
-    stays = frozenset(declared)
 
     def decide(body: Mapping[str, Any] | None) -> Mapping[str, Any]:
         known = _parse(body)
-        kept = {image: each for image, each in known.images.items() if image in stays}
-        return known.model_copy(update={"images": {**kept, **fresh}}).model_dump(mode="json")
+        begun = {**{image: each for image, each in known.images.items() if image in declared}, **fresh}
+        missing = ((image, due) for image, due in declared.items() if due is not None and image not in begun)
+        awaited = {image: known.awaited.get(image, due) for image, due in missing}
+        return known.model_copy(update={"images": begun, "awaited": awaited}).model_dump(mode="json")
 
     begin_record(bucket)
     bucket.update(names.images_attempts_object(), decide)
 
 
 def standing(bucket: Objects, now: datetime) -> Iterator[Standing]:
-    """How each image stands of which a build began; nothing in a bucket without such a record.
+    """How each image stands that a build wrote down; nothing in a bucket without such a record.
 
     Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
     """
-    attempts = bucket.read(names.images_attempts_object())
-    found = bucket.read(names.images_record_object()) if attempts else None
-    record = parse(found.body if found else None)
-    for image, attempt in sorted(_parse(attempts.body if attempts else None).images.items()):
-        known = record.images.get(image)
+    found = bucket.read(names.images_attempts_object())
+    attempts = _parse(found.body if found else None)
+    kept = bucket.read(names.images_record_object()) if found else None
+    record = parse(kept.body if kept else None)
+    for image in sorted({*attempts.images, *attempts.awaited}):
+        attempt, known = attempts.images.get(image), record.images.get(image)
         recorded = {build.build for build in known.builds()} if known else set()
-        due = known.current.due_by if known else None
+        due = known.current.due_by if known else attempts.awaited.get(image)
         yield Standing(
             image=image,
-            build=attempt.build,
-            failed=attempt.ends_by < now and attempt.build not in recorded,
+            build=attempt.build if attempt else "",
+            failed=attempt is not None and attempt.ends_by < now and attempt.build not in recorded,
             overdue_hours=max(0, int((now - due).total_seconds() // 3600)) if due else 0,
         )
 

@@ -41,7 +41,7 @@ PAGES = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
 DOCUMENTED = PAGES.parent / "json.md"
 PROJECT = "hai-gcp-models"
 REPOSITORY = "marin-community/marin"
-IMAGES = ("controller", "tpu-ci")
+IMAGES = dict.fromkeys(("controller", "tpu-ci"))
 V4 = "tpu-v4-us-central2-b-0"
 ALERTS: dict[str, Alert] = {each.key: each for each in alerts(parse_stack(text_of("ci"), stack="ci", source="ci"))}
 NAMED = {

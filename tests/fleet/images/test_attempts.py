@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from infra.fleet.images.store import Objects
 
 GOOD = {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00Z", "ends_by": "2026-11-21T07:00:00Z"}
-DECLARED = ("controller", "tpu-ci")
+DECLARED = dict.fromkeys(("controller", "tpu-ci"))
 LIMIT = timedelta(hours=4)
 OBJECT = names.images_attempts_object()
 
@@ -93,5 +93,24 @@ def test_an_image_that_is_declared_no_more_is_forgotten_by_the_next_build_of_any
     begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
     begin(bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
     assert [each.image for each in standing(bucket, NOW)] == ["controller", "tpu-ci"]
-    begin(bucket, ["controller"], "cloudbuild/3", NOW, NOW + LIMIT, declared=["controller"])
+    begin(bucket, ["controller"], "cloudbuild/3", NOW, NOW + LIMIT, declared={"controller": None})
+    assert [each.image for each in standing(bucket, NOW)] == ["controller"]
+
+
+def test_an_image_of_which_no_build_ever_began_is_overdue_once_two_of_its_times_have_passed(bucket: Objects) -> None:
+    """As where its sources cannot be fetched: what would say that its build began never runs."""
+    due = NOW + timedelta(days=1)
+    begin(bucket, ["controller"], "cloudbuild/1", NOW, NOW + LIMIT, declared={"controller": None, "tpu-ci": due})
+    later = {"controller": None, "tpu-ci": due + timedelta(days=7)}
+    begin(bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=later)
+
+    def hours(after: timedelta) -> list[int]:
+        return [
+            each.overdue_hours for each in standing(bucket, due + after) if (each.image, each.build) == ("tpu-ci", "")
+        ]
+
+    assert (hours(timedelta(0)), hours(timedelta(hours=2))) == ([0], [2]), "the first of its days counts"
+    begin(bucket, ["tpu-ci"], "cloudbuild/3", NOW, NOW + LIMIT, declared=later)
+    assert [each.build for each in standing(bucket, NOW)] == ["cloudbuild/2", "cloudbuild/3"]
+    begin(bucket, ["controller"], "cloudbuild/4", NOW, NOW + LIMIT, declared={"controller": None})
     assert [each.image for each in standing(bucket, NOW)] == ["controller"]
