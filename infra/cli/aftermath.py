@@ -23,6 +23,7 @@ from infra.fleet.records import Records
 from infra.fleet.status.coming import coming
 from infra.fleet.status.shape import RolloutStatus
 from infra.model import names
+from infra.model.errors import ConfigError
 from infra.model.fleet import capacity
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
@@ -113,7 +114,7 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
         problems.append(f"what pools try next is not known: {error}")
     try:
         keep_for_roles(config, endpoint)
-    except (GoogleError, RegistryError) as error:
+    except (GoogleError, RegistryError, ConfigError) as error:
         what = "what the broker and the controller run is not kept from clean-up"
         problems.append(f"{what}: {error}. Next: `./tidepool up {config.stack}`")
     builds = build_anew(config, run, endpoint)

@@ -204,8 +204,7 @@ def test_each_identity_has_its_part_of_the_fleet_records_and_no_other(stack: str
         parts = found[f"pool/{pool.name}"]
         assert parts == {("reads", "runner/"), ("writes", f"reports/{pool.name}/")}, "no manifest, no others' reports"
     assert found["broker"] == {("lists", ""), ("reads", "manifests/"), ("reads", "control/"), ("writes", "broker/")}
-    reads = {("reads", prefix) for prefix in ("manifests/", "runner/", "reports/", "broker/")}
-    reads |= {("reads", "images/")} if config.builds else set()
+    reads = {("reads", prefix) for prefix in ("manifests/", "runner/", "reports/", "broker/", "images/")}
     assert found["controller"] == {("lists", ""), ("writes", "control/"), ("writes", "runner/orders/"), *reads}
     rest = {part for who, parts in found.items() if who not in keys.values() for part in parts}
     assert rest <= {("writes", "images/"), ("reads", "images/")}

@@ -11,9 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from rich.console import Console
-
 from infra.cli.images.lab import Lab, declared, others
+from infra.cli.render.console import people
 from infra.cli.workspace import workspace
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.images.asked import read_asked, write_asked
@@ -87,8 +86,13 @@ def _refused(stack: str, error: Exception, image: str) -> str:
 
 
 def keep_for_roles(config: StackConfig, endpoint: str | None) -> tuple[str, ...]:
-    """Tag what the stack's broker and controller run; the tags that were set. GoogleError where a call fails."""
-    if config.controller.image is None or not (workspace().root / SPEC_FILE).is_file():
+    """Tag what the stack's broker and controller run; the tags that were set.
+
+    What a lab that builds no images runs is another's to keep. Raises GoogleError, and ConfigError where the images
+    that are declared cannot be read.
+    """
+    ours = config.builds is not None or config.registry_stack is not None
+    if config.controller.image is None or not ours or not (workspace().root / SPEC_FILE).is_file():
         return ()
     with _role_images(config, declared(), endpoint) as images:
         return images.keep(config.controller.image, datetime.now(UTC))
@@ -102,6 +106,6 @@ def _role_images(config: StackConfig, lab: Lab, endpoint: str | None) -> Generat
         record = Records(google=home, bucket=lab.home.bucket.name)
         yield RoleImages(
             store=Store(record=record, pointers={}),
-            registries=Registries(google=google, others=others(endpoint, Console(quiet=True))),
+            registries=Registries(google=google, others=others(endpoint, people(quiet=True))),
             stack=config.stack,
         )

@@ -31,9 +31,9 @@ class VisibleConsole(Console):
             yield segment if segment.control else segment._replace(text=visible(segment.text, "\n"))
 
 
-def people(*, as_json: bool = False) -> Console:
-    """The console for text."""
-    return VisibleConsole(stderr=as_json, highlight=False, markup=False, emoji=False)
+def people(*, as_json: bool = False, quiet: bool = False) -> Console:
+    """The console for text. quiet: it shows nothing."""
+    return VisibleConsole(stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
 def say(console: Console, line: str | Text) -> None:
