@@ -64,13 +64,7 @@ def key_line(google: Clients, stack: str, version: str, at: datetime) -> Line:
 
 def unkeyed_line(stack: str, reason: str, at: datetime) -> Line:
     """The line of a key whose age cannot be asked for."""
-    return {
-        "time": at.isoformat(),
-        "stack": stack,
-        "severity": "WARNING",
-        "message": f"how old the app's key is cannot be told: {reason}",
-        "event": alerts.KEY,
-    }
+    return _unknown(alerts.KEY, stack, f"how old the app's key is cannot be told: {reason}", at)
 
 
 def image_lines(bucket: Objects, stack: str, at: datetime) -> Iterator[Line]:
@@ -94,13 +88,11 @@ def image_lines(bucket: Objects, stack: str, at: datetime) -> Iterator[Line]:
 
 def unlooked_line(stack: str, reason: str, at: datetime) -> Line:
     """The line of images that cannot be asked about."""
-    return {
-        "time": at.isoformat(),
-        "stack": stack,
-        "severity": "WARNING",
-        "message": f"how images stand cannot be told: {reason}",
-        "event": alerts.IMAGE,
-    }
+    return _unknown(alerts.IMAGE, stack, f"how images stand cannot be told: {reason}", at)
+
+
+def _unknown(event: str, stack: str, message: str, at: datetime) -> Line:
+    return {"time": at.isoformat(), "stack": stack, "severity": "WARNING", "message": message, "event": event}
 
 
 def _sweep(swept: Swept) -> Line:
