@@ -48,11 +48,11 @@ class RoleImages:
 
     def _release(self, place: str, image: str) -> None:
         """Take away the tags of digests that the record no longer holds for these roles."""
-        record = self.store.read()
+        record, tags = self.store.read(), self.registries.tags(place)
         for role in ROLES:
             user = names.role_user(self.stack, role)
             target = record.roles[f"{self.stack}/{role}"]
             held = {each.digest for each in target.chain() if each.image == image}
-            for tag, digest in sorted(self.registries.tags(place).items()):
+            for tag, digest in sorted(tags.items()):
                 if tag == names.in_use_tag(user, digest) and digest not in held:
                     self.registries.untag(place, tag)
