@@ -11,7 +11,7 @@ import pytest
 
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed, Phase
-from infra.fleet.controller.reports_read import Asked
+from infra.fleet.controller.reports_read import WantedReport
 from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
@@ -53,7 +53,9 @@ def test_whatever_one_vm_writes_the_reports_of_others_are_read(
     records.put_once(names.report_object("tpu-ci", HONEST), json.dumps(GOOD).encode(), "application/json")
     records.put_once(names.report_object("tpu-ci", HOSTILE), written, "application/json")
     observer = Observer(project="a-lab", bucket=BUCKET, endpoint=cloud.url, github=None)
-    seen, _ = observer._reports([Asked("tpu-ci", HOSTILE), Asked("tpu-ci", HONEST)], observer._proofs("ci"))
+    seen, _ = observer._reports(
+        [WantedReport("tpu-ci", HOSTILE), WantedReport("tpu-ci", HONEST)], observer._proofs("ci")
+    )
     assert (seen[HONEST].phase, seen[HONEST].reason, seen[HONEST].obeyed) == (Phase.UNFIT, GOOD["reason"], 2)
     if HOSTILE in seen:
         assert (seen[HOSTILE].image, seen[HOSTILE].bundle, seen[HOSTILE].obeyed) == (None, None, 0)

@@ -29,32 +29,32 @@ from infra.model.schema import StackConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Builds:
+class StartedBuilds:
     """started: images whose builds were started. problems: of those that could not be, with what to do."""
 
     started: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> Builds:
+def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> StartedBuilds:
     """Start a build of each image whose trigger has other steps than were last asked for, or was turned on.
 
     What could not be started stays owed, and the next `up` starts it. endpoint: the local cloud's root URL, None on
     Google.
     """
     if config.builds is None:
-        return Builds()
+        return StartedBuilds()
     spec = declared().spec
     now, unasked = told(spec, run), before(spec, run)
     if not now:
-        return Builds()
+        return StartedBuilds()
     problems: list[str] = []
     with clients(config.project, endpoint) as google:
         bucket = Records(google=google, bucket=config.bucket.name)
         try:
             known = read_asked(bucket, config.stack)
         except (GoogleError, ConfigError) as error:
-            return Builds(problems=(_unknown(config.stack, error, owed(spec, now, unasked)),))
+            return StartedBuilds(problems=(_unknown(config.stack, error, owed(spec, now, unasked)),))
         asked = unasked if known is None or is_first(run) else known
         images = owed(spec, now, asked)
         refused: set[str] = set()
@@ -72,7 +72,7 @@ def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> Builds:
         except GoogleError as error:
             again = f", which starts {', '.join(images)} once more" if images else ""
             problems.append(f"{error}. Next: `./tidepool up {config.stack}`{again}")
-    return Builds(started=tuple(each for each in images if each not in refused), problems=tuple(problems))
+    return StartedBuilds(started=tuple(each for each in images if each not in refused), problems=tuple(problems))
 
 
 def _unknown(stack: str, error: Exception, images: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from infra.fleet.images.attempts import begin
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, step_pins
 from infra.model.images.times import due_by
-from infra.model.images.told import Declared, told_files
+from infra.model.images.told import DeclaredImages, told_files
 from infra.model.images.users import record_stack
 
 
@@ -45,7 +45,7 @@ def command(
     """
     lab = declared()
     wanted = lab.image(image)
-    told = Declared(spec=lab.spec, pins=lab.pins, stacks=lab.stacks, bootstrap=bootstrap(lab.root))
+    told = DeclaredImages(spec=lab.spec, pins=lab.pins, stacks=lab.stacks, bootstrap=bootstrap(lab.root))
     made = told.made(wanted.name)
     start = began.replace(tzinfo=UTC) if began else datetime.now(UTC)
     if build is not None:

@@ -36,7 +36,7 @@ from infra.fleet.controller.observed import (
     unknown,
 )
 from infra.fleet.controller.orders import told
-from infra.fleet.controller.reports_read import Asked
+from infra.fleet.controller.reports_read import WantedReport
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.controller.zone_lists import ShapeError
@@ -182,7 +182,7 @@ class Observer:
         keys = GoogleKeys(fetcher(url, urllib3.PoolManager(num_pools=1)), lambda: datetime.now(UTC))
         return Proofs(stack=stack, keys=keys)
 
-    def _reports(self, asked: Sequence[Asked], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
+    def _reports(self, asked: Sequence[WantedReport], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
         with self._google() as google:
             return reports_read.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
 

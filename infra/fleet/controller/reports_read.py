@@ -21,7 +21,7 @@ _UNPROVED: Final = 4
 """Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
 
 
-class Asked(NamedTuple):
+class WantedReport(NamedTuple):
     """made: by zone, when the VM of that name there was made. proves: whether its reports were proved before.
 
     unlisted: zones in which it may stand and nobody can say so: a report from there shows that it does.
@@ -40,7 +40,7 @@ def to_be_asked(
     online: Collection[str | None],
     nodes: Iterable[NodeSeen],
     unlisted: Collection[str] = (),
-) -> list[Asked]:
+) -> list[WantedReport]:
     """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
 
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists. And a few that
@@ -64,7 +64,7 @@ def to_be_asked(
     asked = {*waiting, *(sorted(unproved) * 2)[turn : turn + _UNPROVED]}
     pools |= {slot.name: slot.pool for slot in desired.slots}
     return [
-        Asked(pool, name, made.get(name, {}), name in proving, () if name in made else unlisted)
+        WantedReport(pool, name, made.get(name, {}), name in proving, () if name in made else unlisted)
         for name, pool in pools.items()
         if name not in online or name in asked
     ]
@@ -81,7 +81,7 @@ def _able(desired: Desired, memory: Memory, proving: Collection[str]) -> set[str
     return {vm for vm, bundle in bundles.items() if bundle in proved}
 
 
-def read(records: Records, asked: Sequence[Asked], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
+def read(records: Records, asked: Sequence[WantedReport], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
     """What these VMs say of themselves, and why the first of them cannot be read, empty where all can.
 
     A report that cannot be read or understood says nothing, and hides no other.

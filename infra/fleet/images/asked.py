@@ -15,7 +15,7 @@ from infra.model.images.record import Document, parse_as
 VERSION: Final = 1
 
 
-class Asked(Document):
+class AskedSteps(Document):
     """steps: digests by image; empty where its trigger was off."""
 
     version: Literal[1] = VERSION
@@ -27,9 +27,9 @@ def read_asked(bucket: Objects, stack: str) -> Mapping[str, str] | None:
     name = names.builds_object(stack)
     found = bucket.read(name)
     fix = f"delete {name} from the fleet bucket, and start builds that are missing by hand"
-    return None if found is None else parse_as(Asked, name, found.body, fix).steps
+    return None if found is None else parse_as(AskedSteps, name, found.body, fix).steps
 
 
 def write_asked(bucket: Objects, stack: str, steps: Mapping[str, str]) -> None:
     """Write the digests down. Raises GoogleError."""
-    bucket.update(names.builds_object(stack), lambda _: Asked(steps=steps).model_dump(mode="json"))
+    bucket.update(names.builds_object(stack), lambda _: AskedSteps(steps=steps).model_dump(mode="json"))

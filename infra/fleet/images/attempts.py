@@ -38,7 +38,7 @@ class Attempts(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ImageStanding:
     """One image. build: the one that began last, empty where none ever did. failed: it is over by its limit, and the
     record lacks it. overdue_hours: since a later build than the current one is missing, 0 where none is.
     """
@@ -78,7 +78,7 @@ def begin(
     bucket.update(names.images_attempts_object(), decide)
 
 
-def standing(bucket: Objects, now: datetime) -> Iterator[Standing]:
+def standing(bucket: Objects, now: datetime) -> Iterator[ImageStanding]:
     """How each image stands that a build wrote down; nothing in a bucket without such a record.
 
     Raises GoogleError where a call fails, ConfigError where what stands there cannot be read.
@@ -91,7 +91,7 @@ def standing(bucket: Objects, now: datetime) -> Iterator[Standing]:
         attempt, known = attempts.images.get(image), record.images.get(image)
         recorded = {build.build for build in known.builds()} if known else set()
         due = known.current.due_by if known else attempts.awaited.get(image)
-        yield Standing(
+        yield ImageStanding(
             image=image,
             build=attempt.build if attempt else "",
             failed=attempt is not None and attempt.ends_by < now and attempt.build not in recorded,

@@ -25,7 +25,7 @@ SEVERITY = "critical"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class DeclaredImages:
     """What a checkout says of images. bootstrap: the first step's text (`steps.bootstrap`). stacks: by name."""
 
     spec: ImageSpec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.fleet.images.attempts import Standing, begin, standing
+from infra.fleet.images.attempts import ImageStanding, begin, standing
 from infra.model import names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, World
@@ -75,7 +75,7 @@ def test_what_is_no_record_of_images_is_refused_as_well(body: dict[str, Any]) ->
 def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket: Objects) -> None:
     begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
     at_work, over = (
-        Standing(image="tpu-ci", build="cloudbuild/1", failed=bool(each), overdue_hours=0) for each in (0, 1)
+        ImageStanding(image="tpu-ci", build="cloudbuild/1", failed=bool(each), overdue_hours=0) for each in (0, 1)
     )
     assert list(standing(bucket, NOW + LIMIT)) == [at_work]
     assert list(standing(bucket, NOW + LIMIT + timedelta(minutes=1))) == [over]

@@ -10,7 +10,7 @@ from infra.model.images.mirrors import hub_mirror, through
 from infra.model.images.pins import load_pins
 from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
-from infra.model.images.told import Declared
+from infra.model.images.told import DeclaredImages
 from infra.model.stack import load_stack, stack_names
 from infra.program_builds import build_plan, image_build
 from tests.model.given import ROOT
@@ -22,9 +22,9 @@ pytestmark = of_this_lab
 MIRROR = "us-docker.pkg.dev/hai-gcp-models/docker-hub-mirror"
 
 
-def told() -> Declared:
+def told() -> DeclaredImages:
     stacks = {name: load_stack(ROOT, name) for name in stack_names(ROOT)}
-    return Declared(spec=SPEC, pins=load_pins(ROOT), stacks=stacks, bootstrap=bootstrap(ROOT))
+    return DeclaredImages(spec=SPEC, pins=load_pins(ROOT), stacks=stacks, bootstrap=bootstrap(ROOT))
 
 
 @pytest.mark.parametrize(
