@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fetches the sources of a build, each at one commit of its protected branch, and writes down which. First of all it
-# refuses to run in containers that nobody has pinned.
+# Fetches the sources of a build, each at one commit of its protected branch, and writes down which. It refuses
+# first where images/bases.yaml does not pin the containers that the steps run in.
 #
 #   CHECKOUTS         "FOLDER OWNER/NAME BRANCH", one after each semicolon
 #   SOURCE_REVISION   the commit for the folder source; the branch's newest where it is empty, as always for the recipes

@@ -88,7 +88,7 @@ print(u.urlopen(u.Request(sys.argv[1], headers={"Metadata-Flavor": "Google"}), t
 json_text() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"; }
 
 # signed_in "PLACE..." COMMAND...: runs the command with the credentials of these places' registries, for crane and docker
-# alike. Whoever tries the command again signs in again: tokens of builders live for an hour and some builds for longer.
+# alike. Each try signs in anew: a token of a builder lives for an hour, and some builds take longer.
 signed_in() {
   for signing in $1; do
     sign_in "${signing%%/*}" || return 1

@@ -59,8 +59,8 @@ the digest that its parent's job just got, and pushed to GHCR.
 The workflow of the same name in the repository with the sources has the same jobs, for pushes, tests and times there.
 A job takes the newest commit of both repositories, and of what trains the newest whose tests were green, so that of two
 builds of one image the one that began last is of the newer sources, whichever repository it is of; the record keeps the
-other from becoming current. Nobody can name
-another commit: its steps would run with this file's identity, though main never had it.""",
+other from becoming current. No other commit can be named: its steps would run with this file's identity, without having
+been on main.""",
         triggers=Triggers.of(
             Push(branches=[PurePosixPath(MAIN).name], paths=list(_filters(world, images))),
             WorkflowDispatch(inputs={"image": choice(image.name for image in images)}),

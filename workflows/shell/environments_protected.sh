@@ -1,5 +1,5 @@
-# Refuses unless GitHub itself keeps both environments. One that a workflow names and nobody made is made by GitHub when a
-# job first runs in it, without any protection: an approval that nobody is asked for.
+# Refuses where GitHub does not protect both environments. GitHub makes an environment that is missing when a job first
+# names it, and makes it without protection: the job then runs without an approval.
 # https://docs.github.com/en/rest/deployments/environments (read 2026-11-22)
 refused=''
 refuse() {
@@ -16,7 +16,7 @@ for name in $ENVIRONMENTS; do
     continue
   fi
   if [ "$name" = "$ASKING" ] && ! keeps '[.protection_rules[]? | select(.type == "required_reviewers") | .reviewers[]?] | length > 0'; then
-    refuse "the environment $name has no required reviewers, so an approval would ask nobody"
+    refuse "the environment $name has no required reviewers, so its jobs run without an approval"
   fi
   if ! keeps '.deployment_branch_policy.custom_branch_policies == true'; then
     refuse "the environment $name does not name the branches that deploy"
