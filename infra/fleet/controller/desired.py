@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -98,7 +99,7 @@ class Settings:
     share: float = 0.34
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Desired:
     """The fleet of one stack as it shall be. groups: whether runners are an organisation's, in groups.
 
@@ -123,7 +124,11 @@ class Desired:
 
     def scopes_of(self, pool: str) -> tuple[str, ...]:
         """What the runners of a pool are registered with."""
-        return self._scopes(self.of_pool(pool))
+        return self._scopes_by_pool.get(pool, ())
+
+    @cached_property
+    def _scopes_by_pool(self) -> Mapping[str, tuple[str, ...]]:
+        return {pool: self._scopes(self.of_pool(pool)) for pool in self.pools}
 
     def _scopes(self, slots: Iterable[Wanted]) -> tuple[str, ...]:
         repositories = {repository for slot in slots for repository in slot.serves}
