@@ -99,7 +99,7 @@ class Lease:
             if until is not None and _makes_sense(until, now) and not self.ended(other):
                 raise LeaseTakenError(self.stack, str(current.get("kind")), other, until)
         self.applied = _applied(current)
-        self.commanded = self.holder if self.kind in MAKERS else _commanded(current)
+        self.commanded = self.holder if self.kind in MAKERS else last_command(current)
         return self._body(now + self.time)
 
     def _given_back(self, current: Body | None) -> Body:
@@ -158,12 +158,13 @@ def _applied(current: Body | None) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def epoch(manifest: int, lease: Body | None) -> str:
+def epoch(manifest: int, commanded: str | None) -> str:
     """Another one after each manifest, by its generation, and after each command that may have made VMs."""
-    return f"{manifest} {_commanded(lease) or ''}".rstrip()
+    return f"{manifest} {commanded or ''}".rstrip()
 
 
-def _commanded(current: Body | None) -> str | None:
+def last_command(current: Body | None) -> str | None:
+    """Which command that may have made VMs had a lease last; None where none is known."""
     found = current.get("commanded") if current else None
     return found if isinstance(found, str) else None
 

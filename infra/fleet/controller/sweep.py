@@ -124,7 +124,7 @@ class Sweeper:
             remembered = Remembered.read(self.records, self.stack)
             memory = remembered.memory
             observed = self.observer.observe(desired, memory)
-            observed = replace(observed, epoch=epoch(record.generation, {"commanded": lease.commanded}))
+            observed = replace(observed, epoch=epoch(record.generation, lease.commanded))
             if record.generation != lease.applied:
                 observed = replace(observed, declared=record.updated)
             now = self.clock()

@@ -13,7 +13,7 @@ from typing import Any, Final
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import engine_at_work, epoch, wall_clock
+from infra.fleet.controller.lease import engine_at_work, epoch, last_command, wall_clock
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed
@@ -78,7 +78,7 @@ def look(
     observed = replace(
         seen,
         engine=engine_at_work(lease, wall_clock()),
-        epoch=epoch(published.generation, lease),
+        epoch=epoch(published.generation, last_command(lease)),
         wishes=seen.wishes.at(clock()),
     )
     repositories = {repository for slot in desired.slots for repository in slot.serves}
