@@ -12,13 +12,8 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.model.bucket_access import only_below
+from infra.model.bucket_access import LISTER, READER, WRITER, only_below
 
-READER: Final = "roles/storage.objectViewer"
-WRITER: Final = "roles/storage.objectUser"
-"""Reads too, and deletes, which replacing an object is to Cloud Storage."""
-LISTER: Final = "roles/storage.legacyBucketReader"
-"""Sees the bucket and the names in it. Without it an object that is not there looks like one that is closed."""
 KEPT_DAYS: Final = 30
 """For which versions are kept of what is forgotten."""
 

@@ -12,7 +12,9 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-ROLES: Final = ("roles/storage.legacyBucketReader", "roles/storage.objectUser")
+from infra.model.bucket_access import LISTER, WRITER
+
+ROLES: Final = (LISTER, WRITER)
 """Seeing that the bucket is there, and writing objects to it: a log grows as an object that is put together anew."""
 
 

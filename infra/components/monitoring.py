@@ -16,9 +16,7 @@ import pulumi_gcp as gcp
 from infra.model import names
 from infra.model.alerts import FIGURES, Alert, Match, Writer
 from infra.model.dashboard import dashboard
-
-DATES: Final = "roles/secretmanager.viewer"
-"""Seeing a secret and when its versions were made, and none of their values."""
+from infra.model.grants import DATES
 
 CLOSED_AFTER: Final = "3600s"
 """An incident of which nothing at all is heard, such as of a pool that went, is over."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
-READER: Final = "roles/secretmanager.secretAccessor"
+from infra.model.grants import OPENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +53,7 @@ class Secrets(pulumi.ComponentResource):
                     f"{reader}-reads-{container.secret_id}",
                     project=args.project,
                     secret_id=secret.secret_id,
-                    role=READER,
+                    role=OPENS,
                     member=member,
                     opts=pulumi.ResourceOptions(parent=self),
                 )

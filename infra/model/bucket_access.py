@@ -12,6 +12,11 @@ from typing import Final, NamedTuple
 from infra.model import federation, names
 from infra.model.schema import StackConfig
 
+READER: Final = "roles/storage.objectViewer"
+WRITER: Final = "roles/storage.objectUser"
+"""Reads too, and deletes, which replacing an object is to Cloud Storage."""
+LISTER: Final = "roles/storage.legacyBucketReader"
+"""Sees the bucket and the names in it. Without it an object that is not there looks like one that is closed."""
 LISTERS: Final = ("controller", "broker")
 """Identities that list objects, which is a right on the whole bucket."""
 

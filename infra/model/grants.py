@@ -19,11 +19,10 @@ Kind = Literal["registry", "bucket", "account", "secret"]
 
 _READS: Final = "roles/artifactregistry.reader"
 _WRITES: Final = "roles/artifactregistry.writer"
-_READS_OBJECTS: Final = "roles/storage.objectViewer"
-_WRITES_OBJECTS: Final = "roles/storage.objectUser"
-_LISTS_OBJECTS: Final = "roles/storage.legacyBucketReader"
-_OPENS: Final = "roles/secretmanager.secretAccessor"
-_DATES: Final = "roles/secretmanager.viewer"
+OPENS: Final = "roles/secretmanager.secretAccessor"
+"""Reads the values of a secret."""
+DATES: Final = "roles/secretmanager.viewer"
+"""Seeing a secret and when its versions were made, and none of their values."""
 _FEDERATED: Final = "roles/iam.workloadIdentityUser"
 ACTS_AS: Final = "roles/iam.serviceAccountUser"
 """Gives an account to VMs: a pool's controller does, and workflows that make VMs for runs as that pool."""
@@ -152,11 +151,11 @@ def _on_registry(thing: Guarded, config: StackConfig, stacks: Sequence[StackConf
 def _on_bucket(bucket: str, config: StackConfig) -> Iterator[Grant]:
     if bucket == config.bucket.name:
         for part in bucket_access.parts(config):
-            role = _WRITES_OBJECTS if part.writes else _READS_OBJECTS
+            role = bucket_access.WRITER if part.writes else bucket_access.READER
             yield role, part.key, bucket_access.only_below(bucket, part.prefix)
-        yield from ((_LISTS_OBJECTS, key, "") for key in bucket_access.LISTERS)
+        yield from ((bucket_access.LISTER, key, "") for key in bucket_access.LISTERS)
     elif bucket == names.build_log_bucket(config.bucket.name):
-        yield from ((role, "builder", "") for role in (_LISTS_OBJECTS, _WRITES_OBJECTS))
+        yield from ((role, "builder", "") for role in (bucket_access.LISTER, bucket_access.WRITER))
 
 
 def _on_account(thing: Guarded, config: StackConfig, stacks: Sequence[StackConfig]) -> Iterator[Grant]:
@@ -174,9 +173,9 @@ def _on_secret(thing: Guarded, config: StackConfig) -> Iterator[Grant]:
     """The controller sees when the app's key was made, and not the key."""
     for secret in config.secrets:
         if thing.name == f"projects/{config.project}/secrets/{secret.name}":
-            yield from ((_OPENS, key, "") for key in secret.readers)
+            yield from ((OPENS, key, "") for key in secret.readers)
             if config.runners.app and config.runners.app.key_secret == secret.name:
-                yield _DATES, "controller", ""
+                yield DATES, "controller", ""
 
 
 def _acts_as(account: Guarded, role: str, member: str, stacks: Sequence[StackConfig]) -> bool:
