@@ -75,7 +75,7 @@ def build_config(
     images = spec.family(name)
     revisions = revisions or {}
     sources = checkouts(spec, images)
-    steps = build_steps(spec, pins, images, places, severity="")
+    steps = build_steps(spec, pins, images, places)
     named = {
         f"{each.folder.upper()}_REVISION": revisions.get(each.repository, "")
         for each in sources
@@ -87,7 +87,7 @@ def build_config(
         "BUILD": "$BUILD_ID",
         "DOCKER_API_VERSION": DOCKER_API,
         "UNRESOLVED": " ".join(pins.unresolved(CONTAINERS)),
-        **{key: escaped(value) for key, value in common_env(spec, pins, images, places, bootstrap).items()},
+        **{key: escaped(value) for key, value in common_env(spec, images, steps, bootstrap).items()},
         **_private(site, [each.repository for each in sources]),
         **{each: f"${{_{each}}}" if revision else "" for each, revision in named.items()},
     }

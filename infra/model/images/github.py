@@ -59,7 +59,7 @@ def _job(
     revisions: Mapping[str, str],
     before: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    steps = build_steps(spec, pins, (image,), places, severity="")
+    steps = build_steps(spec, pins, (image,), places)
     named = [each for each in checkouts(spec, (image,)) if each.folder != RECIPES]
     needs = [parent for parent in image.parents if parent in names]
     told = {
@@ -67,7 +67,7 @@ def _job(
         "BUILDER": "github",
         "BUILD": "${{ github.run_id }}-${{ github.run_attempt }}",
         "REGISTRY_USER": "${{ github.actor }}",
-        **common_env(spec, pins, (image,), places, bootstrap),
+        **common_env(spec, (image,), steps, bootstrap),
         **{f"{each.folder.upper()}_REVISION": revisions.get(each.repository, "") for each in named},
     }
     known = {"KNOWN": " ".join(f"{each}=${{{{ needs.{each}.outputs.digest }}}}" for each in needs)}

@@ -134,7 +134,7 @@ def build_steps(
     images: Sequence[Image],
     places: Mapping[str, Sequence[str]],
     *,
-    severity: str,
+    severity: str = "",
     mirror: str = "",
     today: date = date.max,
 ) -> tuple[BuildStep, ...]:

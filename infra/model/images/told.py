@@ -56,7 +56,9 @@ class DeclaredImages:
 
     def digest(self, name: str) -> str:
         """The digest of those steps, by which a builder that was told of others is refused."""
-        return steps_digest(self.spec, self.pins, self.made(name), self._places, self.bootstrap)
+        made = self.made(name)
+        given = build_steps(self.spec, self.pins, made, self._places)
+        return steps_digest(self.spec, made, given, self.bootstrap)
 
     @property
     def _places(self) -> Mapping[str, tuple[str, ...]]:
@@ -64,7 +66,7 @@ class DeclaredImages:
 
 
 def told_files(steps: Iterable[BuildStep]) -> dict[str, str]:
-    """The text of each step's file, by the step's id; of every step, so that one without a file is none of them."""
+    """The text of each step's file, by the step's id. Every step has one, so that a missing file means another step."""
     return {step.id: told_text(step.env) for step in steps}
 
 

@@ -184,7 +184,7 @@ class World:
     def tell(self, image: str, builder: str, digest: str, folder: Path) -> tuple[int, str]:
         """What `images steps` does: the recipes that were fetched are this world's own."""
         made = self.spec.family(image) if builder == "cloudbuild" else (self.spec.image(image),)
-        now = steps_digest(self.spec, self.pins, made, self.places, bootstrap(ROOT))
+        now = steps_digest(self.spec, made, build_steps(self.spec, self.pins, made, self.places), bootstrap(ROOT))
         if digest != now:
             return 409, f"the steps that run were declared from other recipes: {digest}, now {now}\n"
         folder.mkdir(parents=True)

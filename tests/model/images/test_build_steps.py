@@ -250,7 +250,8 @@ def test_only_steps_that_ask_a_registry_are_given_the_token() -> None:
 
 
 def digest_of(spec: ImageSpec, pins: Pins = PINS, first: str = FIRST) -> str:
-    return steps_digest(spec, pins, spec.family("tpu-ci"), places_of(spec), first)
+    made = spec.family("tpu-ci")
+    return steps_digest(spec, made, build_steps(spec, pins, made, places_of(spec)), first)
 
 
 def test_a_build_need_not_be_declared_anew_for_another_pin_but_for_other_steps() -> None:
