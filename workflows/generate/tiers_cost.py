@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import takewhile
 from math import ceil
-
-from cronsim import CronSim
 
 from infra.model.cost import HOURS_PER_MONTH, slices_cost
 from infra.model.errors import ConfigError, Problem
+from infra.model.images.times import count
 from workflows.spec import Spec
 from workflows.spec.tiers import Tiers
 from workflows.world import StackPool
@@ -74,8 +72,4 @@ def cost(spec: Spec, tiers: Tiers, shape: StackPool) -> TestCost:
 def times_a_month(crons: Iterable[str]) -> Decimal:
     """How often schedules come in a month, on average of a year."""
     begin, end = (datetime(year, 1, 1, tzinfo=UTC) for year in (_YEAR, _YEAR + 1))
-    count = 0
-    for cron in crons:
-        times = CronSim(cron, begin)
-        count += sum(1 for _ in takewhile(lambda each: each < end, times))
-    return Decimal(count) / 12
+    return Decimal(sum(count(cron, begin, end) for cron in crons)) / 12

@@ -11,12 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 from posixpath import basename
 from typing import Any, Final
 
-from cronsim import CronSim
-
+from infra.model.images.times import count
 from workflows import events
 from workflows.events import Event
 from workflows.generate import Generated
@@ -63,8 +61,7 @@ def _of_itself(data: Mapping[str, Any], merged: float) -> Iterator[tuple[Event, 
     if "workflow_run" in on:
         yield events.workflow_run("success"), merged
     for each in on.get("schedule") or ():
-        times = sum(1 for _ in takewhile(lambda when: when < _MONDAY + _WEEK, CronSim(each["cron"], _MONDAY)))
-        yield events.schedule(each["cron"]), float(times)
+        yield events.schedule(each["cron"]), float(count(each["cron"], _MONDAY, _MONDAY + _WEEK))
 
 
 def _started(data: Mapping[str, Any], event: Event) -> Iterator[tuple[str, dict[str, str]]]:

@@ -11,11 +11,10 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
-
 from infra.model.facts import facts
 from infra.model.images.record import Build
 from infra.model.images.spec import Image
+from infra.model.images.times import count
 
 DAYS = 30
 """Of a month."""
@@ -60,10 +59,4 @@ def _times(image: Image) -> int:
     if image.when.schedule is None:
         return 0
     begin = datetime(2026, 1, 1, tzinfo=UTC).astimezone(ZoneInfo(image.when.schedule.time_zone))
-    end = begin + timedelta(days=DAYS)
-    count = 0
-    for each in CronSim(image.when.schedule.cron, begin):
-        if each >= end:
-            break
-        count += 1
-    return count
+    return count(image.when.schedule.cron, begin, begin + timedelta(days=DAYS))

@@ -6,6 +6,7 @@ Owns the reading of schedules. Leaves what starts a build at its time to Cloud S
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -23,10 +24,15 @@ def schedule(spec: ImageSpec, name: str) -> Schedule | None:
     return next((each.when.schedule for each in images if each.when.schedule), None)
 
 
+def count(cron: str, begin: datetime, end: datetime) -> int:
+    """How many times of a schedule come after `begin` and before `end`, in the time zone of `begin`."""
+    return sum(1 for _ in takewhile(lambda each: each < end, CronSim(cron, begin)))
+
+
 def due_by(spec: ImageSpec, name: str, built: datetime) -> datetime | None:
     """When an image that was built at `built` is too old: its next two builds have not come. None where no time is set.
 
-    One that fails is told of by itself; two say that nobody mended it, or that nothing started them.
+    One failed build has an alert of its own; two missed ones mean that it was not mended, or that none was started.
     """
     times = schedule(spec, name)
     if times is None:
