@@ -23,7 +23,7 @@ from typing import Final
 
 from infra.fleet.google import GoogleError
 from infra.fleet.images.oci import RegistryError
-from infra.fleet.images.registries import Answers, ArtifactPlace, location
+from infra.fleet.images.registries import Answers, ArtifactPlace, in_use, location
 from infra.fleet.images.store import Store
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
@@ -178,8 +178,7 @@ class Promotion:
             (place, tag)
             for image in images
             for place in self.places[image]
-            for tag, digest in sorted(self.registries.tags(place).items())
-            if tag == names.in_use_tag(pool, digest)
+            for tag, _ in in_use(self.registries.tags(place), pool)
         ]
 
     def _references(self, target: Target) -> Mapping[str, str]:

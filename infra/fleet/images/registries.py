@@ -7,12 +7,13 @@ Leaves which digests are kept, and when, to `promotion`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.images.oci import Reader
+from infra.model import names
 
 _NOT_FOUND: Final = 404
 _PAGE: Final = 1000
@@ -122,6 +123,11 @@ class Registries:
 
     def _packages(self) -> Any:
         return self.google.api(Api.ARTIFACTS).projects().locations().repositories().packages()
+
+
+def in_use(tags: Mapping[str, str], user: str) -> Iterator[tuple[str, str]]:
+    """Of the tags of a place those that keep a digest for a pool or a role, sorted, with their digests."""
+    return ((tag, digest) for tag, digest in sorted(tags.items()) if tag == names.in_use_tag(user, digest))
 
 
 def _artifact(place: str) -> ArtifactPlace:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from infra.fleet.images.registries import Answers, ArtifactPlace
+from infra.fleet.images.registries import Answers, ArtifactPlace, in_use
 from infra.fleet.images.store import Store
 from infra.model import names
-from infra.model.images.record import running
+from infra.model.images.record import Record, running
 
 ROLES = ("broker", "controller")
 
@@ -38,11 +38,15 @@ class RoleImages:
         missing = [tag for tag in tags.values() if self.registries.named(place, tag) != digest]
         for tag in missing:
             self.registries.tag(place, tag, digest)
-        roles = {role: f"{self.stack}/{role}" for role in ROLES}
+
+        def run_by_both(record: Record) -> Record:
+            for role in ROLES:
+                record = running(record, f"{self.stack}/{role}", found.package, digest, now)
+            return record
+
         before = self.store.read()
-        if any(running(before, role, found.package, digest, now) is not before for role in roles.values()):
-            for role in roles.values():
-                self.store.update(lambda record, role=role: running(record, role, found.package, digest, now))
+        if run_by_both(before) is not before:
+            self.store.update(run_by_both)
         self._release(place, found.package)
         return tuple(f"{place}:{tag}" for tag in missing)
 
@@ -50,9 +54,8 @@ class RoleImages:
         """Take away the tags of digests that the record no longer holds for these roles."""
         record, tags = self.store.read(), self.registries.tags(place)
         for role in ROLES:
-            user = names.role_user(self.stack, role)
             target = record.roles[f"{self.stack}/{role}"]
             held = {each.digest for each in target.chain() if each.image == image}
-            for tag, digest in sorted(tags.items()):
-                if tag == names.in_use_tag(user, digest) and digest not in held:
+            for tag, digest in in_use(tags, names.role_user(self.stack, role)):
+                if digest not in held:
                     self.registries.untag(place, tag)
