@@ -21,7 +21,7 @@ def refused(declared: Declared, given: Mapping[str, Any]) -> str:
             return f"no input {name} is declared"
     for key, (name, each) in known.items():
         if key not in here:
-            if each.get("required") is True and each.get("default") is None:
+            if must_be_given(each):
                 return f"the input {name} is required"
             continue
         said, kind = as_text(here[key]), each.get("type", "string")
@@ -32,18 +32,23 @@ def refused(declared: Declared, given: Mapping[str, Any]) -> str:
     return ""
 
 
+def must_be_given(about: Mapping[str, Any]) -> bool:
+    """Whether GitHub refuses to start without a value for this input."""
+    return about.get("required") is True and about.get("default") is None
+
+
 def least(declared: Declared) -> dict[str, Any]:
     """Some value for each input that somebody has to give."""
     kinds = {"boolean": "false", "number": "1"}
     return {
         name: next(iter((each or {}).get("options") or ()), kinds.get((each or {}).get("type", ""), "any"))
         for name, each in declared.items()
-        if (each or {}).get("required") is True and (each or {}).get("default") is None
+        if must_be_given(each or {})
     }
 
 
 def texts(declared: Declared, given: Mapping[str, Any]) -> dict[str, str]:
-    """`github.event.inputs`: all as text, with the defaults of those that nobody gave."""
+    """`github.event.inputs`: all as text, with the defaults of those that are not given."""
     here = {name.lower(): value for name, value in given.items()}
     return {name: as_text(here.get(name.lower(), _default(each or {}))) for name, each in declared.items()}
 

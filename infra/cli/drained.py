@@ -16,7 +16,7 @@ from rich.text import Text
 
 from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
-from infra.cli.leased import leased
+from infra.cli.leased import NOTHING_CHANGED, leased
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError
@@ -74,7 +74,7 @@ def waited_for(left: Sequence[VmStanding]) -> Text:
 
 @contextmanager
 def drained_before(
-    fleet: Fleet, vms: Collection[str], command: str, *, state: str = "nothing was changed"
+    fleet: Fleet, vms: Collection[str], command: str, *, state: str = NOTHING_CHANGED
 ) -> Generator[None]:
     """Drain the VMs that a command takes away, for as long as the block lasts; each is let take jobs again afterwards.
 
@@ -143,7 +143,7 @@ def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
     return [wish.subject for wish in own if wish not in standing]
 
 
-def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str], *, state: str = "nothing was changed") -> None:
+def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str], *, state: str = NOTHING_CHANGED) -> None:
     """Wish these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
     with (
         leased(fleet.config, fleet.session, Kind.DRAIN, state=state),

@@ -18,7 +18,7 @@ from infra.cli.drained import EVERY, drained_before
 from infra.cli.failures import Failure, Interruption
 from infra.cli.fleet_looks import Fleet
 from infra.cli.fleet_place import declared_place
-from infra.cli.leased import leased
+from infra.cli.leased import NOTHING_CHANGED, leased
 from infra.cli.session import Declared, Session, declared
 from infra.engines.holds import HeldBackError
 from infra.fleet.arriving import Leaving, just_made, stand_ins, takes_over, unserved
@@ -31,7 +31,6 @@ from infra.model.errors import ConfigError
 from infra.preview.words import vms as in_words
 
 _Look: TypeAlias = tuple[Desired, Observed]
-NOTHING_CHANGED: Final = "nothing was changed"
 NOTHING_TAKEN: Final = "what is new stands, and no VM was taken away"
 
 

@@ -25,6 +25,7 @@ from infra.model.schema import StackConfig
 
 PATIENCE: Final = UP_TIME.total_seconds() + 60
 """Seconds for which another holder is waited for: longer than one that died holds it."""
+NOTHING_CHANGED: Final = "nothing was changed"
 _PAUSE: Final = 5.0
 _RENEW: Final = UP_TIME.total_seconds() / 6
 _MISSING: Final = 404
@@ -37,7 +38,7 @@ def leased(
     kind: Kind,
     *,
     patience: float = PATIENCE,
-    state: str = "nothing was changed",
+    state: str = NOTHING_CHANGED,
 ) -> Generator[None]:
     """The lease, for as long as the block lasts.
 

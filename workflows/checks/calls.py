@@ -11,6 +11,7 @@ from workflows.checks.plain import mapping, text
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.views import Job, Step, Workflow
 from workflows.expressions import references
+from workflows.inputs import must_be_given
 
 _LEVELS = {"none": 0, "read": 1, "write": 2}
 _ACTIONS: Mapping[str, tuple[str, str]] = {
@@ -118,7 +119,7 @@ def _wrong(called: Workflow | None, name: str, event: str, given: set[str] | Non
         return
     yield from (f"{name} has no input {each}" for each in sorted(given - declared.keys()))
     for each, about in declared.items():
-        if mapping(about).get("required") is True and mapping(about).get("default") is None and each not in given:
+        if must_be_given(mapping(about)) and each not in given:
             yield f"{name} is not given its input {each}"
 
 

@@ -113,9 +113,11 @@ class Machine:
         (folder / "tree").unlink(missing_ok=True)
         (folder / "tree").symlink_to(tree.resolve())
         for commit, seconds in commits.items():
-            for name in (commit, "head"):
-                (folder / "times" / name).write_text(f"{seconds}\n")
-            (folder / "head").write_text(f"{commit}\n")
+            (folder / "times" / commit).write_text(f"{seconds}\n")
+        if commits:
+            head, seconds = list(commits.items())[-1]
+            (folder / "times" / "head").write_text(f"{seconds}\n")
+            (folder / "head").write_text(f"{head}\n")
 
     def bring(self, workspace: Path, step_id: str) -> None:
         """Put the tools that a step would download into its workspace, each under the checksum that it would insist on.
