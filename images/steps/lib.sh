@@ -22,7 +22,9 @@ esac
 # would lose each other's sign-in.
 DOCKER_CONFIG=$(mktemp -d)
 export DOCKER_CONFIG
-trap 'rm -rf "$DOCKER_CONFIG"' EXIT
+# finish: what a step undoes however it ends, where it has one of its own.
+finish() { :; }
+trap 'finish; rm -rf "$DOCKER_CONFIG"' EXIT
 trap 'exit 143' INT TERM
 
 log() { printf '%s tidepool: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >&2; }

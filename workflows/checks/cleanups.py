@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from infra.model.images.steps import MINUTE
 from workflows.checks.conditions import situations_of
 from workflows.checks.machines import always_deleted, deletes_machines, holds_in_any_case, makes_in
 from workflows.checks.plain import text
@@ -19,7 +20,6 @@ from workflows.checks.views import Job, Step
 _LABEL = re.compile(r"tidepool-run[=:]\$\{?(?P<name>\w+)")
 _ZONES = re.compile(r"in \$\{?(?P<name>\w+)\}?;? *do")
 _LIFE = re.compile(r"\$\(date \+%s\) *\+ *\$?\{?(?P<said>\w+)|--max-run-duration=(?P<seconds>\d+)s")
-_MINUTE = 60
 
 
 def _pairs(scene: Scene) -> Iterator[tuple[Step, Step]]:
@@ -66,7 +66,7 @@ def _short(scene: Scene) -> Iterator[Broken]:
         limit = job.timeout_minutes
         for step in job.steps if limit is not None else ():
             seconds = _lives(step) if makes_in(step) else None
-            if limit is not None and seconds is not None and seconds < limit * _MINUTE:
+            if limit is not None and seconds is not None and seconds < limit * MINUTE:
                 reason = f"the VM may be deleted {seconds:g} s after it was made, and its job takes {limit:g} minutes"
                 yield Broken(workflow=job.workflow, path=step.path, job=job.id, reason=reason)
 
@@ -100,7 +100,7 @@ RULES = (
     Rule(
         id="machine-outlives-job",
         what="A VM's end is later than that of the job that made it",
-        why="whoever sweeps what is overdue deletes a VM that still works",
+        why="the sweep of overdue VMs deletes one that still works",
         example="`timeout-minutes: 90` and `tidepool-expires=$(($(date +%s) + 3600))`",
         fix="LIFETIME: the job's minutes and those of its clean-up, in seconds",
         judge=_short,

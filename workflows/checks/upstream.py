@@ -79,7 +79,7 @@ def _conclusions(scene: Scene) -> Iterator[Broken]:
         for job in workflow.jobs:
             bad = [end for end in BAD_ENDS if any(job_starts(job, each.knowing(CONCLUSION, end)) for each in around)]
             asks = _asks_conclusion(job) or any(_asks_conclusion(each) for each in job.ancestors)
-            # Who asks may want to tell of a failure; nobody wants to publish it.
+            # A job that asks may report a failure; one that publishes may not follow it.
             if bad and (not asks or finishes(job)):
                 reason = f"the job starts after a {bad[0]} of {' or '.join(_followed(workflow))} too"
                 yield Broken(workflow=workflow, path=job.path, job=job.id, reason=reason)

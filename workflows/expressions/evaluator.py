@@ -41,7 +41,7 @@ class Status:
     results: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, jobs: tuple[str, ...], asked: str) -> bool:
-        """Whether all of the named jobs succeeded, or one of them failed; a job that nobody waits for did neither."""
+        """Whether all of the named jobs succeeded, or one of them failed; a job that is not in `needs` did neither."""
         ended = [member(self.results, job) for job in jobs]
         return all(each == "success" for each in ended) if asked == "success" else "failure" in ended
 

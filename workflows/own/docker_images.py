@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from operator import or_
-from pathlib import PurePosixPath
 from typing import Final
 
 from infra.model.federation import IMAGES_WORKFLOW, MAIN
@@ -29,6 +28,7 @@ from workflows.builders import (
 )
 from workflows.image_builds import (
     ALL,
+    MAIN_BRANCH,
     TESTED,
     TESTED_COMMIT,
     ImageBuilds,
@@ -62,7 +62,7 @@ builds of one image the one that began last is of the newer sources, whichever r
 other from becoming current. No other commit can be named: its steps would run with this file's identity, without having
 been on main.""",
         triggers=Triggers.of(
-            Push(branches=[PurePosixPath(MAIN).name], paths=list(_filters(world, images))),
+            Push(branches=[MAIN_BRANCH], paths=list(_filters(world, images))),
             WorkflowDispatch(inputs={"image": choice(image.name for image in images)}),
         ),
         concurrency=at_once(IMAGES_WORKFLOW),

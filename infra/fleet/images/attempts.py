@@ -1,4 +1,4 @@
-"""Builds that began, so that one which ended without a record is noticed, whoever built it and however it ended.
+"""Builds that began, so that one which ended without a record is noticed for every builder and every kind of end.
 
 Owns the object `images/attempts.json` of the bucket with the record, and what both say together. A build writes it once
 it has its recipes; who looks is the controller, at every sweep.
@@ -30,7 +30,7 @@ class Attempt(Document):
 
 
 class Attempts(Document):
-    """Attempts by image. awaited: of declared images of which no build ever began, when two are missing."""
+    """Attempts by image. awaited: of declared images that were never built, when two builds are missing."""
 
     version: Literal[1] = VERSION
     images: Mapping[str, Attempt] = Field(default_factory=dict)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# isolation.sh USER [HOST...]: what no job on a VM reaches, whoever's it is, on VMs that stand and on those made for a run.
+# isolation.sh USER [HOST...]: what no job may reach, on VMs of pools and on VMs made for one run.
 #
 # Containers on the bridge tidepool0, and that user on the VM itself, get out to the internet and are kept from the
 # metadata server, where the VM's identity is to be had; from other VMs and all that is private; from what listens on the

@@ -133,7 +133,7 @@ class Yard:
     def _offer(self, machine: Machine, described: Sequence[str], made: int, revision: str = "") -> None:
         """Every checkout of a build with the commits that its branch was at; another repository is one made-up file.
 
-        Of this project those are the checkout's own besides; of a repository that nobody pushed to, one made-up commit.
+        Of this project the checkout's own commits are added. A repository without pushes has one made-up commit.
         revision: what is built of another repository, where not its newest commit.
         """
         for each in described:
