@@ -28,6 +28,7 @@ from infra.model.images.rebuilds import trigger_ignores
 from infra.model.images.sources import CONNECT, push_sources, unconnected
 from infra.model.images.spec import Builder, Image, ImageSpec
 from infra.model.images.steps import bootstrap, checkouts, step_pins
+from infra.model.images.users import record_stack
 from infra.model.schema import Builds as BuildsConfig
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
@@ -249,6 +250,7 @@ def _build(plan: BuildPlan, image: Image, revisions: Mapping[str, str]) -> dict[
             timeout=settings.timeout,
             disk_gb=settings.disk_gb,
             mirror=hub_mirror(config),
+            record_bucket=plan.stacks[record_stack(plan.spec)].bucket.name,
             private={
                 each.repository: names.linked_repository(config.project, settings.region, config.stack, each.repository)
                 for each in settings.connections

@@ -17,7 +17,7 @@ from infra.cli.session import ask, cloud_without_engine, local_cloud
 from infra.cli.where import works_on
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
-from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
+from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, pin_commands, plan
 from infra.fleet.bootstrap_calls import Project
 from infra.fleet.google import GoogleError, clients
 from infra.model import names
@@ -85,10 +85,15 @@ def command(
                     console.print(f"made: {step.what}", soft_wrap=True)
     except GoogleError as error:
         raise Failure(f"{error}\nRun the same command again: it goes on where it stopped.") from None
+    pins = pin_commands(config)
+    if pins:
+        console.print(
+            "\nLet in by name alone; pin by number:", *(f"  {line}" for line in pins), sep="\n", soft_wrap=True
+        )
     commands = next_commands(wanted, stack)
     console.print("\nNext, in this checkout:", *(f"  {line}" for line in commands), sep="\n", soft_wrap=True)
     if as_json:
-        machines(_document(wanted, where, steps, commands))
+        machines(_document(wanted, where, steps, commands) | {"pins": list(pins)})
 
 
 def _require_same(stack: str, config: StackConfig, project: str | None) -> None:

@@ -66,7 +66,7 @@ def test_a_vm_knows_what_the_stub_and_the_steps_ask_its_metadata_for() -> None:
     config = load_stack(Path(__file__).parents[2], "ci")
     known = set(node_spec(config, slots(config)[0]).metadata)
     text = "".join(Path(path).read_text() for path in SHELL_FILES)
-    asked = set(re.findall(r"\(own ([a-z-]+)\)", text)) - {"vm", "machine", "worker", "endpoints", "tpu-env"}
+    asked = set(re.findall(r"\(own ([a-z-]+)\)", text)) - {"vm", "machine", "zone", "worker", "endpoints", "tpu-env"}
     assert asked == {"bucket", "stack", "pool", "region"}, "the rest is what Google says of every TPU VM"
     assert {f"tidepool-{name}" for name in asked} <= known
 

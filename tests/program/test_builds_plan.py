@@ -236,6 +236,15 @@ def test_connections_are_to_what_images_are_built_from(new: str) -> None:
 
 
 @of_this_lab
+def test_a_build_is_told_where_it_says_that_it_began() -> None:
+    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
+    assert plan is not None
+    for image in plan.images:
+        begun = f"BEGUN={plan.config.bucket.name} images%2Fbegun%2F{image.name}.json"
+        assert begun in image_build(plan, image)["options"]["env"]
+
+
+@of_this_lab
 def test_the_fetch_of_a_private_source_is_told_its_name_at_cloud_build_and_nothing_secret() -> None:
     public = build_plan(ROOT, load_stack(ROOT, "ci"))
     assert public is not None

@@ -95,7 +95,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
                 title=f"{nightly.name}: failing",
                 labels=nightly.labels,
                 outcome=context("needs.tests.result"),
-                text="The tests fail on the main branch, or their VM was not to be had; the run's log says which.",
+                text=_what_failed(),
             ),
             issue(
                 "Open, update or close the issue of their cost",
@@ -111,6 +111,18 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
     )
 
 
+def _what_failed() -> Expression:
+    """What the issue of the tests says: the job is red also where the tests are not, or where there were none."""
+    ended = context("needs.tests.outputs.ended")
+    late = context("needs.tests.result").equals("cancelled")
+    return (
+        ended.equals("failure") & literal("The tests fail on the main branch, or take longer than they may.")
+        | ended.equals("success") & literal("The tests passed, but their result was not kept or their VM not deleted.")
+        | late & literal("The time limit of the job ended it, before anything was known of the tests.")
+        | literal("Nothing was tested: there was no VM, or it was taken back, or it could not begin.")
+    )
+
+
 def _compared(parts: Parts, suite: str) -> Iterable[Step]:
     tested = not_cancelled() & context("needs.tests.result").differs("skipped")
     return (replace(downloaded(parts), condition=tested), *judged(parts, suite, result_of(suite), tested))
@@ -123,7 +135,7 @@ def issue(
     title: str,
     labels: Iterable[str],
     outcome: Expression,
-    text: str,
+    text: str | Expression,
     condition: Expression | None = None,
 ) -> Step:
     """One open issue for what fails, closed when it is green."""

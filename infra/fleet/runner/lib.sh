@@ -88,6 +88,7 @@ own() {
   case $1 in
     vm) path=attributes/instance-id ;; # the name of the TPU node
     machine) path=id ;;
+    zone) path=zone ;; # projects/NUMBER/zones/ZONE
     worker) path=attributes/agent-worker-number ;;
     endpoints) path=attributes/worker-network-endpoints ;;
     tpu-env) path=attributes/tpu-env ;;

@@ -32,7 +32,7 @@ read_own_orders() {
   get_object "runner/orders/$vm.json" "$state/orders.json" || found=$?
   if ((found == 1)); then echo '{}' >"$state/orders.json"; fi
   if ((found > 1)) || ! said=$(jq -r 'if type == "object" then . else error end |
-    .image, .bundle, .restart, .drain, .broker | if type == "object" or . == null then "" else . end' \
+    .image, .bundle, .restart, .drain, .broker, .drain_in | if type == "object" or . == null then "" else . end' \
     "$state/orders.json" 2>/dev/null); then
     blame "the VM's orders cannot be read"
     return 1
@@ -41,6 +41,8 @@ read_own_orders() {
   mapfile -t fields <<<"$said"
   order_image=${fields[0]-} order_bundle=${fields[1]-} order_restart=${fields[2]-}
   order_drain=${fields[3]-} order_broker=${fields[4]-}
+  # Another VM may bear this one's name in another zone, while one of the two goes.
+  if [[ -n ${fields[5]-} ]] && said=$(own zone) && [[ ${said##*/} != "${fields[5]}" ]]; then order_drain=false; fi
 }
 
 # wanted_image: the one to run, empty for none. Orders that say `none` mean it, whatever the pointer names by now: what it

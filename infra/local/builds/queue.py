@@ -127,7 +127,10 @@ class Yard:
         folder = self.home / "builds" / name
         folder.mkdir(parents=True, exist_ok=True)
         ahead = str(int(self.control.clock()["offset"]))
-        env = {"TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead}
+        env = {
+            "TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead,
+            "TIDEPOOL_CLOUD": self.control.url,
+        }  # fmt: skip
         return Machine(folder=folder, registry=registry, env=env)
 
     def _offer(self, machine: Machine, described: Sequence[str], made: int, revision: str = "") -> None:

@@ -50,6 +50,10 @@ class Vm:
     def id(self) -> str:
         return self.name.rpartition("/")[2]
 
+    @property
+    def zone(self) -> str:
+        return self.name.split("/")[3]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
@@ -64,15 +68,15 @@ class Orders:
     drain: bool
 
     @classmethod
-    def read(cls, told: Mapping[str, Any], pointer: Mapping[str, Any], pool: str, region: str) -> Orders:
-        """Of the documents: a VM's own orders, and the pointer."""
+    def read(cls, told: Mapping[str, Any], pointer: Mapping[str, Any], pool: str, region: str, zone: str) -> Orders:
+        """Of the documents: a VM's own orders, and the pointer. zone: where the VM stands."""
         said = told.get("image")
         pointed = ((pointer.get("images") or {}).get(pool) or {}).get(region)
         return cls(
             image="" if said == names.NO_IMAGE else said or pointed or "",
             bundle=told.get("bundle") or "",
             restart=int(told.get("restart") or 0),
-            drain=told.get("drain") is True,
+            drain=told.get("drain") is True and told.get("drain_in") in (None, "", zone),
         )
 
     @property
@@ -109,7 +113,7 @@ class Surroundings:
         if self.startup(vm) is None:
             raise UnreadableError(_NO_STARTUP)
         pointer = self._object(vm, names.pointer_object(), "the pointer of the fleet bucket cannot be read") or {}
-        return Orders.read(told, pointer, vm.pool, vm.region)
+        return Orders.read(told, pointer, vm.pool, vm.region, vm.zone)
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         """Whether the bundle of that checksum is there and is what its name says."""

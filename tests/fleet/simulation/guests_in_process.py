@@ -72,7 +72,7 @@ class _Around:
 
     def orders(self, vm: Vm) -> Orders:
         told = self.world.document(names.orders_object(vm.id)) or {}
-        return Orders.read(told, self.world.document(names.pointer_object()) or {}, vm.pool, vm.region)
+        return Orders.read(told, self.world.document(names.pointer_object()) or {}, vm.pool, vm.region, vm.zone)
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         return True
