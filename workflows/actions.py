@@ -1,14 +1,15 @@
 """The actions that a workflow may use, each at the commit of a release, with the public source where it was read.
 
-Owns `workflows/actions.yaml`: what an entry must say, how `uses:` names it, and which entries of another such file are
-newer. Leaves finding new releases to whoever writes that file.
+Owns `workflows/actions.yaml`: what an entry must say, how `uses:` names it, which entries of another such file are
+newer, and the pin of this project's own. Leaves finding new releases to whoever writes that file, and the content of
+our own actions to `workflows.composite`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ _VERSION = re.compile(r"v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SOURCE = re.compile(r"https://[^\s/]+\.[^\s/]+/\S+")
 _KEYS = ("version", "commit", "source", "read")
+_OWN = re.compile(r"^own:\n(?:[ #].*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,27 @@ class Newer:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPin:
+    """Where the actions of this project stand: a commit of its repository, and git's name of their folder there.
+
+    version: the commit's day. tree: tells without the commit whether the actions are those that are generated now.
+    """
+
+    version: str
+    commit: str
+    tree: str
+
+    def to_text(self) -> str:
+        """As the table has it."""
+        return "own:\n" + "".join(f"  {each.name}: {getattr(self, each.name)}\n" for each in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
 class Actions:
-    """The table by name."""
+    """The table by name. own: None before the first commit that has our actions; steps then stand in full."""
 
     each: Mapping[str, Action]
+    own: OwnPin | None = None
 
     def uses(self, action: str) -> Pinned:
         """An action, or one in a folder of its repository, at its commit: `uses("github/codeql-action/init")`.
@@ -78,6 +97,11 @@ class Actions:
         """What the other table has later releases of, and tags that moved; actions that only one has are left out."""
         pairs = (Newer(have, offered.each[name]) for name, have in sorted(self.each.items()) if name in offered.each)
         return tuple(pair for pair in pairs if _later(pair) or (pair.moved and pair.have.commit != pair.offered.commit))
+
+
+def repinned(text: str, pin: OwnPin) -> str:
+    """A table's text with another pin of our own actions, and every other line as it was."""
+    return _OWN.sub(pin.to_text(), text) if _OWN.search(text) else f"{text.rstrip()}\n{pin.to_text()}"
 
 
 def load_actions(root: Path) -> Actions:
@@ -103,9 +127,18 @@ def read_actions(text: str, source: str) -> Actions:
             found[name] = Action(
                 name, entry["version"], entry["commit"], entry["source"], date.fromisoformat(entry["read"])
             )
+    own = document.data.get("own")
+    problems += _own_mistakes(source, own) if own is not None else ()
     if problems:
         raise ConfigError(problems)
-    return Actions(found)
+    return Actions(found, OwnPin(**own) if own is not None else None)
+
+
+def _own_mistakes(source: str, own: Any) -> Iterator[Problem]:
+    rules = {"version": _is_date, "commit": _is(_COMMIT), "tree": _is(_COMMIT)}
+    if not isinstance(own, dict) or own.keys() != rules.keys() or not all(rules[key](own[key]) for key in rules):
+        rule = f"the pin of our own actions has {', '.join(rules)}, and a command that finds them"
+        yield Problem(f"{source} own", str(own), rule, "./tidepool workflows --pin-actions")
 
 
 def _mistakes(document: Document, source: str, name: str, entry: Any) -> Iterator[Problem]:

@@ -17,8 +17,11 @@ from infra.model.images.steps import bootstrap
 from infra.model.schema import Pool, StackConfig
 from infra.model.stack import load_stack, stack_names
 from workflows.actions import Actions, load_actions
+from workflows.builders import Pinned
 
 SHELL = Path("workflows/shell")
+ACTIONS = "actions"
+"""The folder of this project's own actions: its path is part of their names."""
 ISOLATION = Path("infra/fleet/runner/isolation.sh")
 
 
@@ -49,6 +52,11 @@ class World:
     first_step: str
     scripts: Mapping[str, str]
     isolation: str
+
+    def action(self, name: str) -> Pinned | None:
+        """An action of this project, where all other repositories find it; None before one is pinned."""
+        own = self.actions.own
+        return Pinned(f"{self.images.recipes}/{ACTIONS}/{name}", own.commit, own.version) if own else None
 
     def pools(self) -> Iterator[StackPool]:
         """Every pool of every stack, by stack and name."""

@@ -15,6 +15,7 @@ from typing import Any
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from tests.shipped_stacks import insist_on_shipped, steady
+from workflows.actions import OwnPin
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
 from workflows.world import World, load_world
@@ -22,6 +23,7 @@ from workflows.world import World, load_world
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "workflows/spec/marin.yaml"
 REPOSITORY = "marin-community/marin"
+PIN = OwnPin(version="2026-11-22", commit="c0ffee" * 6 + "cafe", tree="f00d" * 10)
 JAX = ("0.6.2", "0.7.2", "0.8.0")
 
 
@@ -35,6 +37,12 @@ def shipped() -> World:
 def world() -> World:
     stacks = {name: _parsed(name, steady(name)) for name in shipped().stacks}
     return replace(shipped(), stacks=stacks)
+
+
+@cache
+def pinned() -> World:
+    """With our actions at a commit, whatever is pinned today."""
+    return replace(world(), actions=replace(world().actions, own=PIN))
 
 
 @cache
