@@ -61,11 +61,13 @@ class Newer:
 
 @dataclass(frozen=True, slots=True)
 class OwnPin:
-    """Where the actions of this project stand: a commit of its repository, and git's name of their folder there.
+    """Where the actions of this project stand: a commit of a repository, and git's name of their folder there.
 
-    version: the commit's day. tree: tells without the commit whether the actions are those that are generated now.
+    repository: owner/name; of another lab's copy of this project the pin says nothing. version: the commit's day. tree:
+    tells without the commit whether the actions are those that are generated now.
     """
 
+    repository: str
     version: str
     commit: str
     tree: str
@@ -135,7 +137,7 @@ def read_actions(text: str, source: str) -> Actions:
 
 
 def _own_mistakes(source: str, own: Any) -> Iterator[Problem]:
-    rules = {"version": _is_date, "commit": _is(_COMMIT), "tree": _is(_COMMIT)}
+    rules = {"repository": _is(_NAME), "version": _is_date, "commit": _is(_COMMIT), "tree": _is(_COMMIT)}
     if not isinstance(own, dict) or own.keys() != rules.keys() or not all(rules[key](own[key]) for key in rules):
         rule = f"the pin of our own actions has {', '.join(rules)}, and a command that finds them"
         yield Problem(f"{source} own", str(own), rule, "./tidepool workflows --pin-actions")

@@ -89,7 +89,7 @@ def _text(step: Step, shared: Shared) -> str:
 
 def tree(files: Mapping[str, str]) -> str:
     """Git's name of the folder of actions with these files in it: of its content, whatever the commit."""
-    named = sorted(folders(files).items())
+    named = sorted(folders(files).items(), key=lambda each: f"{each[0]}/")
     return _named("tree", b"".join(f"40000 {name}\0".encode() + bytes.fromhex(folder) for name, folder in named))
 
 

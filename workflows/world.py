@@ -16,7 +16,7 @@ from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import bootstrap
 from infra.model.schema import Pool, StackConfig
 from infra.model.stack import load_stack, stack_names
-from workflows.actions import Actions, load_actions
+from workflows.actions import Actions, OwnPin, load_actions
 from workflows.builders import Pinned
 
 SHELL = Path("workflows/shell")
@@ -55,8 +55,14 @@ class World:
 
     def action(self, name: str) -> Pinned | None:
         """An action of this project, where all other repositories find it; None before one is pinned."""
+        pin = self.pin
+        return Pinned(f"{pin.repository}/{ACTIONS}/{name}", pin.commit, pin.version) if pin else None
+
+    @property
+    def pin(self) -> OwnPin | None:
+        """The pin of this lab's own actions, in the repository that has its recipes, too."""
         own = self.actions.own
-        return Pinned(f"{self.images.recipes}/{ACTIONS}/{name}", own.commit, own.version) if own else None
+        return own if own and own.repository == self.images.recipes else None
 
     def pools(self) -> Iterator[StackPool]:
         """Every pool of every stack, by stack and name."""

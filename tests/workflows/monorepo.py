@@ -23,7 +23,7 @@ from workflows.world import World, load_world
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "workflows/spec/marin.yaml"
 REPOSITORY = "marin-community/marin"
-PIN = OwnPin(version="2026-11-22", commit="c0ffee" * 6 + "cafe", tree="f00d" * 10)
+COMMIT = "c0ffee" * 6 + "cafe"
 JAX = ("0.6.2", "0.7.2", "0.8.0")
 
 
@@ -42,7 +42,8 @@ def world() -> World:
 @cache
 def pinned() -> World:
     """With our actions at a commit, whatever is pinned today."""
-    return replace(world(), actions=replace(world().actions, own=PIN))
+    pin = OwnPin(world().images.recipes, "2026-11-22", COMMIT, "f00d" * 10)
+    return replace(world(), actions=replace(world().actions, own=pin))
 
 
 @cache

@@ -37,14 +37,18 @@ class WrongPin:
 
 def wrong_pin(here: Scene) -> WrongPin | None:
     """What is the matter with the pin of a checkout; None where it names the actions that are generated."""
-    own, wanted = here.world.actions.own, here.outputs.actions
+    own, wanted = here.world.pin, here.outputs.actions
     if here.outputs.problems or not wanted:
         return None
     git = _Git(here.root)
     if own is None:
-        why = "no commit of our actions is pinned, so that their scripts stand in every workflow file"
+        repository = here.world.images.recipes
+        why = f"no commit of {repository} is pinned for our actions, so that their scripts stand in every workflow file"
         return WrongPin("not pinned", why, PIN, stops=False)
     there = git.actions(own.commit)
+    if own.tree != tree(wanted) and there == folders(wanted):
+        why = f"{own.commit} has the actions as they are generated, and the table says another tree of it: {own.tree}"
+        return WrongPin("another content", why, PIN)
     if own.tree != tree(wanted):
         saved = git.actions("HEAD") == folders(wanted)
         differ = _differing(there, folders(wanted)) if there is not None else "an action"
@@ -82,7 +86,7 @@ def pin_actions(commit: str, *, as_json: bool) -> int:
         raise Refusal(f"{found} has other actions than are generated: {_differing(there, folders(wanted))}")
     if not git.behind(found):
         raise Refusal(f"{found} is not in the history of HEAD: who merges would not get it; pin one that is")
-    pin = OwnPin(version=git.day(found), commit=found, tree=tree(wanted))
+    pin = OwnPin(here.world.images.recipes, git.day(found), found, tree(wanted))
     table = (here.root / TABLE).read_text(encoding="utf-8")
     moved = put(here.root, {str(TABLE): repinned(table, pin)})
     say(people(as_json=as_json), f"{'pinned' if moved else 'pinned as before:'} {found}")
