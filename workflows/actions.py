@@ -25,6 +25,7 @@ _VERSION = re.compile(r"v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SOURCE = re.compile(r"https://[^\s/]+\.[^\s/]+/\S+")
 _KEYS = ("version", "commit", "source", "read")
+_PIN = ("version", "commit", "tree")
 _OWN = re.compile(r"^own:\n(?:[ #].*\n)*", re.MULTILINE)
 
 
@@ -61,20 +62,32 @@ class Newer:
 
 @dataclass(frozen=True, slots=True)
 class OwnPin:
-    """Where the actions of this project stand: a commit of a repository, and git's name of their folder there.
+    """Where one action of this project stands: at a commit, whose day is `version`.
 
-    repository: owner/name; of another lab's copy of this project the pin says nothing. version: the commit's day. tree:
-    tells without the commit whether the actions are those that are generated now.
+    tree: git's name of the action's folder there, which tells also without the commit whether it is what is generated.
     """
 
-    repository: str
     version: str
     commit: str
     tree: str
 
+
+@dataclass(frozen=True, slots=True)
+class OwnActions:
+    """The actions of this project. repository: owner/name; of another lab's copy of the project the pins say nothing.
+
+    Each has a pin of its own, so that the edit of one changes the files that call it, and no others.
+    """
+
+    repository: str
+    pins: Mapping[str, OwnPin]
+
     def to_text(self) -> str:
         """As the table has it."""
-        return "own:\n" + "".join(f"  {each.name}: {getattr(self, each.name)}\n" for each in fields(self))
+        lines = ["own:", f"  repository: {self.repository}", "  pins:"]
+        for name, pin in sorted(self.pins.items()):
+            lines += [f"    {name}:", *(f"      {each.name}: {getattr(pin, each.name)}" for each in fields(pin))]
+        return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +95,7 @@ class Actions:
     """The table by name. own: None before the first commit that has our actions; steps then stand in full."""
 
     each: Mapping[str, Action]
-    own: OwnPin | None = None
+    own: OwnActions | None = None
 
     def uses(self, action: str) -> Pinned:
         """An action, or one in a folder of its repository, at its commit: `uses("github/codeql-action/init")`.
@@ -101,9 +114,9 @@ class Actions:
         return tuple(pair for pair in pairs if _later(pair) or (pair.moved and pair.have.commit != pair.offered.commit))
 
 
-def repinned(text: str, pin: OwnPin) -> str:
-    """A table's text with another pin of our own actions, and every other line as it was."""
-    return _OWN.sub(pin.to_text(), text) if _OWN.search(text) else f"{text.rstrip()}\n{pin.to_text()}"
+def repinned(text: str, own: OwnActions) -> str:
+    """A table's text with other pins of our own actions, and every other line as it was."""
+    return _OWN.sub(own.to_text(), text) if _OWN.search(text) else f"{text.rstrip()}\n{own.to_text()}"
 
 
 def load_actions(root: Path) -> Actions:
@@ -130,17 +143,23 @@ def read_actions(text: str, source: str) -> Actions:
                 name, entry["version"], entry["commit"], entry["source"], date.fromisoformat(entry["read"])
             )
     own = document.data.get("own")
-    problems += _own_mistakes(source, own) if own is not None else ()
+    if own is not None and not _is_own(own):
+        rule = f"our own actions have a repository and pins, each {', '.join(_PIN)}, and a command that finds them"
+        problems.append(Problem(f"{source} own", "", rule, "./tidepool workflows --pin-actions"))
     if problems:
         raise ConfigError(problems)
-    return Actions(found, OwnPin(**own) if own is not None else None)
+    pins = {name: OwnPin(**pin) for name, pin in own["pins"].items()} if own is not None else {}
+    return Actions(found, OwnActions(own["repository"], pins) if own is not None else None)
 
 
-def _own_mistakes(source: str, own: Any) -> Iterator[Problem]:
-    rules = {"repository": _is(_NAME), "version": _is_date, "commit": _is(_COMMIT), "tree": _is(_COMMIT)}
-    if not isinstance(own, dict) or own.keys() != rules.keys() or not all(rules[key](own[key]) for key in rules):
-        rule = f"the pin of our own actions has {', '.join(rules)}, and a command that finds them"
-        yield Problem(f"{source} own", str(own), rule, "./tidepool workflows --pin-actions")
+def _is_own(own: Any) -> bool:
+    if not isinstance(own, dict) or own.keys() != {"repository", "pins"} or not isinstance(own["pins"], dict):
+        return False
+    stands = {"version": _is_date, "commit": _is(_COMMIT), "tree": _is(_COMMIT)}
+    return _is(_NAME)(own["repository"]) and all(
+        isinstance(pin, dict) and pin.keys() == stands.keys() and all(stands[key](pin[key]) for key in stands)
+        for pin in own["pins"].values()
+    )
 
 
 def _mistakes(document: Document, source: str, name: str, entry: Any) -> Iterator[Problem]:

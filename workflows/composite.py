@@ -87,14 +87,8 @@ def _text(step: Step, shared: Shared) -> str:
     return sealed(dump(Document({key: value for key, value in data.items() if value}, header, above)))
 
 
-def tree(files: Mapping[str, str]) -> str:
-    """Git's name of the folder of actions with these files in it: of its content, whatever the commit."""
-    named = sorted(folders(files).items(), key=lambda each: f"{each[0]}/")
-    return _named("tree", b"".join(f"40000 {name}\0".encode() + bytes.fromhex(folder) for name, folder in named))
-
-
 def folders(files: Mapping[str, str]) -> dict[str, str]:
-    """Git's name of each action's folder. files: as `texts` gives them."""
+    """Git's name of each action's folder: of its content, whatever the commit. files: as `texts` gives them."""
     entry = f"100644 {FILE}\0".encode()
     return {
         path.split("/")[1]: _named("tree", entry + bytes.fromhex(_named("blob", text.encode())))

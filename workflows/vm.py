@@ -159,11 +159,10 @@ def _after(needs: tuple[str, ...], only: Expression | None) -> Expression | None
     return always() & not_cancelled() & found if found and needs else found
 
 
-def boot(world: World, file: str, *carried: str, action: str) -> Boot:
+def boot(world: World, file: str, *carried: str) -> str:
     """A start-up script: how all of them begin, what is carried along, and then the file of workflows/shell."""
     isolation = printing("isolation", world.isolation)
-    text = "\n".join(("#!/bin/bash", isolation, world.scripts["vm_first.sh"], *carried, world.scripts[file]))
-    return Boot(text=text, action=action)
+    return "\n".join(("#!/bin/bash", isolation, world.scripts["vm_first.sh"], *carried, world.scripts[file]))
 
 
 def printing(name: str, content: str) -> str:
@@ -236,7 +235,7 @@ def _made_as(run: VmRun) -> str:
 
 
 def _create(run: VmRun, world: World) -> Step:
-    begins = run.boot or boot(world, "vm_boot.sh", action="vm_create")
+    begins = run.boot or Boot(text=boot(world, "vm_boot.sh"), action="vm_create")
     tries = run.attempts * len(run.shape.pool.zones)
     pauses = (run.attempts - 1) * MINUTE
     return steps.script(

@@ -54,15 +54,15 @@ class World:
     isolation: str
 
     def action(self, name: str) -> Pinned | None:
-        """An action of this project, where all other repositories find it; None before one is pinned."""
-        pin = self.pin
-        return Pinned(f"{pin.repository}/{ACTIONS}/{name}", pin.commit, pin.version) if pin else None
+        """An action of this project, where all other repositories find it; None before it is pinned."""
+        pin = self.action_pins.get(name)
+        return Pinned(f"{self.images.recipes}/{ACTIONS}/{name}", pin.commit, pin.version) if pin else None
 
     @property
-    def pin(self) -> OwnPin | None:
-        """The pin of this lab's own actions, in the repository that has its recipes, too."""
+    def action_pins(self) -> Mapping[str, OwnPin]:
+        """The pins of this lab's own actions by name, in the repository that has its recipes, too."""
         own = self.actions.own
-        return own if own and own.repository == self.images.recipes else None
+        return own.pins if own and own.repository == self.images.recipes else {}
 
     def pools(self) -> Iterator[StackPool]:
         """Every pool of every stack, by stack and name."""

@@ -15,10 +15,10 @@ from typing import Any
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from tests.shipped_stacks import insist_on_shipped, steady
-from workflows.actions import OwnPin
+from workflows.actions import OwnActions, OwnPin
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
-from workflows.world import World, load_world
+from workflows.world import ACTIONS, World, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "workflows/spec/marin.yaml"
@@ -42,8 +42,9 @@ def world() -> World:
 @cache
 def pinned() -> World:
     """With our actions at a commit, whatever is pinned today."""
-    pin = OwnPin(world().images.recipes, "2026-11-22", COMMIT, "f00d" * 10)
-    return replace(world(), actions=replace(world().actions, own=pin))
+    names = [path.name for path in (ROOT / ACTIONS).iterdir()]
+    own = OwnActions(world().images.recipes, dict.fromkeys(names, OwnPin("2026-11-22", COMMIT, "f00d" * 10)))
+    return replace(world(), actions=replace(world().actions, own=own))
 
 
 @cache

@@ -98,7 +98,15 @@ def test_later_versions_are_found_by_number(version: str, newer: bool) -> None:
     )
 
 
-OWN = "own:\n  repository: lab/tidepool\n  version: 2026-11-22\n  commit: {0}\n  tree: {0}\n".format("c" * 40)
+OWN = f"""\
+own:
+  repository: lab/tidepool
+  pins:
+    greet:
+      version: 2026-11-22
+      commit: {"c" * 40}
+      tree: {"7" * 40}
+"""
 
 
 @pytest.mark.parametrize(
@@ -107,16 +115,17 @@ OWN = "own:\n  repository: lab/tidepool\n  version: 2026-11-22\n  commit: {0}\n 
         ("version: 2026-11-22", "version: v1"),
         ("lab/tidepool", "lab"),
         ("  tree: ", "  tre: "),
-        ("  commit: c", "  commit: "),
+        ("commit: c", "commit: "),
+        ("  pins:", "  pin:"),
     ],
 )
 def test_a_pin_of_our_own_actions_that_is_none_is_refused_with_the_command_that_makes_one(
     before: str, after: str
 ) -> None:
     assert actions().own is None
-    pin = read_actions(table() + OWN, "table").own
-    assert pin is not None
-    assert pin.to_text() == OWN
+    own = read_actions(table() + OWN, "table").own
+    assert own is not None
+    assert own.to_text() == OWN
     assert before in OWN
     with pytest.raises(ConfigError, match="workflows --pin-actions"):
         read_actions(table() + OWN.replace(before, after), "table")

@@ -16,7 +16,7 @@ import pytest
 from infra.model.errors import ConfigError
 from tests.workflows import monorepo
 from tests.workflows.monorepo import COMMIT, ROOT
-from workflows.actions import OwnPin
+from workflows.actions import OwnActions, OwnPin
 from workflows.builders import (
     Concurrency,
     Expression,
@@ -36,7 +36,7 @@ from workflows.builders import (
     not_cancelled,
 )
 from workflows.checks import check
-from workflows.composite import called, expanded, folders, texts, tree
+from workflows.composite import called, expanded, folders, texts
 from workflows.dump import dump
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
@@ -118,16 +118,29 @@ def test_actions_are_called_at_the_pinned_commit_of_the_repository_of_the_recipe
     assert texts_.count(f"@{COMMIT} # 2026-11-22\n") == texts_.count(f"@{COMMIT}")
 
 
-def unpinned(own: OwnPin | None) -> World:
+def with_pins(own: OwnActions | None) -> World:
     return replace(monorepo.world(), actions=replace(monorepo.world().actions, own=own))
 
 
-@pytest.mark.parametrize(
-    "own", [None, OwnPin("another-lab/tidepool", "2026-11-22", COMMIT, "0" * 40)], ids=["none", "another lab's"]
-)
-def test_without_a_pin_of_this_lab_every_script_stands_in_its_file(own: OwnPin | None) -> None:
-    for file in made(unpinned(own)):
+def another_labs() -> OwnActions:
+    own = monorepo.pinned().actions.own
+    assert own is not None
+    return replace(own, repository="another-lab/tidepool")
+
+
+@pytest.mark.parametrize("own", [None, another_labs()], ids=["none", "another lab's"])
+def test_without_a_pin_of_this_lab_every_script_stands_in_its_file(own: OwnActions | None) -> None:
+    for file in made(with_pins(own)):
         assert read(file.text, file.path).data == file.workflow.plain()
+
+
+def test_the_pin_of_one_action_changes_the_files_that_call_it_and_no_others() -> None:
+    own = monorepo.pinned().actions.own
+    assert own is not None
+    moved = replace(own, pins={**own.pins, "vm-delete": OwnPin("2026-11-23", "d" * 40, "e" * 40)})
+    changed = {old.path for old, new in zip(files(), made(with_pins(moved)), strict=True) if old.text != new.text}
+    assert changed == {file.path for file in files() if "/vm-delete@" in file.text}
+    assert ".github/workflows/docker-images.yaml" not in changed, "a new pin there builds every image anew"
 
 
 # What an action says.
@@ -162,17 +175,16 @@ def test_what_deletes_and_what_tells_goes_on_when_the_run_is_cancelled_and_nothi
     assert going_on == {"vm-delete", "vm-result", "status", "comment"}
 
 
-def test_the_name_of_the_folder_is_gits(tmp_path: Path) -> None:
+def test_the_name_of_an_actions_folder_is_gits(tmp_path: Path) -> None:
     for path, text in actions().items():
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text(text)
     git = ("git", "-C", str(tmp_path))
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", "."], check=True)
-    said = subprocess.run([*git, "write-tree", "--prefix=actions/"], check=True, capture_output=True, text=True)
-    assert tree(actions()) == said.stdout.strip()
-    assert tree({path: text for path, text in actions().items() if "vm-" in path}) != said.stdout.strip()
-    assert len(set(folders(actions()).values())) == len(actions())
+    whole = subprocess.run([*git, "write-tree"], check=True, capture_output=True, text=True).stdout.strip()
+    said = subprocess.run([*git, "ls-tree", f"{whole}:actions"], check=True, capture_output=True, text=True).stdout
+    assert folders(actions()) == {name: content for _, _, content, name in map(str.split, said.splitlines())}
 
 
 # What is refused.

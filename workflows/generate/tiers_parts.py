@@ -205,7 +205,7 @@ def on_tpu(
                 "INSTALL": " && ".join(tests.install),
                 "INSTALL_SECONDS": str((ready - 1) * MINUTE),
             },
-            boot=vm.boot(parts.world, "vm_tests.sh", run_suite(), action="vm_create_for_tests"),
+            boot=vm.Boot(text=vm.boot(parts.world, "vm_tests.sh", run_suite()), action="vm_create_for_tests"),
             needs=needs,
             only=only,
             while_there=(

@@ -33,7 +33,7 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
     is_flag=False,
     flag_value="newest",
     metavar="[COMMIT]",
-    help="Name the commit of our actions; else the newest.",
+    help="Pin our own actions, all at COMMIT or each at its newest.",
 )
 @click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
 @click.option("--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}.")

@@ -18,7 +18,7 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.workflows.below import below
 from infra.cli.workflows.checkout import read_files
-from infra.cli.workflows.pin import wrong_pin
+from infra.cli.workflows.pin import wrong_pins
 from infra.cli.workflows.scene import (
     FOLDER,
     WRITE,
@@ -127,9 +127,9 @@ def _sources(here: Scene) -> Iterator[Trouble]:
 
 
 def _pin(here: Scene) -> Iterator[Trouble]:
-    """What is the matter with the commit at which workflow files call our actions."""
-    if wrong := wrong_pin(here):
-        yield Trouble("pin", f"{TABLE} own", wrong.state, (wrong.why,), wrong.mend, wrong.stops)
+    """What is the matter with the commits at which workflow files call our actions."""
+    for each in wrong_pins(here):
+        yield Trouble("pin", f"{TABLE} own", each.state.value, (each.why,), each.mend, each.stops)
 
 
 def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:

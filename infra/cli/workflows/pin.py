@@ -1,4 +1,4 @@
-"""Whether the commit that workflow files name has the actions that are generated, and the command that moves the pin.
+"""Whether the commits that workflow files name have the actions that are generated, and the command that pins them.
 
 Owns the questions to git. A file that runs an action of an older commit does not do what its rules were shown, so the
 pin is judged with the files; where git does not have the commit, as in a clone of one commit, that is said.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +18,8 @@ from infra.cli.failures import Refusal
 from infra.cli.render.console import people, say
 from infra.cli.workflows.scene import Scene, put, refuse_problems, scene
 from infra.cli.workflows.write import write_here
-from workflows.actions import TABLE, OwnPin, repinned
-from workflows.composite import folders, tree
+from workflows.actions import TABLE, OwnActions, OwnPin, repinned
+from workflows.composite import folders
 from workflows.world import ACTIONS
 
 PIN: Final = "./tidepool workflows --pin-actions"
@@ -25,77 +27,113 @@ NEWEST: Final = "newest"
 """What the command takes where no commit is named."""
 
 
+class State(StrEnum):
+    """What can be the matter with a pin."""
+
+    NOT_PINNED = "not pinned"
+    MOVED_ON = "moved on"
+    NOT_KNOWN = "not known here"
+    NO_COMMIT = "no such commit"
+    OTHER = "another content"
+    NOT_OURS = "not in the history"
+    GONE = "without an action"
+
+
+_WHY: Final = {
+    State.NOT_PINNED: "no commit of {repository} is pinned, so that the script stands in every file that runs it",
+    State.MOVED_ON: "it changed since the commit that workflow files name, so that they run the old text",
+    State.NOT_KNOWN: "git has not all the history here, so that nothing says whether the pinned commit has it so",
+    State.NO_COMMIT: "the repository has no such commit with this action in it",
+    State.OTHER: "the pinned commit has another text of it than the table says",
+    State.NOT_OURS: "the pinned commit is not in the history of HEAD, and GitHub gives out forks' commits by our name",
+    State.GONE: "no step shares it any more",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class WrongPin:
-    """What is the matter with a pin. stops: whether files that name it are wrong, and not only unproven."""
+    """What is the matter with the pins of some actions. stops: whether files that name them are wrong."""
 
-    state: str
+    state: State
+    actions: tuple[str, ...]
     why: str
     mend: str
-    stops: bool = True
+    stops: bool
 
 
-def wrong_pin(here: Scene) -> WrongPin | None:
-    """What is the matter with the pin of a checkout; None where it names the actions that are generated."""
-    own, wanted = here.world.pin, here.outputs.actions
-    if here.outputs.problems or not wanted:
-        return None
-    git = _Git(here.root)
-    if own is None:
-        repository = here.world.images.recipes
-        why = f"no commit of {repository} is pinned for our actions, so that their scripts stand in every workflow file"
-        return WrongPin("not pinned", why, PIN, stops=False)
-    there = git.actions(own.commit)
-    if own.tree != tree(wanted) and there == folders(wanted):
-        why = f"{own.commit} has the actions as they are generated, and the table says another tree of it: {own.tree}"
-        return WrongPin("another content", why, PIN)
-    if own.tree != tree(wanted):
-        saved = git.actions("HEAD") == folders(wanted)
-        differ = _differing(there, folders(wanted)) if there is not None else "an action"
-        why = f"{differ} changed since {own.commit}, which the workflow files name, so that they run the old text"
-        return WrongPin("moved on", why, PIN if saved else f"git add {ACTIONS} && git commit, and then {PIN}")
+def wrong_pins(here: Scene) -> Iterator[WrongPin]:
+    """What is the matter with the pins of a checkout; nothing where each names the action that is generated."""
+    if here.outputs.problems:
+        return
+    wanted, pins, git = folders(here.outputs.actions), here.world.action_pins, _Git(here.root)
+    found: dict[State, list[str]] = {}
+    for name in sorted(wanted.keys() | pins.keys()):
+        if state := _wrong(name, wanted.get(name), pins.get(name), git):
+            found.setdefault(state, []).append(name)
+    for state, names in found.items():
+        why = f"{', '.join(names)}: {_WHY[state].format(repository=here.world.images.recipes)}"
+        yield WrongPin(
+            state, tuple(names), why, _mend(state, {name: wanted.get(name) for name in names}, git), _stops(state)
+        )
+
+
+def _wrong(name: str, content: str | None, pin: OwnPin | None, git: _Git) -> State | None:
+    if pin is None:
+        return State.NOT_PINNED
+    if content is None:
+        return State.GONE
+    if pin.tree != content:
+        return State.MOVED_ON
     if not git.whole:
-        why = f"git has not all the history here, so that nothing says whether {own.commit} has these actions"
-        strict = os.environ.get("TIDEPOOL_STRICT") == "1"
-        return WrongPin("not known here", why, "git fetch --unshallow", stops=strict)
-    if there is None:
-        return WrongPin("no such commit", f"the repository has no commit {own.commit} with actions in it", PIN)
-    if there != folders(wanted):
-        why = f"{own.commit} has other actions than the table says: {_differing(there, folders(wanted))}"
-        return WrongPin("another content", why, PIN)
-    if not git.behind(own.commit):
-        why = f"{own.commit} is not in the history of HEAD, and GitHub serves commits of forks by our name, too"
-        return WrongPin("not in the history", why, PIN)
-    return None
+        return State.NOT_KNOWN
+    there = git.actions(pin.commit).get(name)
+    if there != content:
+        return State.OTHER if there else State.NO_COMMIT
+    return None if git.behind(pin.commit) else State.NOT_OURS
+
+
+def _mend(state: State, wanted: Mapping[str, str | None], git: _Git) -> str:
+    if state is State.NOT_KNOWN:
+        return "git fetch --unshallow"
+    saved = wanted.items() <= git.actions("HEAD").items() or state is State.GONE
+    return PIN if saved or state is State.NOT_OURS else f"git add {ACTIONS} && git commit, and then {PIN}"
+
+
+def _stops(state: State) -> bool:
+    """A script that stands in the file needs no pin; what is not known fails where nothing may be skipped."""
+    if state is State.NOT_KNOWN:
+        return os.environ.get("TIDEPOOL_STRICT") == "1"
+    return state is not State.NOT_PINNED
 
 
 def pin_actions(commit: str, *, as_json: bool) -> int:
-    """Move the pin to a commit, or to the newest that has the actions as they are, and write every file anew."""
+    """Pin each action where it is, and write every file anew.
+
+    commit: of all of them; else a pin that is right stays, and another moves to the newest commit that has the action.
+    """
     here = scene()
     refuse_problems(here)
-    wanted, git = here.outputs.actions, _Git(here.root)
-    found = git.newest(folders(wanted)) if commit == NEWEST else git.commit(commit)
-    if not found:
-        which = "the history of HEAD" if commit == NEWEST else f"commit {commit}"
+    wanted, git = folders(here.outputs.actions), _Git(here.root)
+    everywhere = git.commit(commit) if commit != NEWEST else ""
+    if commit != NEWEST and not (everywhere and git.behind(everywhere)):
+        raise Refusal(f"{commit} is no commit in the history of HEAD: who merges would not get it; pin one that is")
+    pins: dict[str, OwnPin] = {}
+    for name, content in wanted.items():
+        old = here.world.action_pins.get(name)
+        if not everywhere and old is not None and _wrong(name, content, old, git) is None:
+            pins[name] = old
+        elif at := git.with_action(name, content, everywhere):
+            pins[name] = OwnPin(git.day(at), at, content)
+    if lost := sorted(wanted.keys() - pins.keys()):
         raise Refusal(
-            f"{which} does not have the actions as they are generated; ./tidepool workflows --write, then commit"
-            f" {ACTIONS}, then {PIN}"
+            f"{everywhere or 'the history of HEAD'} has not as they are generated: {', '.join(lost)};"
+            f" ./tidepool workflows --write, then commit {ACTIONS}, then {PIN}"
         )
-    there = git.actions(found) or {}
-    if there != folders(wanted):
-        raise Refusal(f"{found} has other actions than are generated: {_differing(there, folders(wanted))}")
-    if not git.behind(found):
-        raise Refusal(f"{found} is not in the history of HEAD: who merges would not get it; pin one that is")
-    pin = OwnPin(here.world.images.recipes, git.day(found), found, tree(wanted))
     table = (here.root / TABLE).read_text(encoding="utf-8")
-    moved = put(here.root, {str(TABLE): repinned(table, pin)})
-    say(people(as_json=as_json), f"{'pinned' if moved else 'pinned as before:'} {found}")
+    put(here.root, {str(TABLE): repinned(table, OwnActions(here.world.images.recipes, pins))})
+    for name in sorted(name for name, pin in pins.items() if pin != here.world.action_pins.get(name)):
+        say(people(as_json=as_json), f"pinned {name} at {pins[name].commit}")
     return write_here(None, as_json=as_json)
-
-
-def _differing(there: dict[str, str], wanted: dict[str, str]) -> str:
-    names = there.keys() | wanted.keys()
-    return ", ".join(sorted(name for name in names if there.get(name) != wanted.get(name)))
 
 
 class _Git:
@@ -103,6 +141,7 @@ class _Git:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._actions: dict[str, dict[str, str]] = {}
 
     @property
     def whole(self) -> bool:
@@ -112,16 +151,19 @@ class _Git:
     def commit(self, name: str) -> str:
         return self._said("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}") or ""
 
-    def actions(self, commit: str) -> dict[str, str] | None:
-        """The folder of each action at a commit, by git's name of its content."""
-        said = self._said("ls-tree", f"{commit}:./{ACTIONS}")
-        entries = (line.split(maxsplit=3) for line in said.splitlines()) if said is not None else ()
-        return {name: content for _, _, content, name in entries} if said is not None else None
+    def actions(self, commit: str) -> dict[str, str]:
+        """The folder of each action at a commit, by git's name of its content; none where there is no such commit."""
+        if commit not in self._actions:
+            said = self._said("ls-tree", f"{commit}:./{ACTIONS}") or ""
+            entries = (line.split(maxsplit=3) for line in said.splitlines())
+            self._actions[commit] = {name: content for _, _, content, name in entries}
+        return self._actions[commit]
 
-    def newest(self, wanted: dict[str, str]) -> str:
-        """The newest commit of HEAD's history that has exactly these actions; empty where none has."""
-        commits = (self._said("log", "--format=%H", "--", f"./{ACTIONS}") or "").split()
-        return next((each for each in commits if self.actions(each) == wanted), "")
+    def with_action(self, name: str, content: str, commit: str) -> str:
+        """That commit where it has the action so, or the newest of HEAD's history; empty where none has."""
+        changed = self._said("log", "--format=%H", "--", f"./{ACTIONS}/{name}") or ""
+        commits = [commit] if commit else changed.split()
+        return next((each for each in commits if self.actions(each).get(name) == content), "")
 
     def behind(self, commit: str) -> bool:
         """Whether it is in the history of HEAD."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,15 +15,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.cli.workflows.pin import PIN, WrongPin, wrong_pin
+from infra.cli.workflows.pin import PIN, WrongPin, wrong_pins
 from infra.cli.workflows.scene import Scene
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
-from workflows.actions import OwnPin, load_actions, repinned
-from workflows.composite import tree
+from workflows.actions import OwnActions, OwnPin, load_actions, repinned
+from workflows.composite import folders
 from workflows.outputs import outputs
 from workflows.world import load_world
 
+EDITED = "vm-delete"
 WHO = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org")
 
 
@@ -54,11 +57,19 @@ class Repository:
         return git(self.root, "rev-parse", "HEAD")
 
     def judged(self, commit: str, of: str = "", root: Path | None = None) -> WrongPin | None:
-        """What is the matter with a pin at that commit. of: the actions that the pin says it has."""
+        """What is the matter with pins at that commit. of: what the pin of vm-delete says is there."""
         here = shipped()
-        own = OwnPin(here.world.images.recipes, "2026-11-22", commit, of or tree(here.outputs.actions))
-        world = replace(here.world, actions=replace(here.world.actions, own=own))
-        return wrong_pin(replace(here, root=root or self.root, world=world))
+        wanted = folders(here.outputs.actions)
+        pins = {name: OwnPin("2026-11-22", commit, tree) for name, tree in wanted.items()}
+        pins[EDITED] = OwnPin("2026-11-22", commit, of or wanted[EDITED])
+        found = tuple(wrong_pins(with_pins(replace(here, root=root or self.root), pins)))
+        assert len(found) <= 1
+        return found[0] if found else None
+
+
+def with_pins(here: Scene, pins: dict[str, OwnPin]) -> Scene:
+    own = OwnActions(here.world.images.recipes, pins)
+    return replace(here, world=replace(here.world, actions=replace(here.world.actions, own=own)))
 
 
 @pytest.fixture
@@ -81,7 +92,7 @@ def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: R
     wrong = repository.judged(before, of="0" * 40)
     assert state(wrong) == ("moved on", True)
     assert wrong is not None
-    assert wrong.why.startswith(f"vm-delete changed since {before}")
+    assert wrong.actions == (EDITED,)
     assert wrong.mend.startswith("git add actions && git commit")
     repository.commit()
     wrong = repository.judged(before, of="0" * 40)
@@ -90,7 +101,15 @@ def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: R
 
 
 def test_an_edited_action_is_refused_also_where_git_knows_nothing(repository: Repository, tmp_path: Path) -> None:
-    assert state(repository.judged("1" * 40, of="0" * 40, root=tmp_path)) == ("moved on", True)
+    here = with_pins(replace(shipped(), root=tmp_path), {EDITED: OwnPin("2026-11-22", "1" * 40, "0" * 40)})
+    assert ("moved on", True) in [state(each) for each in wrong_pins(here)]
+
+
+def test_an_action_that_is_not_pinned_yet_is_told_and_one_that_is_gone_is_refused(tmp_path: Path) -> None:
+    here = with_pins(replace(shipped(), root=tmp_path), {"gone": OwnPin("2026-11-22", "1" * 40, "0" * 40)})
+    assert {(each.state.value, each.stops) for each in wrong_pins(here)} == {
+        ("not pinned", False), ("without an action", True),
+    }  # fmt: skip
 
 
 def test_a_pin_at_a_commit_that_does_not_exist_is_refused(repository: Repository) -> None:
@@ -104,11 +123,7 @@ def test_a_pin_that_says_of_a_commit_what_it_has_not_is_refused(repository: Repo
     wrong = repository.judged(before)
     assert state(wrong) == ("another content", True)
     assert wrong is not None
-    assert wrong.why.endswith("vm-delete")
-
-
-def test_a_table_that_says_of_the_right_commit_what_it_has_not_is_refused(repository: Repository) -> None:
-    assert state(repository.judged(repository.commit(), of="0" * 40)) == ("another content", True)
+    assert wrong.actions == (EDITED,)
 
 
 def test_a_commit_that_is_not_in_the_history_is_refused_as_a_forks_would_be(repository: Repository) -> None:
@@ -132,17 +147,18 @@ def test_a_clone_of_one_commit_says_that_it_does_not_know_and_fails_where_nothin
     assert state(repository.judged(pinned, root=clone)) == ("not known here", True)
 
 
-def test_the_committed_pin_is_right_where_git_knows_it() -> None:
-    wrong = wrong_pin(shipped())
-    assert wrong is None or not wrong.stops, wrong
+def test_the_committed_pins_are_right_where_git_knows_them() -> None:
+    assert [each for each in wrong_pins(shipped()) if each.stops] == []
 
 
-def test_moving_the_pin_leaves_every_other_line_as_it_was() -> None:
+def test_moving_a_pin_leaves_every_other_line_as_it_was() -> None:
     table = (ROOT / "workflows/actions.yaml").read_text()
-    pins = [OwnPin("lab/tidepool", "2026-11-22", digit * 40, digit * 40) for digit in "12"]
-    once, twice = repinned(table, pins[0]), repinned(repinned(table, pins[0]), pins[1])
+    first, second = (
+        OwnActions("lab/tidepool", {"greet": OwnPin("2026-11-22", digit * 40, digit * 40)}) for digit in "12"
+    )
+    once, twice = repinned(table, first), repinned(repinned(table, first), second)
     assert set(once.splitlines()) ^ set(twice.splitlines()) == {
-        f"  {key}: {digit * 40}" for key in ("commit", "tree") for digit in "12"
+        f"      {key}: {digit * 40}" for key in ("commit", "tree") for digit in "12"
     }
     assert "actions:\n" in twice
     assert twice.count("own:\n") == 1
@@ -173,19 +189,23 @@ def save(here: Checkout) -> str:
     return git(here.root, "rev-parse", "HEAD")
 
 
+def pins(here: Checkout) -> Mapping[str, OwnPin]:
+    own = load_actions(here.root).own
+    return own.pins if own else {}
+
+
 def test_from_the_first_commit_to_an_edited_action_the_check_says_what_comes_next(here: Checkout) -> None:
     assert "wrote actions/vm-delete/action.yml" in with_git(here, "workflows", "--write").output
     first = with_git(here, "workflows", "--check")
     assert (first.exit_code, "[not pinned]" in first.output) == (0, True), first.output
     refused = with_git(here, "workflows", "--pin-actions")
     assert refused.exit_code == 2
-    assert "the history of HEAD does not have the actions as they are generated" in refused.stderr
+    assert "the history of HEAD has not as they are generated: ask-tests, comment" in refused.stderr
 
     commit = save(here)
-    assert f"pinned {commit}\n" in with_git(here, "workflows", "--pin-actions").output
-    pin = load_actions(here.root).own
-    assert pin is not None
-    assert pin.commit == commit
+    assert f"pinned vm-delete at {commit}\n" in with_git(here, "workflows", "--pin-actions").output
+    pin = pins(here)["vm-delete"]
+    assert {each.commit for each in pins(here).values()} == {commit}
     called = f"/actions/vm-delete@{commit} # {pin.version}\n"
     assert called in (here.root / "workflows/generated/serving/.github/workflows/tpu-nightly.yaml").read_text()
     assert "nothing to mend\n" in with_git(here, "workflows", "--check").output
@@ -196,8 +216,11 @@ def test_from_the_first_commit_to_an_edited_action_the_check_says_what_comes_nex
     moved = with_git(here, "workflows", "--check")
     assert moved.exit_code == 1
     assert "[moved on]" in moved.output
-    assert f"vm-delete changed since {commit}" in " ".join(moved.output.split())
+    assert "vm-delete: it changed since the commit" in moved.output
     again = save(here)
     assert with_git(here, "workflows", "--pin-actions", commit).exit_code == 2, "an old commit has another text"
-    assert f"pinned {again}\n" in with_git(here, "workflows", "--pin-actions").output
+    assert with_git(here, "workflows", "--pin-actions", "1" * 40).exit_code == 2
+    said = with_git(here, "workflows", "--pin-actions").output
+    assert re.findall("^pinned .*$", said, re.MULTILINE) == [f"pinned vm-delete at {again}"]
+    assert {name for name, each in pins(here).items() if each.commit == commit} == pins(here).keys() - {"vm-delete"}
     assert "nothing to mend\n" in with_git(here, "workflows", "--check").output
