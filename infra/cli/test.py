@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 CODE = ("infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
+ACTION_SCHEMA = ("--builtin-schema", "vendor.github-actions")
 TIERS = "not heavy and not live"
 GO_TOOLS = ("actionlint", "crane")
 """What is built from infra/tools before the checks, where Go is on this machine and they are not there yet."""
@@ -88,7 +89,7 @@ def command(
 
 def static_checks() -> list[Check]:
     shell = tracked(is_shell)
-    workflows = tracked(is_workflow)
+    workflows, actions = tracked(is_workflow), tracked(is_action)
     python = (str(path) for path in tracked(lambda path: path.suffix == ".py") if path.parts[0] in CODE)
     return [
         Check("ruff", ("ruff", "check", *CODE)),
@@ -102,7 +103,8 @@ def static_checks() -> list[Check]:
         Check("secrets", scan(tracked(lambda _: True))),
         Check("shfmt", ("shfmt", "-i", "2", "-ci", "-d", *map(str, shell))),
         Check("workflow schema", ("check-jsonschema", *WORKFLOW_SCHEMA, *map(str, workflows))),
-        Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, workflows))),
+        Check("action schema", ("check-jsonschema", *ACTION_SCHEMA, *map(str, actions))),
+        Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, (*workflows, *actions)))),
         *actionlint_checks(workflows),
         Check("generated workflows", (sys.executable, "-m", "infra.cli", "workflows", "--check")),
         Check("crane", ("crane", "version"), optional=True),
@@ -152,6 +154,11 @@ def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
 def is_workflow(path: Path) -> bool:
     """Of this repository, or a copy of another's in workflows/generated; the faulty ones of tests are neither."""
     return path.parent.parts[-2:] == (".github", "workflows") and path.parts[0] in {".github", "workflows"}
+
+
+def is_action(path: Path) -> bool:
+    """Of this project's own, which workflows of all repositories call; actionlint reads no such file."""
+    return path.parts[0] == "actions" and path.name == "action.yml"
 
 
 def is_shell(path: Path) -> bool:

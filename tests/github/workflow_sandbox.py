@@ -8,12 +8,16 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.shipped_stacks import lend_steady
+from workflows.composite import expanded
+from workflows.read import read
+from workflows.world import ACTIONS, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -23,8 +27,17 @@ _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 
 def workflow(name: str) -> dict[Any, Any]:
-    """A workflow of this repository. YAML 1.1 reads its `on` as True."""
-    return yaml.safe_load((WORKFLOWS / name).read_text())
+    """A workflow of this repository with the actions in it that it calls. YAML 1.1 reads its `on` as True."""
+    text = (WORKFLOWS / name).read_text()
+    return yaml.safe_load(text) | {"jobs": expanded(read(text, name), _actions()).data["jobs"]}
+
+
+@cache
+def _actions() -> dict[str, Any]:
+    """What is in the committed actions, by what calls them."""
+    world = load_world(ROOT)
+    files = (ROOT / ACTIONS).glob("*/action.yml")
+    return {str(world.action(file.parent.name)): read(file.read_text(), file.parent.name).data for file in files}
 
 
 def git(folder: Path, *arguments: str) -> str:

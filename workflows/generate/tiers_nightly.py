@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from workflows import steps
 from workflows.builders import (
     Access,
     Concurrency,
@@ -32,7 +33,6 @@ from workflows.generate.tiers_parts import (
     downloaded,
     judged,
     on_tpu,
-    python,
     recording,
     result_of,
     whatever_became,
@@ -82,6 +82,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
         purpose=Purpose.WATCH,
         steps=[
             issue(
+                parts,
                 "Open or close the issue of what is not set up",
                 key=f"{suite}-set-up",
                 title=f"{nightly.name}: not set up",
@@ -90,6 +91,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
                 text=f"No night is tested: the repository has no variable {PROVIDER.partition('.')[2]}.",
             ),
             issue(
+                parts,
                 "Open, update or close the issue of the tests",
                 key=suite,
                 title=f"{nightly.name}: failing",
@@ -98,6 +100,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
                 text=_what_failed(),
             ),
             issue(
+                parts,
                 "Open, update or close the issue of their cost",
                 key=f"{suite}-cost",
                 title=f"{nightly.name}: over the budget",
@@ -129,6 +132,7 @@ def _compared(parts: Parts, suite: str) -> Iterable[Step]:
 
 
 def issue(
+    parts: Parts,
     name: str,
     *,
     key: str,
@@ -140,4 +144,4 @@ def issue(
 ) -> Step:
     """One open issue for what fails, closed when it is green."""
     told = {**TOKEN, "KEY": key, "TITLE": title, "LABELS": ",".join(labels), "OUTCOME": outcome, "TEXT": text}
-    return python(name, "issue", told, condition)
+    return steps.python(parts.world, "issue", name=name, env=told, condition=condition)

@@ -28,6 +28,13 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--coverage", "action", flag_value="coverage", help="Say which tests no job runs, or two jobs run.")
 @click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
 @click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
+@click.option(
+    "--pin-actions",
+    is_flag=False,
+    flag_value="newest",
+    metavar="[COMMIT]",
+    help="Pin our own actions, all at COMMIT or each at its newest.",
+)
 @click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
 @click.option("--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}.")
 @click.option("--target", type=_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
@@ -41,6 +48,7 @@ def command(
     action: str | None,
     explain: str | None,
     newer: Path | None,
+    pin_actions: str | None,
     read_tests: Path | None,
     spec: str | None,
     target: Path | None,
@@ -59,10 +67,12 @@ def command(
     Exit code 0 when all is well, 1 when --check, --coverage or --newer finds something, 2 for wrong usage or a mistake
     in what the files are made from.
     """
-    asked = [name for name, given in (("explain", explain), ("newer", newer), ("read-tests", read_tests)) if given]
+    with_value = {"explain": explain, "newer": newer, "pin-actions": pin_actions, "read-tests": read_tests}
+    asked = [name for name, given in with_value.items() if given]
     if len(asked) + (action is not None) != 1:
         raise Refusal(
-            "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --read-tests"
+            "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --pin-actions,"
+            " --read-tests"
         )
     if (legacy or back) and (action != "write" or target is None or (legacy and back)):
         raise Refusal("--legacy and --back go with --write --target FOLDER, one of them")
@@ -70,6 +80,10 @@ def command(
         raise Refusal("--target goes with --write and --check")
     if action == "check" and target is not None and not target.is_dir():
         raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
+    if pin_actions is not None:
+        from infra.cli.workflows.pin import pin_actions as pin
+
+        ctx.exit(pin(pin_actions, as_json=as_json))
     ctx.exit(_code(action, explain, newer, read_tests, spec, target, legacy=legacy, back=back, as_json=as_json))
 
 

@@ -18,6 +18,7 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.workflows.below import below
 from infra.cli.workflows.checkout import read_files
+from infra.cli.workflows.pin import wrong_pins
 from infra.cli.workflows.scene import (
     FOLDER,
     WRITE,
@@ -33,6 +34,7 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import Demands
 from infra.model.errors import ConfigError, Problem
 from workflows import coverage
+from workflows.actions import TABLE
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
 from workflows.existing import missing
@@ -55,7 +57,7 @@ _DEMANDS = "plans and the policy still read it: what it asks is judged below, be
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One finding. kind: file, source, fault, fleet, tests, kept or legacy. stops: whether the check fails by it."""
+    """One finding. kind: file, source, pin, fault, fleet, tests, kept or legacy. stops: whether it fails the check."""
 
     kind: str
     subject: str
@@ -75,6 +77,7 @@ def check_here(*, as_json: bool) -> int:
     troubles = [
         *_of_files(each for each in files if not here.outputs.hides(each.path)),
         *_sources(here),
+        *_pin(here),
         *_fleet(here.root, here.outputs.demands),
     ]
     for spec, made in here.generated():
@@ -100,6 +103,7 @@ def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
     if legacy is not None:
         troubles += [_problem("legacy", each) for each in overdue(stands, legacy, datetime.now(UTC).date())]
     troubles += [
+        *_pin(here),
         *_fleet(here.root, here.outputs.demands),
         *_of_spec(spec, here),
         *_faults(files, here, spec),
@@ -120,6 +124,12 @@ def _sources(here: Scene) -> Iterator[Trouble]:
         for each in problems:
             found = _problem("source", each)
             yield replace(found, state="cannot be generated", mend=f"{each.fix}; then {WRITE}")
+
+
+def _pin(here: Scene) -> Iterator[Trouble]:
+    """What is the matter with the commits at which workflow files call our actions."""
+    for each in wrong_pins(here):
+        yield Trouble("pin", f"{TABLE} own", each.state.value, (each.why,), each.mend, each.stops)
 
 
 def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
@@ -151,7 +161,7 @@ def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
 def _faults(files: Iterable[Generated], here: Scene, spec: Spec | None) -> Iterator[Trouble]:
     """What the semantic rules find in generated files; of their runners where nothing was said by what they ask."""
     known = _known(spec, here.world, here.root)
-    for each in check([read(file.text, file.path) for file in files], known):
+    for each in check([file.whole() for file in files], known):
         if each.rule == _RUNNERS and here.outputs.demands is not None:
             continue
         job = f" job {each.job}" if each.job else ""
@@ -177,7 +187,7 @@ def _by_hand(files: Iterable[Generated], stands: Mapping[str, str], spec: Spec, 
         with suppress(ConfigError):  # one that cannot be read is told as a kept file
             by_hand += [read(stands[path], path)] if path in stands else []
     paths = {each.source for each in by_hand}
-    whole = [*(read(file.text, file.path) for file in files), *by_hand]
+    whole = [*(file.whole() for file in files), *by_hand]
     for each in check(whole, _known(spec, here.world, here.root)) if by_hand else ():
         if each.file in paths:
             job = f" job {each.job}" if each.job else ""

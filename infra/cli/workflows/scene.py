@@ -21,7 +21,7 @@ from workflows.legacy import COMPARISON, comparison
 from workflows.outputs import COPIES, Outputs, outputs
 from workflows.own import generate_own
 from workflows.spec import Spec, load_spec, spec_names
-from workflows.world import World, load_world
+from workflows.world import ACTIONS, World, load_world
 
 FOLDER = ".github/workflows"
 WRITE = "./tidepool workflows --write"
@@ -86,6 +86,8 @@ def standing_here(root: Path) -> dict[str, str]:
     for path in sorted(copies.rglob("*")) if copies.is_dir() else ():
         if path.is_file():
             found[path.relative_to(root).as_posix()] = text(path)
+    for path in sorted((root / ACTIONS).glob("*/*")):
+        found[path.relative_to(root).as_posix()] = text(path)
     for name in (DEMAND_FILE, labels.FILE):
         if (root / name).is_file():
             found[name] = text(root / name)
