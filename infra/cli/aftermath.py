@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from rich.console import Console
 from rich.text import Text
 
-from infra.cli.images.aftermath import build_anew, keep_for_roles
-from infra.cli.render.console import show
+from infra.cli.render.console import say, show
 from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.render.status import coming_line
-from infra.cli.session import Declared, Session
 from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.images.oci import RegistryError
@@ -28,6 +27,8 @@ from infra.model.fleet import capacity
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
+from infra.operations.images.after_apply import build_anew, keep_for_roles
+from infra.operations.stacks.declared import Declared
 
 _MISSING: Final = 404
 _WRITING: Final = frozenset((Op.CREATE, Op.UPDATE, Op.REPLACE))
@@ -73,20 +74,20 @@ class Aftermath:
             return {}
         return dict.fromkeys(declared.regions, tuple(each.name for each in declared.repositories))
 
-    def show(self, session: Session) -> None:
+    def show(self, console: Console) -> None:
         for problem in self.problems:
-            session.say(Text(f"problem: {problem}", style="bold red"))
+            say(console, Text(f"problem: {problem}", style="bold red"))
         if self.published is not None:
-            session.say(Text(manifest_line(self.published), style="dim"))
+            say(console, Text(manifest_line(self.published), style="dim"))
         if self.building:
-            session.say(f"builds started, whose triggers have other steps now: {', '.join(self.building)}")
+            say(console, f"builds started, whose triggers have other steps now: {', '.join(self.building)}")
         for rollout in self.rollouts:
-            session.say(coming_line(rollout))
-        session.say("")
-        show_pools(session, self.pools)
+            say(console, coming_line(rollout))
+        say(console, "")
+        show_pools(console, self.config.stack, self.pools)
         if self.registries:
-            session.say("")
-            session.say(registries_line(self.registries))
+            say(console, "")
+            say(console, registries_line(self.registries))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -161,12 +162,12 @@ def _wrote(step: Step, name: str) -> bool:
     return (step.type, step.name, step.status) == (OBJECT_TYPE, name, Status.DONE) and step.op in _WRITING
 
 
-def show_pools(session: Session, pools: Sequence[PoolState]) -> None:
+def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None:
     """The table of pools, and below it what VMs that have ended need."""
-    show(session.console, pools_table(pools))
+    show(console, pools_table(pools))
     if ended := [name for pool in pools for name in pool.ended]:
-        session.say("")
-        session.say(ended_line(session.request.stack, ended))
+        say(console, "")
+        say(console, ended_line(stack, ended))
 
 
 def manifest_line(published: Published) -> str:

@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import Failure
+from infra.cli.asking import ask
 from infra.cli.render.console import machines, people
-from infra.cli.session import ask, cloud_without_engine, local_cloud
+from infra.cli.render.teller import ConsoleTeller
 from infra.cli.where import works_on
-from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
 from infra.fleet.bootstrap_calls import Project
@@ -24,6 +23,9 @@ from infra.model import names
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
+from infra.operations.errors import Failure
+from infra.operations.session import cloud_without_engine, reached
+from infra.operations.workspace import workspace
 
 
 @click.command(short_help="Prepare a Google Cloud project for its first deploy.")
@@ -70,7 +72,7 @@ def command(
     where = cloud_without_engine(cloud).cloud
     works_on(where)
     console.print(Text(f"project {config.project} on {where.value} cloud", style="dim"), soft_wrap=True)
-    endpoint = local_cloud(workspace(), console) if where is CloudName.LOCAL else None
+    endpoint = reached(where, ConsoleTeller(console))
     try:
         with clients(config.project, endpoint) as google:
             there = Project(google=google, wanted=wanted)

@@ -13,15 +13,17 @@ import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import Refusal
-from infra.cli.local_broker import local_settings
 from infra.cli.render.console import people, say
-from infra.cli.session import declared, local_cloud
-from infra.cli.workspace import workspace
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.broker import audit, settings
 from infra.fleet.broker.serve import serve, service, wall_clock
 from infra.local.cloud.control import CloudClock, Control
+from infra.operations.errors import Refusal
+from infra.operations.local.broker import local_settings
+from infra.operations.local.cloud import local_cloud
+from infra.operations.stacks.declared import declared
+from infra.operations.workspace import workspace
 
 
 @click.group(name="broker", short_help="Serve the token broker of a stack.")
@@ -45,7 +47,7 @@ def serve_command(*, stack: str, cloud: CloudName | None, host: str, port: int, 
     console = people(as_json=True)
     clock: Callable[[], Any] = wall_clock
     if local:
-        url = local_cloud(workspace(), console)
+        url = local_cloud(workspace(), ConsoleTeller(console))
         environ, clock = local_settings(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
     else:
         environ = _with_stack_file(stack, os.environ)

@@ -13,11 +13,11 @@ import click
 from infra.cli import cloud_builds, cloud_fleet, cloud_push, options
 from infra.cli.cloud_told import answer, running, stack_project, told
 from infra.cli.duration import Duration
-from infra.cli.local_guests import LocalGuests
 from infra.cli.render.pools import ended_line
-from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.faults import Kind, Rule
+from infra.operations.local.guests import LocalGuests
+from infra.operations.workspace import workspace
 
 STACK_LABEL = "tidepool-stack"
 _MISSING = 404

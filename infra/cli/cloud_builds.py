@@ -17,9 +17,6 @@ from infra.cli import options
 from infra.cli.cloud_push import github_jobs, jobs_command
 from infra.cli.cloud_told import answer, running
 from infra.cli.echo import echo
-from infra.cli.failures import Failure, Interruption, Refusal
-from infra.cli.images.lab import declared
-from infra.cli.workspace import workspace
 from infra.local.builds.cloudbuild import UnsupportedError
 from infra.local.builds.machine import Outcome, Status
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
@@ -27,6 +24,9 @@ from infra.local.cloud.builds.control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
 from infra.model.images.steps import bootstrap
+from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.images.lab import declared
+from infra.operations.workspace import workspace
 from infra.tools.install import ToolError
 
 _LOG_LINES = 12

@@ -15,10 +15,7 @@ import click
 from infra.cli import options
 from infra.cli.cloud_told import answer, columns, running, stack_project
 from infra.cli.duration import Duration
-from infra.cli.failures import Refusal
-from infra.cli.local_guests import LocalGuests
 from infra.cli.render.times import span
-from infra.cli.workspace import workspace
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
 from infra.local.guests.disk import Disk
@@ -26,6 +23,9 @@ from infra.local.guests.guests import Guests
 from infra.local.guests.surroundings import Vm
 from infra.model import runner_names
 from infra.model.catalogue import AcceleratorType, UnknownNameError
+from infra.operations.errors import Refusal
+from infra.operations.local.guests import LocalGuests
+from infra.operations.workspace import workspace
 
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")

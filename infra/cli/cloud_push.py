@@ -18,8 +18,8 @@ from infra.cli import options
 from infra.cli.cloud_told import running
 from infra.cli.render.console import machines, people
 from infra.cli.workflows.below import below
-from infra.cli.workspace import workspace
 from infra.model.images.sources import CONNECT
+from infra.operations.workspace import workspace
 
 if TYPE_CHECKING:
     from workflows.image_pushes import ImageJobs

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from infra.cli.echo import echo
-from infra.cli.failures import Failure, Refusal
 from infra.cli.render.console import machines
-from infra.cli.workspace import workspace
 from infra.local.cloud import daemon
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
 from infra.model.stack import pulumi_values, stack_names
+from infra.operations.errors import Failure, Refusal
+from infra.operations.workspace import workspace
 
 
 @contextmanager

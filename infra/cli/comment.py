@@ -15,19 +15,20 @@ import click
 from infra.cli import options
 from infra.cli.echo import echo
 from infra.cli.facts import read_facts
-from infra.cli.failures import FAILED, Failure, Refusal
+from infra.cli.failures import FAILED
 from infra.cli.judgement import judged
 from infra.cli.posting import full_commit, place_options, placed, posting, read_artifact
 from infra.cli.recorded import recorded
 from infra.cli.render.console import machines, people
-from infra.cli.session import declared
-from infra.cli.versions import stacks_of, version
 from infra.cli.workflow_facts import with_workflows
-from infra.cli.workspace import workspace
 from infra.github import artifact, labels, pulls, sticky
 from infra.github.artifact import Artifact
 from infra.github.harmless import cut, harmless
 from infra.model.errors import ConfigError
+from infra.operations.errors import Failure, Refusal
+from infra.operations.stacks.declared import declared
+from infra.operations.stacks.versions import stacks_of, version
+from infra.operations.workspace import workspace
 from infra.preview.comment import Preview, comment
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from infra.cli.echo import echo
 from infra.cli.facts import read_facts
-from infra.cli.failures import Refusal
 from infra.cli.options import Form
-from infra.cli.versions import version
 from infra.cli.workflow_facts import with_workflows
-from infra.cli.workspace import workspace
 from infra.engines.protocol import EngineError
 from infra.model.errors import ConfigError
+from infra.operations.errors import Refusal
+from infra.operations.stacks.versions import version
+from infra.operations.workspace import workspace
 from infra.preview.comment import Preview, comment
 from infra.preview.explain import explain
 from infra.preview.meaning import Meaning

@@ -8,18 +8,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import click
 
 from infra.cli import options
+from infra.cli.asking import ask
 from infra.cli.documents import run_document
-from infra.cli.drained import drained_before
-from infra.cli.failures import FAILED, Failure
-from infra.cli.fleet_looks import Fleet
-from infra.cli.fleet_place import declared_place
-from infra.cli.leased import leased
-from infra.cli.render.console import machines, people
+from infra.cli.failures import FAILED
+from infra.cli.render.console import machines, people, say
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import describe
 from infra.cli.render.progress import Progress
-from infra.cli.session import Session, interruptible, open_session
-from infra.cli.stack_file import stack_file
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName, EngineName
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
@@ -31,6 +27,13 @@ from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from infra.operations.errors import Failure
+from infra.operations.fleet.drained import drained_before
+from infra.operations.fleet.looks import Fleet
+from infra.operations.fleet.place import declared_place
+from infra.operations.leased import leased
+from infra.operations.session import Session, interruptible, open_session
+from infra.operations.stacks.stack_file import stack_file
 
 
 @click.command(name="destroy", short_help="Delete all that a stack has made.")
@@ -61,13 +64,14 @@ def command(
     nothing asked, unless --exclude-protected leaves them or --target names what shall go. What VMs run is waited for;
     if it runs on after the stack's `job_minutes`, nothing is deleted.
     """
+    console = people(as_json=as_json)
     session = open_session(
-        stack, engine=engine, cloud=cloud, console=people(as_json=as_json), parallel=parallel, targets=targets
+        stack, engine=engine, cloud=cloud, teller=ConsoleTeller(console), parallel=parallel, targets=targets
     )
     work = session.engine(continue_on_error=True, exclude_protected=exclude_protected)
     plan = work.preview_destroy()
-    for line in describe(plan, session.console.width):
-        session.say(line)
+    for line in describe(plan, console.width):
+        say(console, line)
     if plan.failed:
         if not exclude_protected and any("is protected" in (step.error or "") for step in plan.steps):
             session.say("Nothing was deleted: --exclude-protected deletes all that is not protected.")
@@ -76,7 +80,7 @@ def command(
         ctx.exit(FAILED)
     extent = f"everything of {stack}" + (" that is not protected" if exclude_protected else "")
     what = f"{len(targets)} targets of {stack}" if targets else extent
-    session.ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
+    ask(f"Deleting {what} on {session.choice.cloud_name}", yes=yes)
     records = _records_of(session, plan)
     # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
     withdraws = exclude_protected and not targets
@@ -85,12 +89,12 @@ def command(
         leased(records, session, Kind.DESTROY) if records else nullcontext(),
         _withdrawn(records, session) if records and withdraws else nullcontext(),
         interruptible(stack, "destroy"),
-        Progress(session.console) as progress,
+        Progress(console) as progress,
     ):
         run = work.destroy(progress)
         seconds = progress.seconds
     for line in outcome(run, seconds):
-        session.say(line)
+        say(console, line)
     code = FAILED if run.failed else 0
     if as_json:
         machines(run_document(run, seconds=seconds, code=code))

@@ -22,8 +22,8 @@ from rich.text import Text
 from infra.cli.echo import echo
 from infra.cli.options import json_option
 from infra.cli.render.console import people, say, show
-from infra.cli.workspace import Workspace, workspace
 from infra.engines.choose import ChoiceError, Machine, choose, observe
+from infra.operations.workspace import Workspace, workspace
 from infra.tools import install
 
 VERSION_SECONDS = 20.0

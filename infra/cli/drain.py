@@ -9,11 +9,10 @@ import click
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.drained import begin, still, wait_for_jobs
-from infra.cli.failures import FAILED, Failure, Interruption, Refusal
-from infra.cli.fleet_looks import Fleet, open_fleet, stack_of
-from infra.cli.leased import leased
+from infra.cli.asking import ask_before_google
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
@@ -25,6 +24,10 @@ from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.wishes import read_wishes
 from infra.model import names
+from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.fleet.drained import begin, still, wait_for_jobs
+from infra.operations.fleet.looks import Fleet, open_fleet, stack_of
+from infra.operations.leased import leased
 from infra.preview.words import vms as in_words
 
 
@@ -58,8 +61,8 @@ def command(
     Exit code 0 when every VM is quiet, 1 when after the minutes a job still runs, or that is not known.
     """
     console = people(as_json=as_json)
-    fleet = open_fleet(stack_of(subject, stack), cloud, console)
-    fleet.session.ask_before_google(f"{'Ending the drain' if end else 'Draining'} of {subject}", yes=yes)
+    fleet = open_fleet(stack_of(subject, stack), cloud, ConsoleTeller(console))
+    ask_before_google(f"{'Ending the drain' if end else 'Draining'} of {subject}", fleet.session.cloud, yes=yes)
     try:
         scene = fleet.look()
         desired = _desired(scene)

@@ -9,11 +9,12 @@ import click
 from infra.cli import options
 from infra.cli.echo import echo
 from infra.cli.facts import read_facts
-from infra.cli.failures import FAILED, WANTS_JSON, Refusal
+from infra.cli.failures import FAILED, WANTS_JSON
 from infra.cli.render.console import machines
-from infra.cli.versions import version
 from infra.cli.workflow_facts import with_workflows
-from infra.cli.workspace import workspace
+from infra.operations.errors import Refusal
+from infra.operations.stacks.versions import version
+from infra.operations.workspace import workspace
 from infra.preview import markdown, text
 from infra.preview.explain import explain
 

@@ -11,8 +11,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from infra.cli.failures import Refusal
 from infra.model.calendar import in_our_time
+from infra.operations.errors import Refusal
 from infra.preview.meaning import Facts
 
 _MAX_HOURS = 744

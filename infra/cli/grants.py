@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.text import Text
 
-from infra.cli.workspace import workspace
 from infra.fleet.google import GoogleError
 from infra.fleet.policies import GrantsSeen, grants_seen
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
+from infra.operations.workspace import workspace
 
 
 def policies_of(config: StackConfig, endpoint: str | None) -> GrantsSeen:

@@ -12,14 +12,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from rich.text import Text
-
-from infra.cli.drained import EVERY, drained_before
-from infra.cli.failures import Failure, Interruption
-from infra.cli.fleet_looks import Fleet
-from infra.cli.fleet_place import declared_place
-from infra.cli.leased import NOTHING_CHANGED, leased
-from infra.cli.session import Declared, Session, declared
 from infra.engines.holds import HeldBackError
 from infra.fleet.arriving import Leaving, just_made, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired
@@ -28,6 +20,14 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.google import GoogleError
 from infra.fleet.transition import declare_both
 from infra.model.errors import ConfigError
+from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.drained import EVERY, drained_before
+from infra.operations.fleet.looks import Fleet
+from infra.operations.fleet.place import declared_place
+from infra.operations.leased import NOTHING_CHANGED, leased
+from infra.operations.ports import Tone
+from infra.operations.session import Session
+from infra.operations.stacks.declared import Declared, declared
 from infra.preview.words import vms as in_words
 
 _Look: TypeAlias = tuple[Desired, Observed]
@@ -122,7 +122,7 @@ def _wait_for_new(fleet: Fleet, leaving: Leaving, state: str) -> None:
         who = in_words(sorted(others)) if others else "nobody"
         said = f"{in_words(sorted(left))} {'do' if len(left) > 1 else 'does'} not serve yet; of what stays, {who} "
         said += f"{'do' if len(others) > 1 else 'does'} so in their pools and repositories"
-        fleet.session.say(Text(f"warning: {said}", style="yellow"))
+        fleet.session.say(f"warning: {said}", Tone.WARNING)
 
 
 def _wait_for(fleet: Fleet, made: Collection[str], leaving: Leaving, look: _Look) -> tuple[frozenset[str], _Look]:
@@ -137,7 +137,7 @@ def _wait_for(fleet: Fleet, made: Collection[str], leaving: Leaving, look: _Look
             return left, look
         if left != told:
             what = f"waiting until {in_words(sorted(left))} {'serve' if len(left) > 1 else 'serves'}"
-            fleet.session.say(Text(f"{what}, {minutes} minutes at most", style="cyan"))
+            fleet.session.say(f"{what}, {minutes} minutes at most", Tone.WORKING)
         told = left
         fleet.pause(EVERY)
         look = _look(fleet) or look

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from infra.cli.render.console import say
 from infra.cli.render.plan import UNCHANGING
-from infra.cli.session import Declared
 from infra.model.plan import Plan
+from infra.operations.stacks.declared import Declared
 from infra.rules.book import judge
 from infra.rules.finding import Finding, Level
 from infra.rules.rule import Edit

@@ -7,15 +7,17 @@ import json
 import click
 
 from infra.cli import options
+from infra.cli.asking import ask_before_google
 from infra.cli.echo import echo
-from infra.cli.failures import Failure
 from infra.cli.render.console import machines, people
-from infra.cli.session import open_cloud
-from infra.cli.stack_file import stack_file
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
+from infra.operations.errors import Failure
+from infra.operations.session import open_cloud
+from infra.operations.stacks.stack_file import stack_file
 
 
 @click.group(name="manifest", short_help="Show the desired fleet in the fleet bucket.")
@@ -34,8 +36,8 @@ def command() -> None:
 def show_command(*, stack: str, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
     """Print the manifest as it is in the bucket, which is JSON with and without --json."""
     config = stack_file(stack).config
-    session = open_cloud(cloud, people(as_json=True))
-    session.ask_before_google(f"Reading the manifest of {stack}", yes=yes)
+    session = open_cloud(cloud, ConsoleTeller(people(as_json=True)))
+    ask_before_google(f"Reading the manifest of {stack}", session.cloud, yes=yes)
     try:
         with clients(config.project, session.endpoint) as google:
             record = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(stack))

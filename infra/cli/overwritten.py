@@ -6,14 +6,15 @@ it before an apply, and having the state take it over, so that the plan writes i
 
 from __future__ import annotations
 
-from infra.cli.failures import Failure
-from infra.cli.session import Declared, Session
 from infra.fleet.bundle import runner_bundle
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records, UnreadableRecordError, encode
 from infra.model import names
 from infra.model.plan import Op, Plan
 from infra.model.planned_records import OBJECT_TYPE
+from infra.operations.errors import Failure
+from infra.operations.session import Session
+from infra.operations.stacks.declared import Declared
 
 
 def records_read_again(session: Session, wanted: Declared, plan: Plan) -> bool:

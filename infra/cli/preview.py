@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from infra.cli import grants, options
+from infra.cli.asking import ask_before_google
 from infra.cli.commented import print_comment, telling_failures
 from infra.cli.documents import plan_document
 from infra.cli.failures import FAILED
@@ -20,13 +20,16 @@ from infra.cli.recorded import recorded
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.phases import describe_phases
 from infra.cli.render.plan import describe
-from infra.cli.session import Declared, Session, declared, open_session
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.away import Fallbacks, vms_away
 from infra.engines.planned_phases import phases_of
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
+from infra.operations.ports import Tone
+from infra.operations.session import Session, open_session
+from infra.operations.stacks.declared import Declared, declared
 from infra.preview.comment import Preview
 from infra.rules.book import stops
 
@@ -84,14 +87,14 @@ def command(
                 stack,
                 engine=engine,
                 cloud=cloud,
-                console=console,
+                teller=ConsoleTeller(console),
                 parallel=parallel,
                 targets=targets,
                 refresh=refresh,
             )
             if refresh:
-                session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
-            plan, order = planned(session, wanted)
+                ask_before_google(f"Reading every resource of {stack}", session.cloud, yes=yes)
+            plan, order = planned(session, wanted, console)
             if refresh:
                 seen = grants.policies_of(wanted.config, session.endpoint)
                 granted = grants.document(seen)
@@ -108,18 +111,18 @@ def command(
     ctx.exit(code)
 
 
-def planned(session: Session, wanted: Declared) -> tuple[Plan, Phases | None]:
+def planned(session: Session, wanted: Declared, console: Console) -> tuple[Plan, Phases | None]:
     """What `up` would do and in which phases, told on the way. No phases for targets or where no plan could be made."""
     plan = session.engine().preview()
     whole = not session.request.targets
-    return told(plan, wanted, session.console, whole=whole, away=away_of(session, plan) if whole else None)
+    return told(plan, wanted, console, whole=whole, away=away_of(session, plan) if whole else None)
 
 
 def away_of(session: Session, plan: Plan) -> Fallbacks:
     """The VMs that stand at fallbacks, where a plan moves any VM."""
     if plan.failed:
         return Fallbacks()
-    return vms_away(session.request, plan, lambda said: session.say(Text(said.message, style="yellow")))
+    return vms_away(session.request, plan, lambda said: session.say(said.message, Tone.WARNING))
 
 
 def told(

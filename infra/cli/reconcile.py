@@ -1,7 +1,8 @@
 """`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
 
 Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`; where it happens,
-`infra.cli.fleet_place`; what is said of it, `infra.cli.render.sweeps`; its lines for a log, `infra.cli.sweep_log`.
+`infra.operations.fleet.place`; what is said of it, `infra.cli.render.sweeps`; its lines for a log,
+`infra.cli.sweep_log`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,11 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Failure, Interruption
-from infra.cli.fleet_place import Place, declared_place, told_place
-from infra.cli.local_guests import local_guests
+from infra.cli.asking import ask_before_google
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.sweeps import SweepTeller, left
-from infra.cli.session import open_cloud
-from infra.cli.stack_file import stack_file
+from infra.cli.render.teller import ConsoleTeller
 from infra.cli.sweep_log import SweepLog
 from infra.cli.where import works_on
 from infra.engines.protocol import CloudName
@@ -35,6 +34,11 @@ from infra.fleet.controller.outcomes import Result
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
+from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.looks import guests_at
+from infra.operations.fleet.place import Place, declared_place, told_place
+from infra.operations.session import open_cloud
+from infra.operations.stacks.stack_file import stack_file
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
@@ -103,12 +107,12 @@ def command(
     place = None if cloud is CloudName.LOCAL else told_place(stack, os.environ)
     if place is None:
         config = stack_file(stack).config
-        session = open_cloud(cloud, console)
-        session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
+        session = open_cloud(cloud, ConsoleTeller(console))
+        ask_before_google(f"Reconciling the fleet of {stack}", session.cloud, yes=yes)
         place = declared_place(config, session.endpoint)
     else:
         works_on(CloudName.GOOGLE)
-    guests = local_guests(place.endpoint)
+    guests = guests_at(place.endpoint)
     pause = guests.advance if guests and until_settled else time.sleep
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google, _between_sweeps():
         sweeper = _sweeper(stack, place, google, pause)

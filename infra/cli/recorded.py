@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.cli.failures import Failure
 from infra.engines.protocol import CloudName, EngineError
 from infra.model.plan import Plan
+from infra.operations.errors import Failure
 
 
 def recorded(source: Path, stack: str) -> Plan:

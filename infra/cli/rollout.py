@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import click
 
 from infra.cli import options
-from infra.cli.failures import Failure, Refusal
-from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet, stack_of
+from infra.cli.asking import ask_before_google
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.status import rollout_line
+from infra.cli.render.teller import ConsoleTeller
 from infra.cli.wish import wish
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
@@ -27,6 +27,8 @@ from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.google import GoogleError
 from infra.fleet.status.derive import in_short, rollouts
 from infra.fleet.status.look import Scene
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +56,7 @@ def status_command(*, pool: str | None, stack: str | None, cloud: CloudName | No
     console = people(as_json=as_json)
     found = []
     for name in [stack_of(pool, stack)] if pool else fleets_declared(stack):
-        fleet = open_fleet(name, cloud, console)
+        fleet = open_fleet(name, cloud, ConsoleTeller(console))
         scene = _scene(fleet)
         for each in rollouts(scene):
             if pool in (None, each.pool):
@@ -175,11 +177,11 @@ def _asked(
     stacks = [stack_of(pool, stack)] if pool else fleets_declared(stack)
     if len(stacks) != 1:
         raise Refusal(f"stacks with VMs are {', '.join(stacks) or 'none'}; say --stack, or a pool")
-    fleet = open_fleet(stacks[0], cloud, people(as_json=as_json))
+    fleet = open_fleet(stacks[0], cloud, ConsoleTeller(people(as_json=as_json)))
     declared = tuple(each.name for each in fleet.config.pools)
     if pool is not None and pool not in declared:
         raise Refusal(f"{pool} is no pool of {fleet.stack}; pools are {', '.join(declared)}")
-    fleet.session.ask_before_google(f"{what} of {pool or f'every pool of {fleet.stack}'}", yes=yes)
+    ask_before_google(f"{what} of {pool or f'every pool of {fleet.stack}'}", fleet.session.cloud, yes=yes)
     return fleet, (pool,) if pool else declared
 
 

@@ -11,13 +11,10 @@ import click
 from rich.console import Console
 
 from infra.cli import options
-from infra.cli.fleet_looks import Fleet, open_fleet
 from infra.cli.grants import policies_of
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
-from infra.cli.session import cloud_without_engine
-from infra.cli.stack_file import known_stacks
-from infra.cli.workspace import workspace
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.fleet.policies import GrantsSeen
@@ -25,6 +22,10 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetStatus
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
+from infra.operations.fleet.looks import Fleet, open_fleet
+from infra.operations.session import cloud_without_engine
+from infra.operations.stacks.stack_file import known_stacks
+from infra.operations.workspace import workspace
 
 
 @click.command(name="status", short_help="Say how pools, VMs, runners and queues stand.")
@@ -48,7 +49,7 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     """
     console = people(as_json=as_json)
     if stack is not None:
-        open_fleet(stack, cloud, console)
+        open_fleet(stack, cloud, ConsoleTeller(console))
     grants: dict[str, GrantsSeen] = {}
     while True:
         # Stack files are read for each look: whoever watches may wait for their own edit to be applied.
@@ -86,7 +87,7 @@ def _fleets(stacks: Iterable[str], cloud: CloudName | None, console: Console) ->
     """Of every stack the fleet, or how it stands where its file does not say where it is; that hides no other."""
     for name in stacks:
         try:
-            yield open_fleet(name, cloud, console)
+            yield open_fleet(name, cloud, ConsoleTeller(console))
         except ConfigError as error:
             problem = str(error.problems[0]).replace("\n ", ";")
             yield FleetStatus(stack=name, at=datetime.now(UTC), problems=(problem,))

@@ -11,7 +11,6 @@ import os
 from dataclasses import dataclass
 
 from infra.cli.echo import echo
-from infra.cli.fleet_place import Place
 from infra.fleet.broker.settings import KEY_SECRET
 from infra.fleet.controller.sweep import Swept
 from infra.fleet.google import Clients, GoogleError
@@ -27,6 +26,7 @@ from infra.fleet.sweep_lines import (
     unswept_line,
 )
 from infra.model.errors import ConfigError
+from infra.operations.fleet.place import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

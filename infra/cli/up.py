@@ -6,21 +6,24 @@ import click
 
 from infra.cli import options
 from infra.cli.aftermath import look_after
+from infra.cli.asking import ask_before_google
 from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED
 from infra.cli.holding import Holding
 from infra.cli.judgement import findings_document, judged
 from infra.cli.overwritten import records_read_again
 from infra.cli.preview import away_of, told
-from infra.cli.render.console import machines, people
+from infra.cli.render.console import machines, people, say
 from infra.cli.render.outcome import outcome
 from infra.cli.render.plan import UNCHANGING
 from infra.cli.render.progress import Progress
-from infra.cli.session import declared, interruptible, open_session
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.phased import apply
 from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.outcome import outcomes
+from infra.operations.session import interruptible, open_session
+from infra.operations.stacks.declared import declared
 from infra.rules.book import stops
 
 
@@ -60,11 +63,12 @@ def command(
     invalid and nothing was changed.
     """
     wanted = declared(stack)
+    console = people(as_json=as_json)
     session = open_session(
         stack,
         engine=engine,
         cloud=cloud,
-        console=people(as_json=as_json),
+        teller=ConsoleTeller(console),
         parallel=parallel,
         targets=targets,
         refresh=refresh,
@@ -74,8 +78,8 @@ def command(
         plan = session.engine().preview()
     away = None if targets else away_of(session, plan)
     at_once = no_drain or bool(targets)
-    plan, order = told(plan, wanted, session.console, whole=not targets, away=away, at_once=at_once)
-    found = judged(plan, wanted, session.console)
+    plan, order = told(plan, wanted, console, whole=not targets, away=away, at_once=at_once)
+    found = judged(plan, wanted, console)
     rows = capacity(wanted.config)
     if plan.failed or stops(found):
         if as_json:
@@ -83,19 +87,19 @@ def command(
         elif found:
             session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
         ctx.exit(FAILED)
-    session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
+    ask_before_google(f"Applying this plan for {stack}", session.cloud, yes=yes)
     hold = Holding(wanted=wanted, session=session, drains=not no_drain)
     hold.insist_on_file("its plan was shown")
     changes = sum(step.op not in UNCHANGING for step in plan.steps) + len(order.remade if order else ())
-    progress = Progress(session.console, total=changes, heard=plan.diagnostics)
+    progress = Progress(console, total=changes, heard=plan.diagnostics)
     with interruptible(stack, "up"), progress:
         bounds = wanted.bounds if order is not None else ()
         run = apply(plan, bounds, session.engine, progress, away, hold, at_once=at_once)
         seconds = progress.seconds
     for line in outcome(run, seconds):
-        session.say(line)
+        say(console, line)
     after = look_after(wanted, run, session.endpoint)
-    after.show(session)
+    after.show(console)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
         document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)

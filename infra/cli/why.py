@@ -10,17 +10,18 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import Failure, Refusal
-from infra.cli.fleet_looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
 from infra.cli.render.console import machines, people, say
+from infra.cli.render.teller import ConsoleTeller
 from infra.cli.render.times import ago, due
-from infra.cli.session import cloud_without_engine
 from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.reports import read_report
 from infra.fleet.status.story import Story, story
 from infra.model import names, runner_names
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
+from infra.operations.session import cloud_without_engine
 
 _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
 
@@ -45,7 +46,7 @@ def command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: boo
         if told is None:
             raise Refusal(f"{unknown}; no other VM of that name was seen in their zones") from None
     else:
-        told = _of_a_pool(vm, open_fleet(owner, cloud, console))
+        told = _of_a_pool(vm, open_fleet(owner, cloud, ConsoleTeller(console)))
     if as_json:
         machines(told.to_json() | {"exit": 0})
     else:
@@ -69,7 +70,7 @@ def _seen(vm: str, stack: str | None, cloud: CloudName | None, console: Console)
     """What is known of a VM whose name is of no pool, as of somebody else's in a zone of ours; None if none is seen."""
     for name in fleets_declared(stack):
         try:
-            scene = open_fleet(name, cloud, console).look()
+            scene = open_fleet(name, cloud, ConsoleTeller(console)).look()
         except GoogleError:
             continue
         if scene.observed and any(node.name == vm for node in scene.observed.nodes):

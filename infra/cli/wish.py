@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from infra.cli.failures import Failure
-from infra.cli.fleet_looks import Fleet
-from infra.cli.leased import leased
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Body, Records
 from infra.model import names
+from infra.operations.errors import Failure
+from infra.operations.fleet.looks import Fleet
+from infra.operations.leased import leased
 
 
 def wish(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:

@@ -13,9 +13,9 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.cli.versions import Version
 from infra.model.demand import FILE, Demands, read_demands
 from infra.model.errors import ConfigError
+from infra.operations.stacks.versions import Version
 from infra.preview.meaning import Facts
 
 if TYPE_CHECKING:

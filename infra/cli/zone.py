@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 import click
 
 from infra.cli import options
-from infra.cli.failures import Failure, Refusal
-from infra.cli.fleet_looks import Fleet, fleets_declared, open_fleet
+from infra.cli.asking import ask_before_google
 from infra.cli.render.console import machines, people
-from infra.cli.stack_file import stack_file
+from infra.cli.render.teller import ConsoleTeller
 from infra.cli.wish import wish
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
@@ -23,6 +22,9 @@ from infra.fleet.controller import memory as memories
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
+from infra.operations.stacks.stack_file import stack_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,10 +73,10 @@ def _fleet(zone: str, stack: str | None, cloud: CloudName | None, what: str, *, 
         raise Refusal(f"{' and '.join(having)} have VMs in {zone}; say --stack, once for each")
     if not having and stack is None:
         raise Refusal(f"{_nowhere(zone, zones)}; of a zone that a stack file had once, say --stack")
-    fleet = open_fleet(having[0] if having else stack or "", cloud, people(as_json=as_json))
+    fleet = open_fleet(having[0] if having else stack or "", cloud, ConsoleTeller(people(as_json=as_json)))
     if not having and zone not in _remembered(fleet):
         raise Refusal(f"{_nowhere(zone, zones)}, and the controller remembers none there")
-    fleet.session.ask_before_google(f"{what} for {fleet.stack}", yes=yes)
+    ask_before_google(f"{what} for {fleet.stack}", fleet.session.cloud, yes=yes)
     return fleet
 
 

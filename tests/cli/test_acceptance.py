@@ -13,11 +13,11 @@ from datetime import timedelta
 
 import pytest
 
-from infra.cli.session import Session
 from infra.fleet.controller.lease import Kind, held, wall_clock
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.local.cloud.control import Control
+from infra.operations.session import Session
 from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"

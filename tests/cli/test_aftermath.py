@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from infra.cli.aftermath import look_after
-from infra.cli.session import Declared
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud.testing import TestCloud
@@ -13,6 +12,7 @@ from infra.model import names
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
+from infra.operations.stacks.declared import Declared
 from tests.model.given import parse, stack_text
 
 MANIFEST = names.manifest_object("ci")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from infra.cli import broker, local_broker
+from infra.cli import broker
 from infra.cli.app import cli
 from infra.fleet.broker import settings
+from infra.operations.local import broker as local_broker
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud

@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from infra.cli.judgement import describe_findings, judged
-from infra.cli.session import Declared
 from infra.model.fit import misfits
 from infra.model.misfit import Kind
 from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.operations.stacks.declared import Declared
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other

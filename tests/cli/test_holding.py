@@ -11,7 +11,7 @@ import pytest
 
 from infra.cli import holding
 from infra.cli.holding import NOTHING_TAKEN, Holding
-from infra.cli.session import Declared
+from infra.operations.stacks.declared import Declared
 from tests.model.given import parse, stack_text
 
 WANTED = Declared(config=parse(stack_text()), registry=None, bounds=())

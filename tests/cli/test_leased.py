@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from infra.cli.drained import begin
-from infra.cli.failures import Failure
-from infra.cli.leased import leased
 from infra.fleet.controller.lease import Kind, LeaseTakenError, held, wall_clock
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
-from infra.local.turns import one_at_a_time
 from infra.model import names
+from infra.operations.errors import Failure
+from infra.operations.fleet.drained import begin
+from infra.operations.leased import leased
+from infra.tools.turns import one_at_a_time
 from tests.model.given import parse, stack_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_a_drain_says_what_its_command_had_done_where_another_holds_the_lease(mo
     def refuse(*_: object, state: str) -> None:
         raise Failure(state)
 
-    monkeypatch.setattr("infra.cli.drained.leased", refuse)
+    monkeypatch.setattr("infra.operations.fleet.drained.leased", refuse)
     place = SimpleNamespace(project=CONFIG.project, endpoint=None)
     fleet = cast(Any, SimpleNamespace(config=CONFIG, session=None, place=place))
     with pytest.raises(Failure, match="what is new stands"):

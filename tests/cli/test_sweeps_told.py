@@ -8,7 +8,6 @@ from typing import Any, NoReturn, cast
 import pytest
 from rich.console import Console
 
-from infra.cli.failures import Interruption
 from infra.cli.reconcile import _one
 from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.render.times import due
@@ -19,6 +18,7 @@ from infra.fleet.controller.observed import Observed, Trouble, unknown
 from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.fleet.controller.sweep import Sweeper, Swept
 from infra.model.schema import Freeze
+from infra.operations.errors import Interruption
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
 
 

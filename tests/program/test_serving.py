@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
-from infra.cli.fleet_place import BROKER as BROKER_URL
-from infra.cli.fleet_place import told_place
 from infra.fleet.broker import settings
 from infra.model import names
 from infra.model.alerts import alerts
 from infra.model.stack import parse_stack
+from infra.operations.fleet.place import BROKER as BROKER_URL
+from infra.operations.fleet.place import told_place
 from infra.program_serving import unnotified, unserved
 from tests.program.fake_engine import Built, Registered
 from tests.program.stacks import built, committed, edited, text_of

@@ -13,14 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Refusal
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
-from infra.cli.workspace import workspace
 from infra.fleet.images.oci import OciRegistry, RegistryError
 from infra.fleet.images.resolve import Resolver
 from infra.model.images.answers import Answer, Finding, Outcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import PINS_FILE, RESOLVE, Pins, load_pins
 from infra.model.yamlfile import decoded
+from infra.operations.errors import Refusal
+from infra.operations.workspace import workspace
 
 _DIGITS = 12
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Failure, Refusal
-from infra.cli.images.lab import Lab, at_work, declared, told
+from infra.cli.asking import ask_before_google
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.images.starting import Starter
 from infra.local.builds.builders import Builder, BuildError, Built, local_builder
@@ -24,6 +26,8 @@ from infra.local.builds.order import order
 from infra.model.images.spec import SMOKE_TEST, Image
 from infra.model.images.spec import Builder as BuilderName
 from infra.model.images.steps import checkouts, parent_argument, step_pins
+from infra.operations.errors import Failure, Refusal
+from infra.operations.images.lab import Lab, at_work, declared
 
 _MINUTE = 60
 _ELSEWHERE = (
@@ -186,7 +190,12 @@ def _start(
     stack = lab.stacks[registry.stack]
     if stack.builds is None:
         raise Refusal(f"stacks/Pulumi.{stack.stack}.yaml has no tidepool:builds, so nothing there builds {image.name}")
-    with at_work(lab, cloud, console, asks=f"Starting a build of {image.name}", yes=yes) as work:
+    with at_work(
+        lab,
+        cloud,
+        ConsoleTeller(console),
+        agree=partial(ask_before_google, f"Starting a build of {image.name}", yes=yes),
+    ) as work:
         started = Starter(
             google=work.google[stack.stack],
             store=work.store,
@@ -195,7 +204,7 @@ def _start(
             region=stack.builds.region,
             sleep=time.sleep,
             clock=time.monotonic,
-        ).start(image.name, limit=minutes * _MINUTE, tell=told(console), revisions=folders)
+        ).start(image.name, limit=minutes * _MINUTE, tell=ConsoleTeller(console).say, revisions=folders)
     code = FAILED if minutes and started.recorded is None else 0
     say(console, _outcome(image.name, started.recorded is not None, minutes))
     if as_json:

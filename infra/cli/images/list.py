@@ -10,9 +10,9 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.failures import FAILED
-from infra.cli.images.lab import Lab, Work, at_work, declared, pools_of
 from infra.cli.images.tables import details, images_table, pools_table
 from infra.cli.render.console import machines, people, say, show
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.images.state import ImageState, image_state
 from infra.model import names
@@ -20,6 +20,7 @@ from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.sources import CONNECT, unconnected
 from infra.model.images.spec import Image
 from infra.model.images.steps import step_pins
+from infra.operations.images.lab import Lab, Work, at_work, declared, pools_of
 
 
 @click.command(name="list", short_help="Say what each image is, where it is, and which pools run it.")
@@ -35,7 +36,7 @@ def command(ctx: click.Context, *, image: str | None, cloud: CloudName | None, a
     """
     lab, console = declared(), people(as_json=as_json)
     wanted = (lab.image(image),) if image else lab.spec.order()
-    with at_work(lab, cloud, console) as work:
+    with at_work(lab, cloud, ConsoleTeller(console)) as work:
         states = _states(work, wanted)
     now = datetime.now(UTC)
     if image:

@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Refusal
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
-from infra.cli.workspace import workspace
 from infra.model.images.listings import filters, listing_file, listing_text, load_listing, sample
 from infra.model.images.load import load_images
 from infra.model.stack import load_stack, stack_names
+from infra.operations.errors import Refusal
+from infra.operations.workspace import workspace
 
 
 @click.command(name="listing", short_help="List another repository's files for the check of path filters.")

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli.failures import Failure
 from infra.cli.render.console import machines, say
 from infra.fleet.images.promotion import Moved
+from infra.operations.errors import Failure
 
 
 def end(console: Console, moved: Sequence[Moved], *, as_json: bool) -> None:

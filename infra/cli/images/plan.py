@@ -14,14 +14,14 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import Refusal
-from infra.cli.images.lab import Lab, declared
 from infra.cli.render.console import people, say, show
 from infra.model.errors import ConfigError
 from infra.model.images.pins import PINS_FILE, Pins, parse_pins
 from infra.model.images.reading import Written, parsed
 from infra.model.images.rebuilds import Before, Change, Rebuild, rebuilds
 from infra.model.images.spec import SPEC_FILE, ImageSpec
+from infra.operations.errors import Refusal
+from infra.operations.images.lab import Lab, declared
 
 
 @click.command(name="plan", short_help="Say what a change of files rebuilds, in which order, and why.")

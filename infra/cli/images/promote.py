@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
 from infra.cli import options
-from infra.cli.failures import Refusal
-from infra.cli.images.lab import at_work, declared, digest_of
+from infra.cli.asking import ask_before_google
 from infra.cli.images.moved import end
 from infra.cli.render.console import people
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
+from infra.operations.errors import Refusal
+from infra.operations.images.lab import at_work, declared, digest_of
 
 
 @click.command(name="promote", short_help="Give a digest to pools.")
@@ -31,7 +34,7 @@ def command(*, image: str, pools: tuple[str, ...], cloud: CloudName | None, yes:
     lab, console = declared(), people(as_json=as_json)
     name, digest = digest_of(lab, image)
     asks = f"Promoting {image} to {', '.join(pools)}"
-    with at_work(lab, cloud, console, asks=asks, yes=yes) as work:
+    with at_work(lab, cloud, ConsoleTeller(console), agree=partial(ask_before_google, asks, yes=yes)) as work:
         if digest is None:
             known = work.store.read().images.get(name)
             if known is None:

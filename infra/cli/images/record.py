@@ -9,13 +9,14 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import Failure
-from infra.cli.images.lab import at_work, declared
 from infra.cli.render.console import machines, people, say
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.images.recording import record_build
 from infra.model.images.record import Build, Outcome
 from infra.model.images.times import due_by
+from infra.operations.errors import Failure
+from infra.operations.images.lab import at_work, declared
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SAID = {
@@ -49,7 +50,7 @@ def command(
         raise Failure(f"{build_file} is no build: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     build = build.model_copy(update={"due_by": due_by(lab.spec, name, build.built)})
     documents = {"sbom": _read(sbom), "provenance": _read(provenance)}
-    with at_work(lab, cloud, console) as work:
+    with at_work(lab, cloud, ConsoleTeller(console)) as work:
         done = record_build(work.records, work.registries, name, build, places=lab.places(name), documents=documents)
     say(console, Text.assemble((f"{name} ", "bold"), f"{build.digest}: {_SAID[done.outcome]}"))
     if as_json:

@@ -9,13 +9,13 @@ import yaml
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import Refusal
-from infra.cli.images.lab import Lab, declared
 from infra.cli.render.console import machines
 from infra.model.images.github import build_jobs
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap
 from infra.model.schema import Builds
+from infra.operations.errors import Refusal
+from infra.operations.images.lab import Lab, declared
 
 
 @click.command(name="show", short_help="Print the build that is generated for an image.")

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.failures import Refusal
-from infra.cli.images.lab import Lab, at_work, declared
 from infra.cli.render.console import people
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.images.attempts import begin
 from infra.model.images.spec import Builder, Image
@@ -18,6 +17,8 @@ from infra.model.images.steps import bootstrap, step_pins
 from infra.model.images.times import due_by
 from infra.model.images.told import DeclaredImages, told_files
 from infra.model.images.users import record_stack
+from infra.operations.errors import Refusal
+from infra.operations.images.lab import Lab, at_work, declared
 
 
 @click.command(name="steps", short_help="Write what each step of a build is told.")
@@ -49,7 +50,7 @@ def command(
     made = told.made(wanted.name)
     start = began.replace(tzinfo=UTC) if began else datetime.now(UTC)
     if build is not None:
-        with at_work(lab, cloud, people(as_json=False)) as work:
+        with at_work(lab, cloud, ConsoleTeller(people(as_json=False))) as work:
             limit = timedelta(seconds=lab.home.builds.timeout if lab.home.builds else 0)
             every = {each.name: due_by(lab.spec, each.name, start) for each in lab.spec.images}
             begin(work.records, [each.name for each in made], build, start, start + limit, declared=every)

@@ -8,11 +8,11 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.images.lab import Lab
 from infra.fleet.images.state import ImageState, PlaceState
 from infra.model.images.cost import BuildCost
 from infra.model.images.record import Build
 from infra.model.images.spec import Image
+from infra.operations.images.lab import Lab
 
 SHORT = 12
 """Hexadecimal digits of a digest that are shown where its whole length has no room."""

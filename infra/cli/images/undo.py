@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from infra.cli import options
-from infra.cli.images.lab import at_work, declared
+from infra.cli.asking import ask_before_google
 from infra.cli.images.moved import end
 from infra.cli.render.console import people
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
+from infra.operations.images.lab import at_work, declared
 
 
 @click.command(name="undo", short_help="Go back to what a pool ran before.")
@@ -22,6 +26,8 @@ def command(*, pool: str, cloud: CloudName | None, yes: bool, as_json: bool) -> 
     Where an earlier promotion or undo was cut off, that one is finished and nothing else is done.
     """
     lab, console = declared(), people(as_json=as_json)
-    with at_work(lab, cloud, console, asks=f"Going back in {pool}", yes=yes) as work:
+    with at_work(
+        lab, cloud, ConsoleTeller(console), agree=partial(ask_before_google, f"Going back in {pool}", yes=yes)
+    ) as work:
         moved = work.promotion().undo(pool)
     end(console, (moved,), as_json=as_json)

@@ -10,13 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Refusal
-from infra.cli.images.lab import Work, at_work, declared
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
+from infra.cli.render.teller import ConsoleTeller
 from infra.engines.protocol import CloudName
 from infra.fleet.images.registries import ArtifactPlace
 from infra.fleet.images.where import Found, Search
 from infra.model.images.record import DIGEST
+from infra.operations.errors import Refusal
+from infra.operations.images.lab import Work, at_work, declared
 
 _SHORT = re.compile(r"(sha256:)?[0-9a-f]{12,64}")
 
@@ -33,7 +35,7 @@ def command(ctx: click.Context, *, digest: str, cloud: CloudName | None, as_json
     Exit code 0 also where nothing names it; 1 where a source did not answer.
     """
     lab, console = declared(), people(as_json=as_json)
-    with at_work(lab, cloud, console) as work:
+    with at_work(lab, cloud, ConsoleTeller(console)) as work:
         whole = _whole(work, digest.rpartition("@")[2])
         found = Search(
             store=work.store,

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.failures import Refusal
-from infra.cli.workspace import workspace
+from infra.operations.errors import Refusal
+from infra.operations.workspace import workspace
 
 DEFAULT_SPEC = "marin"
 """The monorepo's, which a checkout is of where nothing else is said and there are others beside it."""

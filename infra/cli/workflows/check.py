@@ -28,10 +28,10 @@ from infra.cli.workflows.scene import (
     standing_here,
     standing_there,
 )
-from infra.cli.workspace import workspace
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import Demands
 from infra.model.errors import ConfigError, Problem
+from infra.operations.workspace import workspace
 from workflows import coverage
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected

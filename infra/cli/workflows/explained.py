@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people
 from infra.cli.workflows.below import below
 from infra.cli.workflows.scene import refuse_problems, scene
+from infra.operations.errors import Refusal
 from workflows.generate import Generated
 from workflows.triggering import listed, triggers
 

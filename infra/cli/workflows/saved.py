@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
-from infra.cli.failures import Refusal
+from infra.operations.errors import Refusal
 
 
 def refuse_unsaved(checkout: Path, paths: Collection[str]) -> None:

@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.cli.failures import Failure
-from infra.cli.workspace import workspace
 from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError, Problem
+from infra.operations.errors import Failure
+from infra.operations.workspace import workspace
 from workflows import labels
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.failures import FAILED, Refusal
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
 from infra.cli.workflows.scene import scene
-from infra.cli.workspace import workspace
+from infra.operations.errors import Refusal
+from infra.operations.workspace import workspace
 from workflows import coverage
 from workflows.collect.static import UnreadableFileError, read_checkout
 from workflows.collected import ENDING, FOLDER, Test, load_collected, written

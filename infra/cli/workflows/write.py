@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say
 from infra.cli.workflows.saved import refuse_unsaved
 from infra.cli.workflows.scene import (
@@ -18,6 +17,7 @@ from infra.cli.workflows.scene import (
     standing_there,
 )
 from infra.model.errors import ConfigError, Problem
+from infra.operations.errors import Refusal
 from workflows.legacy import back, keep
 from workflows.outputs import COPIES
 from workflows.spec import load_spec, spec_names

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from infra.cli.fleet_place import declared_place
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.stack import load_stack
+from infra.operations.fleet.place import declared_place
 from tests.cli.conftest import Checkout
 
 REPOSITORY = "marin-community/marin"

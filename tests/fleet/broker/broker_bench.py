@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from infra.cli.local_github import keep_served, local_app
 from infra.fleet.broker.decide import APART
 from infra.fleet.broker.serve import serve, service
 from infra.fleet.broker.settings import Settings
@@ -27,6 +26,7 @@ from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
+from infra.operations.local.github import keep_served, local_app
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, REPO, STACK, slot
 
 CALLERS, REFUSALS = 16, 2000

@@ -10,17 +10,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.text import Text
-
-from infra.cli.failures import Refusal
-from infra.cli.fleet_place import Place, declared_place
-from infra.cli.local_guests import local_guests
-from infra.cli.session import CloudSession, open_cloud
-from infra.cli.stack_file import known_stacks, stack_file
-from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.status.look import Scene, look
 from infra.model.errors import ConfigError
@@ -28,6 +19,15 @@ from infra.model.fleet import slots
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
+from infra.operations.errors import Refusal
+from infra.operations.fleet.place import Place, declared_place
+from infra.operations.ports import SILENT, Teller, Tone
+from infra.operations.session import CloudSession, open_cloud
+from infra.operations.stacks.stack_file import known_stacks, stack_file
+from infra.operations.workspace import workspace
+
+if TYPE_CHECKING:
+    from infra.operations.local.guests import LocalGuests
 
 _PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
 """A zone and an index, as they end a VM's name."""
@@ -58,25 +58,34 @@ class Fleet:
 
         Raises GoogleError where the bucket does not say what there shall be.
         """
-        if guests := local_guests(self.place.endpoint):
+        if guests := guests_at(self.place.endpoint):
             guests.settle()
         neighbours = Offers.of(siblings(workspace().root, self.stack)).pools if with_jobs else ()
         return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs, neighbours=neighbours)
 
     def pause(self, seconds: float) -> None:
         """Wait; on the local cloud its clock is moved in place of waiting."""
-        if guests := local_guests(self.place.endpoint):
+        if guests := guests_at(self.place.endpoint):
             guests.advance(seconds)
         else:
             time.sleep(seconds)
 
 
-def open_fleet(stack: str, cloud: CloudName | None, console: Console) -> Fleet:
+def guests_at(endpoint: str | None) -> LocalGuests | None:
+    """The guests of the local cloud at this root; None on Google Cloud, whose VMs live by themselves."""
+    if endpoint is None:
+        return None
+    from infra.operations.local.guests import LocalGuests  # on Google Cloud nothing local is loaded
+
+    return LocalGuests(home=workspace().home, url=endpoint)
+
+
+def open_fleet(stack: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> Fleet:
     """The fleet of a stack, whatever is wrong with its file; ConfigError where that does not even say where it is."""
     file = stack_file(stack)
-    session = open_cloud(cloud, console)
+    session = open_cloud(cloud, teller)
     if file.trouble:
-        session.say(Text(file.trouble, style="yellow"))
+        session.say(file.trouble, Tone.WARNING)
     place = declared_place(file.config, session.endpoint)
     return Fleet(config=file.config, session=session, place=place, trouble=file.trouble)
 

@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.cli.local_broker import Brokers
-from infra.cli.workspace import workspace
 from infra.local.guests.control import GuestControl
 from infra.local.guests.guests import Guests, Look
-from infra.local.turns import one_at_a_time
+from infra.operations.local.broker import Brokers
+from infra.tools.turns import one_at_a_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +43,3 @@ class LocalGuests:
                 yield Guests(GuestControl(self.url), brokers.address)
             finally:
                 brokers.close()
-
-
-def local_guests(endpoint: str | None) -> LocalGuests | None:
-    """The guests of the local cloud at this root; None on Google Cloud, whose VMs live by themselves."""
-    return LocalGuests(home=workspace().home, url=endpoint) if endpoint else None

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from infra.cli.local_github import keep_served, repositories_served
 from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.settings import BUCKET, GITHUB_API, PROJECT, is_safe
 from infra.fleet.controller.by_broker import BrokerApi
@@ -23,15 +22,12 @@ from infra.fleet.controller.observe import Observer
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.identity import identity_token
 from infra.fleet.records import Records
-from infra.local.cloud.control import CloudClock, Control
-from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
 from infra.model.schema import StackConfig
 
 BROKER = "TIDEPOOL_BROKER"
 TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a name
-_LOCAL_TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +42,11 @@ class Place:
     @property
     def clock(self) -> Callable[[], datetime]:
         """The cloud's own time: the local cloud's may be ahead of the wall's."""
-        return wall_clock if self.endpoint is None else CloudClock(Control(self.endpoint))
+        if self.endpoint is None:
+            return wall_clock
+        from infra.operations.local.cloud import cloud_clock  # on Google Cloud nothing local is loaded
+
+        return cloud_clock(self.endpoint)
 
     @property
     def observer(self) -> Observer:
@@ -67,10 +67,10 @@ def declared_place(config: StackConfig, endpoint: str | None) -> Place:
     if endpoint is None:
         github = _github(config.stack, project, bucket, os.environ)
         return Place(project=project, bucket=bucket, endpoint=None, github=github)
-    control = GitHubControl(endpoint)
-    keep_served(control, repositories_served(config), (config.runners.groups or {}).values())
-    control.add_token(_LOCAL_TOKEN, "tidepool-controller")
-    return Place(project=project, bucket=bucket, endpoint=endpoint, github=_local_github(config, control, os.environ))
+    from infra.operations.local.github import local_github  # on Google Cloud nothing local is loaded
+
+    github = local_github(config, endpoint, _named_broker(os.environ) if os.environ.get(BROKER) else None)
+    return Place(project=project, bucket=bucket, endpoint=endpoint, github=github)
 
 
 def _github(stack: str, project: str, bucket: str, environ: Mapping[str, str]) -> GitHub:
@@ -84,17 +84,6 @@ def _github(stack: str, project: str, bucket: str, environ: Mapping[str, str]) -
         stack=stack,
         address=partial(_published_broker, stack, project, bucket),
         token=partial(identity_token, project=project),
-    )
-
-
-def _local_github(config: StackConfig, control: GitHubControl, environ: Mapping[str, str]) -> GitHub:
-    """The local GitHub; through a broker where one is named, by a token that the local cloud signs."""
-    if not environ.get(BROKER):
-        return RunnerApi(api=control.api, token=lambda _: _LOCAL_TOKEN)
-    url, account = _named_broker(environ), names.role_account_id(config.stack, "controller")
-    email = names.account_email(account, config.project)
-    return BrokerApi(
-        stack=config.stack, address=lambda: url, token=lambda audience: control.account_token(email, audience)
     )
 
 

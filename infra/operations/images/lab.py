@@ -12,14 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-from rich.text import Text
-
-from infra.cli.failures import Failure
-from infra.cli.render.console import say
-from infra.cli.session import ask, cloud_without_engine, local_cloud
-from infra.cli.where import works_on
-from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.images.oci import NoRegistry, OciRegistry, Reader, RegistryError
@@ -27,8 +19,6 @@ from infra.fleet.images.promotion import Promotion, artifact_places
 from infra.fleet.images.registries import Registries
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
-from infra.local.cloud.control import Control
-from infra.local.registry import ended
 from infra.model.catalogue import region_of
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.load import load_images
@@ -38,6 +28,10 @@ from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 from infra.model.images.users import pool_stacks, record_stack, uses
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
+from infra.operations.errors import Failure
+from infra.operations.ports import SILENT, Teller
+from infra.operations.session import cloud_without_engine, reached
+from infra.operations.workspace import workspace
 
 _NOT_FOUND: Final = 404
 
@@ -120,18 +114,16 @@ def declared() -> Lab:
 
 @contextmanager
 def at_work(
-    lab: Lab, cloud: CloudName | None, console: Console, *, asks: str = "", yes: bool = True
+    lab: Lab, cloud: CloudName | None, teller: Teller, *, agree: Callable[[CloudName], None] = lambda _: None
 ) -> Generator[Work]:
     """Reach the cloud; what a service refuses becomes a Failure.
 
-    asks: what is asked about first on Google Cloud, empty for what asks nothing.
+    agree: called before the chosen cloud is reached; what it raises ends it there.
     """
-    place, chosen = workspace(), cloud_without_engine(cloud).cloud
-    works_on(chosen)
-    say(console, Text(f"the record of {lab.home.stack} on {chosen.said}", style="dim"))
-    if asks and chosen is CloudName.GOOGLE:
-        ask(f"{asks} on Google Cloud", yes=yes)
-    endpoint = local_cloud(place, console) if chosen is CloudName.LOCAL else None
+    chosen = cloud_without_engine(cloud).cloud
+    teller.works_on(chosen, f"the record of {lab.home.stack} on {chosen.said}")
+    agree(chosen)
+    endpoint = reached(chosen, teller)
     try:
         with ExitStack() as stack:
             google = {
@@ -141,7 +133,7 @@ def at_work(
                 name: Records(google=google[name], bucket=config.bucket.name) for name, config in lab.stacks.items()
             }
             home = lab.home.stack
-            found = others(endpoint, console)
+            found = others(endpoint, teller)
             yield Work(
                 lab=lab,
                 cloud=chosen,
@@ -162,26 +154,14 @@ def _next_step(lab: Lab, error: GoogleError) -> Iterator[str]:
             yield f"`./tidepool up {name}` makes the bucket"
 
 
-def others(endpoint: str | None, console: Console) -> Reader:
-    """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them.
-
-    It ends with that cloud's process. The cloud is told, or it would take each question for an outage to be waited out.
-    """
+def others(endpoint: str | None, teller: Teller = SILENT) -> Reader:
+    """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them."""
     if endpoint is None:
         return OciRegistry(token=os.environ.get("GITHUB_TOKEN") or None)
-    control = Control(endpoint)
-    address = control.registry()["address"]
-    if address and ended(address):
-        control.forget_registry()
-        said = "the registry beside the local cloud has ended, and what was pushed to it is gone; builds push anew"
-        say(console, Text(said, style="yellow"))
-        return NoRegistry()
+    from infra.operations.local.registry import stand_in  # on Google Cloud nothing local is loaded
+
+    address = stand_in(endpoint, teller)
     return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()
-
-
-def told(console: Console) -> Callable[[str], None]:
-    """Lines for people while a command works."""
-    return lambda line: say(console, line)
 
 
 def digest_of(lab: Lab, subject: str) -> tuple[str, str | None]:

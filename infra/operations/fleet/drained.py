@@ -12,11 +12,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from rich.text import Text
-
-from infra.cli.failures import Failure, Interruption
-from infra.cli.fleet_looks import Fleet
-from infra.cli.leased import NOTHING_CHANGED, leased
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError
@@ -30,6 +25,10 @@ from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.wishes import read_wishes
 from infra.model import names
+from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.looks import Fleet
+from infra.operations.leased import NOTHING_CHANGED, leased
+from infra.operations.ports import Tone
 from infra.preview.words import vms as in_words
 
 EVERY: Final = 15.0
@@ -59,17 +58,17 @@ def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tup
         clock=fleet.place.clock,
         pause=lambda: fleet.pause(EVERY),
         limit=timedelta(minutes=minutes),
-        tell=lambda left: fleet.session.say(waited_for(left)),
+        tell=lambda left: fleet.session.say(waited_for(left), Tone.WORKING),
     )
 
 
-def waited_for(left: Sequence[VmStanding]) -> Text:
+def waited_for(left: Sequence[VmStanding]) -> str:
     """Which jobs are waited for, VM by VM."""
     said = [f"{each.vm}: {each.why}" for each in left if each.standing is not Standing.SETTLING]
     settling = sum(each.standing is Standing.SETTLING for each in left)
     said += [f"{settling} more to say that they take no job"] if said and settling else []
     what = "; ".join(said) or f"{settling} of them to say that it takes no job"
-    return Text(f"waiting for {what}", style="cyan")
+    return f"waiting for {what}"
 
 
 @contextmanager
@@ -164,7 +163,7 @@ def _end(fleet: Fleet, own: Sequence[DrainWish], pool_of: Mapping[str, str]) -> 
             draining.end_own(records, fleet.stack, own, pool_of, fleet.place.clock())
     except GoogleError as error:
         vms = ", ".join(sorted(pool_of))
-        fleet.session.say(Text(f"problem: the drain of {vms} could not be ended: {error}", style="bold red"))
+        fleet.session.say(f"problem: the drain of {vms} could not be ended: {error}", Tone.PROBLEM)
 
 
 def _scene(fleet: Fleet, state: str) -> Scene:

@@ -11,9 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from infra.cli.images.lab import Lab, declared, others
-from infra.cli.render.console import people
-from infra.cli.workspace import workspace
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.images.asked import read_asked, write_asked
 from infra.fleet.images.registries import Registries
@@ -26,6 +23,8 @@ from infra.model.images.redeclared import before, is_first, owed, told
 from infra.model.images.spec import SPEC_FILE
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig
+from infra.operations.images.lab import Lab, declared, others
+from infra.operations.workspace import workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +105,6 @@ def _role_images(config: StackConfig, lab: Lab, endpoint: str | None) -> Generat
         record = Records(google=home, bucket=lab.home.bucket.name)
         yield RoleImages(
             store=Store(record=record, pointers={}),
-            registries=Registries(google=google, others=others(endpoint, people(quiet=True))),
+            registries=Registries(google=google, others=others(endpoint)),
             stack=config.stack,
         )

@@ -14,14 +14,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from infra.cli.failures import Failure
-from infra.cli.session import CloudSession
-from infra.cli.workspace import workspace
 from infra.fleet.controller.lease import UP_TIME, Kind, Lease, LeaseTakenError, this_process, wall_clock
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
-from infra.local.turns import is_held, one_at_a_time
 from infra.model.schema import StackConfig
+from infra.operations.errors import Failure
+from infra.operations.session import CloudSession
+from infra.operations.workspace import workspace
+from infra.tools.turns import is_held, one_at_a_time
 
 PATIENCE: Final = UP_TIME.total_seconds() + 60
 """Seconds for which another holder is waited for: longer than one that died holds it."""

@@ -1,7 +1,7 @@
 """What a stack file says to commands that look at a fleet or act on it, also while somebody is editing it.
 
 Owns that a broken working tree hides no fleet: what cannot be read of the file is taken from its committed version.
-What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.cli.session.declared`).
+What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.operations.session.declared`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.cli.failures import Refusal
-from infra.cli.versions import stacks_of, version
-from infra.cli.workspace import workspace
 from infra.model.errors import ConfigError, Problem
 from infra.model.partial import has
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading, load_stack, stack_names
+from infra.operations.errors import Refusal
+from infra.operations.stacks.versions import stacks_of, version
+from infra.operations.workspace import workspace
 from infra.preview.whole import whole
 
 

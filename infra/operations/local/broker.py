@@ -16,15 +16,15 @@ from typing import Any
 
 import uvicorn
 
-from infra.cli.failures import Failure, Refusal
-from infra.cli.local_github import keep_served, local_app, repositories_served
-from infra.cli.session import declared
 from infra.fleet.broker import settings
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
 from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.github.control import GitHubControl
 from infra.model.errors import ConfigError
+from infra.operations.errors import Failure, Refusal
+from infra.operations.local.github import keep_served, local_app, repositories_served
+from infra.operations.stacks.declared import declared
 
 LOOPBACK = "127.0.0.1"
 _PAUSE = 0.002

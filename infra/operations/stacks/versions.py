@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.cli.failures import Refusal
 from infra.model import names, yamlfile
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading, parse_stack, read_sibling, read_stack
+from infra.operations.errors import Refusal
 
 _FOLDER = "stacks"
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
