@@ -13,7 +13,6 @@ from infra.cli.asking import ask_before_google
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
@@ -28,6 +27,7 @@ from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, still, wait_for_jobs
 from infra.operations.fleet.looks import Fleet, open_fleet, stack_of
 from infra.operations.leased import leased
+from infra.operations.ports import CloudName
 from infra.preview.words import vms as in_words
 
 

@@ -11,11 +11,11 @@ from infra.cli.asking import ask_before_google
 from infra.cli.echo import echo
 from infra.cli.render.console import machines, people
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.operations.errors import Failure
+from infra.operations.ports import CloudName
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import stack_file
 

@@ -26,7 +26,6 @@ from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.sweep_log import SweepLog
 from infra.cli.where import works_on
-from infra.engines.protocol import CloudName
 from infra.fleet.controller.act import CALL_SECONDS, Actor
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import LeaseTakenError
@@ -37,6 +36,7 @@ from infra.fleet.records import Records
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.looks import guests_at
 from infra.operations.fleet.place import Place, declared_place, told_place
+from infra.operations.ports import CloudName
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import stack_file
 

@@ -18,7 +18,6 @@ from infra.cli.render.console import machines, people, say
 from infra.cli.render.status import rollout_line
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.wish import wish
-from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller.memory import Rollout
 from infra.fleet.controller.observed import Target
@@ -29,6 +28,7 @@ from infra.fleet.status.derive import in_short, rollouts
 from infra.fleet.status.look import Scene
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
+from infra.operations.ports import CloudName
 
 F = TypeVar("F", bound=Callable[..., Any])
 

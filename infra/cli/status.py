@@ -11,11 +11,9 @@ import click
 from rich.console import Console
 
 from infra.cli import options
-from infra.cli.grants import policies_of
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError
 from infra.fleet.policies import GrantsSeen
 from infra.fleet.status.derive import status
@@ -23,7 +21,9 @@ from infra.fleet.status.shape import FleetStatus
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.operations.fleet.looks import Fleet, open_fleet
+from infra.operations.ports import CloudName
 from infra.operations.session import cloud_without_engine
+from infra.operations.stacks.grants import policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
 

@@ -13,7 +13,6 @@ from infra.cli import options
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.render.times import ago, due
-from infra.engines.protocol import CloudName
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.records import Records
 from infra.fleet.reports import read_report
@@ -21,6 +20,7 @@ from infra.fleet.status.story import Story, story
 from infra.model import names, runner_names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, UnknownSubject, fleets_declared, open_fleet, stack_of
+from infra.operations.ports import CloudName
 from infra.operations.session import cloud_without_engine
 
 _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}

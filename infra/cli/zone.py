@@ -16,7 +16,6 @@ from infra.cli.asking import ask_before_google
 from infra.cli.render.console import machines, people
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.wish import wish
-from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller import memory as memories
 from infra.fleet.google import GoogleError, clients
@@ -24,6 +23,7 @@ from infra.fleet.records import Records
 from infra.model import names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
+from infra.operations.ports import CloudName
 from infra.operations.stacks.stack_file import stack_file
 
 F = TypeVar("F", bound=Callable[..., Any])

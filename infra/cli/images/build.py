@@ -19,7 +19,6 @@ from infra.cli.asking import ask_before_google
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.images.starting import Starter
 from infra.local.builds.builders import Builder, BuildError, Built, local_builder
 from infra.local.builds.order import order
@@ -28,6 +27,7 @@ from infra.model.images.spec import Builder as BuilderName
 from infra.model.images.steps import checkouts, parent_argument, step_pins
 from infra.operations.errors import Failure, Refusal
 from infra.operations.images.lab import Lab, at_work, declared
+from infra.operations.ports import CloudName
 
 _MINUTE = 60
 _ELSEWHERE = (

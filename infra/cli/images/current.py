@@ -8,9 +8,9 @@ from infra.cli import options
 from infra.cli.echo import echo
 from infra.cli.render.console import machines, people
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import at_work, declared
+from infra.operations.ports import CloudName
 
 
 @click.command(name="current", short_help="Print the digest that the record names as current.")

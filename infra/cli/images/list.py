@@ -13,7 +13,6 @@ from infra.cli.failures import FAILED
 from infra.cli.images.tables import details, images_table, pools_table
 from infra.cli.render.console import machines, people, say, show
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.images.state import ImageState, image_state
 from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
@@ -21,6 +20,7 @@ from infra.model.images.sources import CONNECT, unconnected
 from infra.model.images.spec import Image
 from infra.model.images.steps import step_pins
 from infra.operations.images.lab import Lab, Work, at_work, declared, pools_of
+from infra.operations.ports import CloudName
 
 
 @click.command(name="list", short_help="Say what each image is, where it is, and which pools run it.")

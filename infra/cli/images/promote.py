@@ -12,9 +12,9 @@ from infra.cli.asking import ask_before_google
 from infra.cli.images.moved import end
 from infra.cli.render.console import people
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import at_work, declared, digest_of
+from infra.operations.ports import CloudName
 
 
 @click.command(name="promote", short_help="Give a digest to pools.")

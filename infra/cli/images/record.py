@@ -11,12 +11,12 @@ from rich.text import Text
 from infra.cli import options
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.images.recording import record_build
 from infra.model.images.record import Build, Outcome
 from infra.model.images.times import due_by
 from infra.operations.errors import Failure
 from infra.operations.images.lab import at_work, declared
+from infra.operations.ports import CloudName
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SAID = {

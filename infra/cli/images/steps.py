@@ -10,7 +10,6 @@ import click
 from infra.cli import options
 from infra.cli.render.console import people
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.images.attempts import begin
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, step_pins
@@ -19,6 +18,7 @@ from infra.model.images.told import DeclaredImages, told_files
 from infra.model.images.users import record_stack
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import Lab, at_work, declared
+from infra.operations.ports import CloudName
 
 
 @click.command(name="steps", short_help="Write what each step of a build is told.")

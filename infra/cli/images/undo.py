@@ -11,8 +11,8 @@ from infra.cli.asking import ask_before_google
 from infra.cli.images.moved import end
 from infra.cli.render.console import people
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.operations.images.lab import at_work, declared
+from infra.operations.ports import CloudName
 
 
 @click.command(name="undo", short_help="Go back to what a pool ran before.")

@@ -13,12 +13,12 @@ from infra.cli import options
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.images.registries import ArtifactPlace
 from infra.fleet.images.where import Found, Search
 from infra.model.images.record import DIGEST
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import Work, at_work, declared
+from infra.operations.ports import CloudName
 
 _SHORT = re.compile(r"(sha256:)?[0-9a-f]{12,64}")
 
