@@ -67,7 +67,7 @@ def declared_place(config: StackConfig, endpoint: str | None) -> Place:
     if endpoint is None:
         github = _github(config.stack, project, bucket, os.environ)
         return Place(project=project, bucket=bucket, endpoint=None, github=github)
-    from infra.operations.local.github import local_github  # on Google Cloud nothing local is loaded
+    from infra.operations.local.fleet import local_github  # on Google Cloud nothing local is loaded
 
     github = local_github(config, endpoint, _named_broker(os.environ) if os.environ.get(BROKER) else None)
     return Place(project=project, bucket=bucket, endpoint=endpoint, github=github)
