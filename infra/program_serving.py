@@ -110,7 +110,12 @@ def declare_serving(
             labels=labels(config),
             image=settings.image,
             arguments=("reconcile", config.stack, "--cloud", "google", "--yes", "--log", "json"),
-            environment={**_place(config), "TIDEPOOL_BROKER": url, **_key(config, app)},
+            environment={
+                **_place(config),
+                "TIDEPOOL_BROKER": url,
+                **_key(config, app),
+                **({"TIDEPOOL_BUILDS": "true"} if config.builds else {}),
+            },
             every_minutes=settings.every_minutes,
             account=accounts["controller"],
             clock=accounts[CLOCK],

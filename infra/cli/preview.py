@@ -27,6 +27,7 @@ from infra.engines.protocol import CloudName, EngineName
 from infra.model.fleet import capacity
 from infra.model.phases import Phases
 from infra.model.plan import Plan
+from infra.operations.fleet.grants import policies_of
 from infra.operations.ports import Tone
 from infra.operations.session import Session, open_session
 from infra.operations.stacks.declared import Declared, declared
@@ -96,7 +97,7 @@ def command(
                 ask_before_google(f"Reading every resource of {stack}", session.cloud, yes=yes)
             plan, order = planned(session, wanted, console)
             if refresh:
-                seen = grants.policies_of(wanted.config, session.endpoint)
+                seen = policies_of(wanted.config, session.endpoint)
                 granted = grants.document(seen)
                 for line in grants.lines(seen):
                     say(console, line)

@@ -2,7 +2,7 @@
 
 Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`; where it happens,
 `infra.operations.fleet.place`; what is said of it, `infra.cli.render.sweeps`; its lines for a log,
-`infra.cli.sweep_log`.
+`infra.fleet.sweep_log`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -20,23 +20,22 @@ from rich.text import Text
 
 from infra.cli import options
 from infra.cli.asking import ask_before_google
+from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.render.teller import ConsoleTeller
-from infra.cli.sweep_log import SweepLog
 from infra.cli.where import works_on
 from infra.engines.protocol import CloudName
-from infra.fleet.controller.act import CALL_SECONDS, Actor
-from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.act import CALL_SECONDS
 from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.outcomes import Result
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
-from infra.fleet.google import Clients, GoogleError, clients
-from infra.fleet.records import Records
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.place import told_place
+from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.looks import guests_at
-from infra.operations.fleet.place import Place, declared_place, told_place
+from infra.operations.fleet.place import declared_place, guests_at
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import stack_file
 
@@ -115,8 +114,8 @@ def command(
     guests = guests_at(place.endpoint)
     pause = guests.advance if guests and until_settled else time.sleep
     with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google, _between_sweeps():
-        sweeper = _sweeper(stack, place, google, pause)
-        lines = _log(stack, place, google) if log else None
+        sweeper = place.sweeper(stack, google, pause=pause)
+        lines = SweepLog.told(stack, place, google, os.environ, echo) if log else None
         teller = SweepTeller(console=console, only_changes=until_settled)
         tell = lines.swept if lines else _as_json if as_json else teller.tell
         for number in itertools.count(1):
@@ -177,16 +176,3 @@ def _unsettled(said: str, swept: Swept) -> str:
 
 def _failed(swept: Swept) -> bool:
     return any(outcome.result is Result.FAILED for outcome in swept.outcomes)
-
-
-def _sweeper(stack: str, place: Place, google: Clients, pause: Callable[[float], None]) -> Sweeper:
-    records = Records(google=google, bucket=place.bucket)
-
-    def actor(desired: Desired) -> Actor:
-        return Actor(google=google, records=records, github=place.github, desired=desired, sleep=pause)
-
-    return Sweeper(stack=stack, records=records, observer=place.observer, actor=actor, clock=place.clock)
-
-
-def _log(stack: str, place: Place, google: Clients) -> SweepLog:
-    return SweepLog(stack=stack, place=place, google=google, records=Records(google=google, bucket=place.bucket))

@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 
 from infra.fleet.broker import settings
+from infra.fleet.place import BROKER as BROKER_URL
+from infra.fleet.place import told_place
 from infra.model import names
 from infra.model.alerts import alerts
 from infra.model.stack import parse_stack
-from infra.operations.fleet.place import BROKER as BROKER_URL
-from infra.operations.fleet.place import told_place
 from infra.program_serving import unnotified, unserved
 from tests.program.fake_engine import Built, Registered
 from tests.program.stacks import built, committed, edited, text_of
@@ -113,13 +113,22 @@ def test_the_controller_asks_github_through_the_broker_and_reads_no_secret() -> 
     environ = {each["name"]: each["value"] for each in container(job)["envs"]}
     place = told_place("ci", environ)
     assert place is not None
-    assert (place.project, place.bucket) == (PROJECT, "hai-gcp-models-tidepool-ci")
+    assert (place.project, place.bucket, place.builds) == (PROJECT, "hai-gcp-models-tidepool-ci", True)
     assert environ[BROKER_URL] == "https://tidepool-ci-broker-123456789012.us-central1.run.app"
     grants = [(grant.inputs["role"], grant.inputs["member"]) for grant in program.of("SecretIamMember")]
     assert sorted(grants) == [
         ("roles/secretmanager.secretAccessor", f"serviceAccount:{BROKER}"),
         ("roles/secretmanager.viewer", f"serviceAccount:{CONTROLLER}"),
     ], "the controller sees how old the key is, and not what it is"
+
+
+def test_the_controller_of_a_stack_that_builds_no_images_is_not_sent_to_look_at_them() -> None:
+    text = edited("ci", ("  tidepool:secrets:\n", SERVED))
+    start, end = text.index("  tidepool:builds:\n"), text.index("  tidepool:github:\n")
+    job = built("ci", text[:start] + text[end:]).one("cloudrunv2/job:Job")
+    place = told_place("ci", {each["name"]: each["value"] for each in container(job)["envs"]})
+    assert place is not None
+    assert not place.builds
 
 
 def test_nothing_that_serves_has_a_role_on_the_project() -> None:

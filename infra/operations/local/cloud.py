@@ -1,13 +1,10 @@
-"""The local cloud of a home: found, or started where it is not running; and its clock."""
+"""The local cloud of a home: found, or started where it is not running."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Final
 
 from infra.local.cloud import daemon
-from infra.local.cloud.control import CloudClock, Control
 from infra.operations.errors import Failure
 from infra.operations.ports import Teller, Tone
 from infra.operations.workspace import Workspace
@@ -31,8 +28,3 @@ def local_cloud(place: Workspace, teller: Teller) -> str:
         raise Failure(str(error)) from None
     teller.say(f"started the local cloud at {started.url} (pid {started.pid})", Tone.QUIET)
     return started.url
-
-
-def cloud_clock(url: str) -> Callable[[], datetime]:
-    """The time of the local cloud at this root, which may be ahead of the wall's."""
-    return CloudClock(Control(url))

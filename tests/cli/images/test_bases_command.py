@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.cli.images import bases
 from infra.fleet.images.oci import RegistryError
 from infra.model.images.answers import Answer
 from infra.model.images.pins import Pins, parse_pins
+from infra.operations.images import pins
 from tests.model.given import ROOT
 from tests.model.images.declared import PINS, edited
 from tests.shipped_stacks import of_this_lab
@@ -44,7 +44,7 @@ def world_says(monkeypatch: pytest.MonkeyPatch, **answers: str | None) -> None:
                 raise RegistryError(f"{name}: no answer")
             return Answer(name, value, f"https://registry.example.org/{name}", date(2026, 12, 1))
 
-    monkeypatch.setattr(bases, "resolver", Registries)
+    monkeypatch.setattr(pins, "resolver", Registries)
 
 
 def run(*arguments: str) -> Result:

@@ -1,51 +1,52 @@
-"""Images for people: a row for each image and each pool, or all of one image."""
+"""Images for people: tables of what is declared, what stands and what names a digest; or all of one image."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from rich.table import Table
 from rich.text import Text
 
-from infra.fleet.images.state import ImageState, PlaceState
+from infra.model.images.answers import Finding
+from infra.model.images.answers import Outcome as Answered
 from infra.model.images.cost import BuildCost
+from infra.model.images.pins import Base, Download
+from infra.model.images.rebuilds import Rebuild
 from infra.model.images.record import Build
 from infra.model.images.spec import Image
-from infra.operations.images.lab import Lab
+from infra.operations.images.running import Found, Moved, place_in_short
+from infra.operations.images.state import ImageState, PlaceState, Standing
 
 SHORT = 12
 """Hexadecimal digits of a digest that are shown where its whole length has no room."""
 _KILO, _MEGA = 1_000, 1_000_000
+_ANSWERS = {
+    Answered.SAME: "as pinned",
+    Answered.RESOLVED: "now known",
+    Answered.NEWER: "the tag names a newer image",
+    Answered.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
+}
 
 
-def images_table(lab: Lab, states: Sequence[ImageState], now: datetime) -> Table:
+def images_table(found: Sequence[Standing], now: datetime) -> Table:
     """One row an image, parents before children."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("image", no_wrap=True)
-    table.add_column("builder", no_wrap=True)
-    table.add_column("digest", no_wrap=True)
-    table.add_column("age", no_wrap=True, justify="right")
-    table.add_column("places", overflow="fold")
-    for state in states:
-        image = lab.spec.image(state.image)
+    table = _table("image", "builder", "digest", "age", "places", right=("age",), folded=("places",))
+    for each in found:
+        current = each.state.current
         table.add_row(
-            _indented(lab, image),
-            image.builder.value,
-            short(state.current.digest) if state.current else "never built",
-            age(now, state.current.built) if state.current else "-",
-            places_line(state),
+            f"{'  ' * each.depth}{each.image.name}",
+            each.image.builder.value,
+            short(current.digest) if current else "never built",
+            age(now, current.built) if current else "-",
+            places_line(each.state),
         )
     return table
 
 
 def pools_table(states: Sequence[ImageState], now: datetime) -> Table:
     """One row a pool: what it runs, and how that stands to the current build of the image."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("pool", "image", "digest"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("since", no_wrap=True, justify="right")
-    table.add_column("build", overflow="fold")
+    table = _table("pool", "image", "digest", "since", "build", right=("since",), folded=("build",))
     images = {state.image: state for state in states}
     targets = {pool: target for state in states for pool, target in state.pools.items()}
     for pool, target in sorted(targets.items()):
@@ -57,16 +58,74 @@ def pools_table(states: Sequence[ImageState], now: datetime) -> Table:
     return table
 
 
-def details(
-    image: Image, state: ImageState, now: datetime, unresolved: Sequence[str], cost: BuildCost | None
-) -> Iterator[Text]:
+def rebuilds_table(found: Sequence[Rebuild]) -> Table:
+    """One row an image that is rebuilt, in the order in which they are."""
+    table = _table("", "image", "builder", "places", "why", right=("", "places"), folded=("why",))
+    for number, each in enumerate(found, start=1):
+        table.add_row(str(number), each.image, each.builder.value, str(len(each.targets)), each.reason)
+    return table
+
+
+def pins_table(bases: Mapping[str, Base], downloads: Mapping[str, Download]) -> Table:
+    """One row an entry of the pin table."""
+    titles = ("entry", "what", "pinned", "read")
+    table = _table(*titles, folded=titles)
+    for name, base in bases.items():
+        table.add_row(name, f"{base.image}:{base.tag}", _pinned(base.digest), base.read.isoformat())
+    for name, download in downloads.items():
+        table.add_row(name, download.version, _pinned(download.sha256), download.read.isoformat())
+    return table
+
+
+def findings_table(findings: Iterable[Finding]) -> Table:
+    """One row an entry: what is pinned, and what is there today."""
+    titles = ("entry", "pinned", "today", "")
+    table = _table(*titles, folded=titles)
+    for each in findings:
+        style = "red" if each.outcome is Answered.CHANGED else ""
+        answered = _pinned(each.answer.value) if each.differs else ""
+        table.add_row(each.answer.name, _pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
+    return table
+
+
+def uses_table(found: Found) -> Table:
+    """One row a thing that names a digest; tags stand beside their places."""
+    table = _table("kind", "named by", "how", folded=("named by", "how"))
+    tags = {each.subject: each.detail for each in found.uses if each.kind == "tag"}
+    for each in found.uses:
+        if each.kind == "registry":
+            table.add_row(each.kind, place_in_short(each.subject), tags.get(each.subject, "no tag"))
+        elif each.kind != "tag":
+            table.add_row(each.kind, each.subject, each.detail)
+    return table
+
+
+def moved_lines(moved: Moved) -> Iterator[Text]:
+    """What a promotion or an undo came to for one pool."""
+    what = f"{moved.image}@{moved.digest}"
+    if moved.finished:
+        said = f"an earlier command had been cut off and is finished now; the target is {what}. Nothing was taken back"
+    elif not moved.changed:
+        again = f"where it was taken back, `./tidepool rollout redo {moved.pool}` tries it again"
+        said = f"{what} was its target already; {'the pointer names it now' if moved.pointer else again}"
+    else:
+        said = what
+    yield Text.assemble((f"{moved.pool}: ", "bold"), said)
+    if moved.before and moved.before != moved.digest:
+        yield Text(f"  before: {moved.before}", style="dim")
+    told = "the controller rolls it out" if moved.pointer else "the pointer named it before"
+    yield Text(f"  {told}; {len(moved.kept)} tags set, {len(moved.released)} taken away", style="dim")
+
+
+def details(found: Standing, now: datetime) -> Iterator[Text]:
     """All of one image, a line each."""
+    image, state, cost = found.image, found.state, found.cost
     yield Text.assemble((image.name, "bold"), f" built by {image.builder.value} from {image.context.repository}")
     yield _field("parents", ", ".join(image.parents) or "none")
     yield _field("when", _when(image))
     yield _field("platforms", ", ".join(image.platforms))
     yield _field("tags", ", ".join(image.tags) or "none")
-    yield _field("unresolved", ", ".join(unresolved) or "none")
+    yield _field("unresolved", ", ".join(found.unresolved) or "none")
     for number, (pool, target) in enumerate(state.pools.items()):
         runs = f"{target.image} {short(target.digest)}, " if target else ""
         said = _behind(state if target.image == state.image else None, target.digest) if target else "none promoted"
@@ -138,10 +197,6 @@ def _behind(state: ImageState | None, digest: str) -> Text:
     return Text(f"{behind} {'build' if behind == 1 else 'builds'} behind", style="yellow")
 
 
-def _indented(lab: Lab, image: Image) -> str:
-    return f"{'  ' * len(lab.spec.ancestors(image.name))}{image.name}"
-
-
 def _when(image: Image) -> str:
     when = image.when
     said = []
@@ -190,3 +245,22 @@ def _field(name: str, value: str | Text) -> Text:
 
 def _name(name: str) -> tuple[str, str]:
     return (f"  {name:<11}", "dim")
+
+
+def _table(*columns: str, right: Sequence[str] = (), folded: Sequence[str] = ()) -> Table:
+    """right: columns of figures. folded: columns whose texts may be longer than a line."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=column not in folded,
+            overflow="fold" if column in folded else "ellipsis",
+        )
+    return table
+
+
+def _pinned(value: str) -> str:
+    """`sha256:` and the first digits, or `unresolved`."""
+    kind, colon, digits = value.rpartition(":")
+    return f"{kind}{colon}{digits[:SHORT]}"
