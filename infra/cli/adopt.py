@@ -8,14 +8,14 @@ from infra.cli import options
 from infra.cli.asking import ask_before_google
 from infra.cli.documents import run_document
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, say
-from infra.cli.render.outcome import outcome
+from infra.cli.render.console import machines, people
+from infra.cli.render.outcome import show_outcome
 from infra.cli.render.progress import Progress
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName, EngineName
-from infra.operations.ports import Tone
-from infra.operations.session import interruptible, open_session
+from infra.operations.ports import CloudName, EngineName, Tone
+from infra.operations.session import open_session
 from infra.operations.stacks.declared import declared
+from infra.operations.stacks.state import adopt
 
 
 @click.command(name="adopt", short_help="Take into the state the VMs that stand and that it lacks.")
@@ -38,15 +38,13 @@ def command(
     console = people(as_json=as_json)
     session = open_session(stack, engine=engine, cloud=cloud, teller=ConsoleTeller(console))
     ask_before_google(f"Writing the state of {stack}", session.cloud, yes=yes)
-    with interruptible(stack, "adopt"), Progress(console) as progress:
-        run = session.engine().adopt(progress)
-        seconds = progress.seconds
+    progress = Progress(console)
+    run = adopt(session, progress)
     if run.steps or run.failed:
-        for line in outcome(run, seconds):
-            say(console, line)
+        show_outcome(console, run, progress.seconds)
     else:
-        session.say(f"{stack}: nothing to adopt, in {seconds:.1f} s", Tone.GOOD)
+        session.say(f"{stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
     code = FAILED if run.failed else 0
     if as_json:
-        machines(run_document(run, seconds=seconds, code=code))
+        machines(run_document(run, seconds=progress.seconds, code=code))
     ctx.exit(code)

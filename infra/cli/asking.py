@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from infra.engines.protocol import CloudName
 from infra.operations.errors import Failure, Refusal
+from infra.operations.ports import CloudName
 
 
 def ask(what: str, *, yes: bool) -> None:

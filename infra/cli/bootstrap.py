@@ -15,7 +15,6 @@ from infra.cli.asking import ask
 from infra.cli.render.console import machines, people
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.where import works_on
-from infra.engines.protocol import CloudName
 from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
 from infra.fleet.bootstrap_calls import Project
 from infra.fleet.google import GoogleError, clients
@@ -24,6 +23,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
 from infra.operations.errors import Failure
+from infra.operations.ports import CloudName
 from infra.operations.session import cloud_without_engine, reached
 from infra.operations.workspace import workspace
 

@@ -15,13 +15,13 @@ from infra.cli import options
 from infra.cli.echo import echo
 from infra.cli.render.console import people, say
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName
 from infra.fleet.broker import audit, settings
 from infra.fleet.broker.serve import serve, service, wall_clock
 from infra.local.cloud.control import CloudClock, Control
 from infra.operations.errors import Refusal
 from infra.operations.local.broker import local_settings
 from infra.operations.local.cloud import local_cloud
+from infra.operations.ports import CloudName
 from infra.operations.stacks.declared import declared
 from infra.operations.workspace import workspace
 

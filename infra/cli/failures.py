@@ -17,9 +17,8 @@ import click
 
 from infra.cli.echo import echo
 from infra.cli.where import with_cloud
-from infra.engines.protocol import EngineError
 from infra.model.errors import ConfigError, OutsideError
-from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.errors import EngineError, Failure, Interruption, Refusal
 from infra.operations.workspace import workspace
 
 FAILED = 1

@@ -10,8 +10,8 @@ from infra.cli import options
 from infra.cli.echo import echo
 from infra.cli.render.console import people
 from infra.cli.render.teller import ConsoleTeller
-from infra.engines.protocol import CloudName, EngineName
 from infra.operations.errors import Failure
+from infra.operations.ports import CloudName, EngineName
 from infra.operations.session import open_session
 
 

@@ -26,7 +26,6 @@ from infra.cli.render.console import machines, people, say
 from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.where import works_on
-from infra.engines.protocol import CloudName
 from infra.fleet.controller.act import CALL_SECONDS
 from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.outcomes import Result
@@ -36,6 +35,7 @@ from infra.fleet.place import told_place
 from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.place import declared_place, guests_at
+from infra.operations.ports import CloudName
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import stack_file
 

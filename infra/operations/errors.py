@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from infra.engines.protocol import EngineError
+
+__all__ = ("EngineError", "Failure", "Interruption", "Refusal")
+
 
 class Failure(Exception):  # noqa: N818 - what is told, like the two below, is no mistake of the program
     """An operation could not do its work; the message says what, why and what to do."""

@@ -1,4 +1,4 @@
-"""What an operation is handed by whoever asks for it: somebody to tell while it works.
+"""What an operation is handed by whoever asks for it: engine and cloud by name, and who hears and watches its work.
 
 Its result is what it returns; what it says meanwhile is for people alone. Engine, cloud and records are in its session
 (`infra.operations.session`).
@@ -6,10 +6,13 @@ Its result is what it returns; what it says meanwhile is for people alone. Engin
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
-from infra.engines.protocol import CloudName
+from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName, Listener
+
+__all__ = ("DEFAULT_PARALLEL", "SILENT", "UNWATCHED", "CloudName", "EngineName", "Silent", "Teller", "Tone", "Watch")
 
 
 class Tone(Enum):
@@ -46,3 +49,7 @@ class Silent:
 
 
 SILENT: Final = Silent()
+
+Watch: TypeAlias = AbstractContextManager[Listener | None]
+"""Watches an engine at work: entered just before it begins, left when it has ended; gives who hears its events."""
+UNWATCHED: Final[Watch] = nullcontext()

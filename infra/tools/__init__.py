@@ -1,1 +1,1 @@
-"""What is no part of the domain: tools written in Go, built into the virtual environment, and locks between processes."""
+"""What is no part of the domain: tools written in Go that are built here, and locks between processes."""

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from infra.cli.render.outcome import drift, outcome, without_services_own
+from infra.cli.render.outcome import drift, outcome
 from infra.cli.render.plan import describe
 from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.render.progress import Progress
-from infra.engines.states import PoolState
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
 from infra.model.planned_capacity import Place
+from infra.operations.stacks.pools import PoolState
+from infra.operations.stacks.state import without_services_own
 from infra.preview.words import ranges, short_type
 from tests.cli import plans
 

@@ -1,13 +1,42 @@
-"""The pools of a stack for people: what each is, how its VMs stand, and where the registries are."""
+"""How a stack stands, for people: its pools and their VMs, its manifest, what comes next, and where registries are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from infra.engines.states import READY, PoolState
+from infra.cli.render.console import say, show
+from infra.cli.render.status import coming_line
+from infra.operations.stacks.aftermath import Aftermath, Published
+from infra.operations.stacks.pools import READY, PoolState
+
+
+def show_aftermath(console: Console, after: Aftermath) -> None:
+    """What is there after an apply."""
+    for problem in after.problems:
+        say(console, Text(f"problem: {problem}", style="bold red"))
+    if after.published is not None:
+        say(console, Text(_manifest_line(after.published), style="dim"))
+    if after.building:
+        say(console, f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
+    for rollout in after.rollouts:
+        say(console, coming_line(rollout))
+    say(console, "")
+    show_pools(console, after.config.stack, after.pools)
+    if after.registries:
+        say(console, "")
+        say(console, registries_line(after.registries))
+
+
+def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None:
+    """The table of pools, and below it what VMs that have ended need."""
+    show(console, pools_table(pools))
+    if ended := [name for pool in pools for name in pool.ended]:
+        say(console, "")
+        say(console, ended_line(stack, ended))
 
 
 def pools_table(pools: Sequence[PoolState]) -> Table:
@@ -47,6 +76,13 @@ def registries_line(repositories: Mapping[str, Sequence[str]]) -> Text:
         ("registries ", "bold"),
         f"in {len(repositories)} regions: {', '.join(repositories)} (each has {', '.join(names)})",
     )
+
+
+def _manifest_line(published: Published) -> str:
+    """Where the manifest is, and whether it is new."""
+    said = "published" if published.changed else "unchanged"
+    where = f"gs://{published.bucket}/{published.object}"
+    return f"manifest {said}: {where} (generation {published.generation})"
 
 
 def _style(pool: PoolState) -> str:

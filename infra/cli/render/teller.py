@@ -10,8 +10,7 @@ from rich.text import Text
 
 from infra.cli.render.console import say
 from infra.cli.where import works_on
-from infra.engines.protocol import CloudName
-from infra.operations.ports import Tone
+from infra.operations.ports import CloudName, Tone
 
 STYLES: Final = {
     Tone.PLAIN: "",

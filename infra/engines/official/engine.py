@@ -28,7 +28,7 @@ from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
-from infra.engines.strays import delete_strays, for_engine, plan_strays
+from infra.engines.strays import delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
@@ -212,7 +212,9 @@ class OfficialEngine:
         if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
         else:
-            targets = self._targets_of(exported["deployment"])
+            deployment = exported["deployment"]
+            stateless = not deployment.get("resources")
+            targets = targets_of_destroy(request, vm_ids(deployment), _urns(deployment), stateless=stateless)
             self._delete_strays(exported, recorder)
             if targets is None:
                 return
@@ -223,13 +225,6 @@ class OfficialEngine:
                 **self._sparing_protected,
             }
             self._run(recorder, self._stack(work).destroy, options, work)
-
-    def _targets_of(self, deployment: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """Of a destroy, for the CLI alone. Nothing is looked for where nothing was targeted."""
-        if not self._request.targets:
-            return ()
-        strays = plan_strays(self._request, vm_ids(deployment), stateless=not deployment.get("resources"))
-        return for_engine(self._request, strays, _urns(deployment))
 
     def _run(
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None

@@ -17,9 +17,9 @@ from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
-from infra.operations.fleet.grants import GrantsSeen, policies_of
 from infra.operations.fleet.looks import Fleet, open_fleet
 from infra.operations.ports import SILENT, Teller
+from infra.operations.stacks.grants import GrantsSeen, policies_of
 from infra.operations.stacks.stack_file import known_stacks
 from infra.operations.workspace import workspace
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from infra.fleet.google import GoogleError, clients
 from infra.fleet.images.asked import read_asked, write_asked
+from infra.fleet.images.oci import RegistryError
 from infra.fleet.images.registries import Registries
 from infra.fleet.images.roles import RoleImages
 from infra.fleet.images.starting import send
@@ -20,7 +21,7 @@ from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError
 from infra.model.images.redeclared import before, is_first, owed, told
-from infra.model.images.spec import SPEC_FILE
+from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig
 from infra.operations.images.lab import Lab, declared, others
@@ -28,32 +29,56 @@ from infra.operations.workspace import workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartedBuilds:
-    """started: images whose builds were started. problems: of those that could not be, with what to do."""
+class ImagesAfterApply:
+    """started: images whose builds were started. problems: what could not be done, with what to do."""
 
     started: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> StartedBuilds:
+def after_apply(config: StackConfig, run: Plan, endpoint: str | None) -> ImagesAfterApply:
+    """All that is done about images; what cannot be done is a problem, for the stack is applied already.
+
+    run: what was applied. endpoint: the local cloud's root URL, None on Google.
+    """
+    builds, keeps = config.builds is not None, _keeps_for_roles(config)
+    if not builds and not keeps:
+        return ImagesAfterApply()
+    try:
+        lab = declared()
+    except ConfigError as error:
+        problems = [_unkept(config.stack, error)] if keeps else []
+        return ImagesAfterApply(problems=(*problems, *([_unknown(config.stack, error, ())] if builds else [])))
+    problems: list[str] = []
+    done = ImagesAfterApply()
+    if keeps:
+        try:
+            keep_for_roles(config, lab, endpoint)
+        except (GoogleError, RegistryError, ConfigError) as error:
+            problems.append(_unkept(config.stack, error))
+    if builds:
+        try:
+            done = build_anew(config, lab.spec, run, endpoint)
+        except GoogleError as error:
+            problems.append(_unknown(config.stack, error, ()))
+    return ImagesAfterApply(started=done.started, problems=(*problems, *done.problems))
+
+
+def build_anew(config: StackConfig, spec: ImageSpec, run: Plan, endpoint: str | None) -> ImagesAfterApply:
     """Start a build of each image whose trigger has other steps than were last asked for, or was turned on.
 
-    What could not be started stays owed, and the next `up` starts it. endpoint: the local cloud's root URL, None on
-    Google.
+    What could not be started stays owed, and the next `up` starts it.
     """
-    if config.builds is None:
-        return StartedBuilds()
-    spec = declared().spec
     now, unasked = told(spec, run), before(spec, run)
     if not now:
-        return StartedBuilds()
+        return ImagesAfterApply()
     problems: list[str] = []
     with clients(config.project, endpoint) as google:
         bucket = Records(google=google, bucket=config.bucket.name)
         try:
             known = read_asked(bucket, config.stack)
         except (GoogleError, ConfigError) as error:
-            return StartedBuilds(problems=(_unknown(config.stack, error, owed(spec, now, unasked)),))
+            return ImagesAfterApply(problems=(_unknown(config.stack, error, owed(spec, now, unasked)),))
         asked = unasked if known is None or is_first(run) else known
         images = owed(spec, now, asked)
         refused: set[str] = set()
@@ -71,7 +96,12 @@ def build_anew(config: StackConfig, run: Plan, endpoint: str | None) -> StartedB
         except GoogleError as error:
             again = f", which starts {', '.join(images)} once more" if images else ""
             problems.append(f"{error}. Next: `./tidepool up {config.stack}`{again}")
-    return StartedBuilds(started=tuple(each for each in images if each not in refused), problems=tuple(problems))
+    return ImagesAfterApply(started=tuple(each for each in images if each not in refused), problems=tuple(problems))
+
+
+def _unkept(stack: str, error: Exception) -> str:
+    what = "what the broker and the controller run is not kept from clean-up"
+    return f"{what}: {error}. Next: `./tidepool up {stack}`"
 
 
 def _unknown(stack: str, error: Exception, images: Sequence[str]) -> str:
@@ -84,16 +114,17 @@ def _refused(stack: str, error: Exception, image: str) -> str:
     return f"no build of {image} was started: {error}. Next: {now}; else the next `./tidepool up {stack}` starts it"
 
 
-def keep_for_roles(config: StackConfig, endpoint: str | None) -> tuple[str, ...]:
-    """Tag what the stack's broker and controller run; the tags that were set.
-
-    What a lab that builds no images runs is another's to keep. Raises GoogleError, and ConfigError where the images
-    that are declared cannot be read.
-    """
+def _keeps_for_roles(config: StackConfig) -> bool:
+    """Whether the stack runs a broker and a controller of ours; those of a lab without images are another's to keep."""
     ours = config.builds is not None or config.registry_stack is not None
-    if config.controller.image is None or not ours or not (workspace().root / SPEC_FILE).is_file():
+    return config.controller.image is not None and ours and (workspace().root / SPEC_FILE).is_file()
+
+
+def keep_for_roles(config: StackConfig, lab: Lab, endpoint: str | None) -> tuple[str, ...]:
+    """Tag what the stack's broker and controller run; the tags that were set. Raises GoogleError, RegistryError."""
+    if config.controller.image is None:
         return ()
-    with _role_images(config, declared(), endpoint) as images:
+    with _role_images(config, lab, endpoint) as images:
         return images.keep(config.controller.image, datetime.now(UTC))
 
 

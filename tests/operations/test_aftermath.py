@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from infra.cli.aftermath import look_after
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud.testing import TestCloud
@@ -12,7 +11,7 @@ from infra.model import names
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
-from infra.operations.stacks.declared import Declared
+from infra.operations.stacks.aftermath import look_after
 from tests.model.given import parse, stack_text
 
 MANIFEST = names.manifest_object("ci")
@@ -48,6 +47,6 @@ def test_a_manifest_is_published_by_its_own_step_alone(
 ) -> None:
     step = Step(op=op, urn=f"urn::{name}", type=OBJECT_TYPE, name=name, status=status)
     run = Plan(stack="ci", engine="local", cloud="local", steps=(step,), outputs={}, diagnostics=())
-    found = look_after(Declared(config=config, registry=None, bounds=()), run, ticking_cloud.url).published
+    found = look_after(config, run, ticking_cloud.url).published
     assert found is not None
     assert (found.changed, found.bundle) == (changed, None)

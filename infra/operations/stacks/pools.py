@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.fleet.google import Api, GoogleError, clients, execute
-from infra.model.fleet import CapacityRow
+from infra.engines.standing import nodes_in
+from infra.fleet.google import Api, GoogleError, clients
+from infra.model.fleet import CapacityRow, capacity
 from infra.model.names import vm_name
 from infra.model.planned_capacity import Place
 from infra.model.schema import StackConfig
@@ -76,13 +77,22 @@ class Listing:
     silent: Mapping[str, str]
 
 
+def pools_now(config: StackConfig, endpoint: str | None) -> tuple[tuple[PoolState, ...], Mapping[str, str]]:
+    """How every declared pool stands, and why a zone did not say so. endpoint: as for `list_nodes`."""
+    listing = list_nodes(config, endpoint)
+    return pool_states(capacity(config), listing), listing.silent
+
+
 def pool_states(rows: Iterable[CapacityRow], listing: Listing) -> tuple[PoolState, ...]:
     """Each declared pool and zone, those with no slices too."""
     return tuple(_pool_state(row, listing) for row in rows)
 
 
 def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
-    """Ask the TPU API of every zone that the stack may use; one zone's silence costs the others nothing."""
+    """Ask the TPU API of every zone that the stack may use; one zone's silence costs the others nothing.
+
+    endpoint: root URL of the local cloud, None on Google.
+    """
     zones = sorted({zone for pool in config.pools for zone in pool.reach})
     nodes: dict[str, NodeStates] = {}
     silent: dict[str, str] = {}
@@ -100,19 +110,6 @@ def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
             else:
                 nodes[zone] = {node["name"].rpartition("/")[2]: node.get("state", UNKNOWN) for node in listed}
     return Listing(nodes=nodes, silent=silent)
-
-
-def nodes_in(api: Any, parent: str) -> list[Mapping[str, Any]]:
-    """The TPU nodes of a location, all pages of them. Raises GoogleError, also where a part of it was not reached."""
-    found: list[Mapping[str, Any]] = []
-    request = api.list(parent=parent, pageSize=1000)
-    while request is not None:
-        page = execute(request, f"listing TPU VMs of {parent}")
-        if silent := page.get("unreachable"):
-            raise GoogleError(f"listing TPU VMs of {parent}", f"{', '.join(silent)} did not answer")
-        found += page.get("nodes", ())
-        request = api.list_next(request, page)
-    return found
 
 
 def _pool_state(row: CapacityRow, listing: Listing) -> PoolState:

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from infra.cli import holding
-from infra.cli.holding import NOTHING_TAKEN, Holding
+from infra.operations.stacks import holding
 from infra.operations.stacks.declared import Declared
+from infra.operations.stacks.holding import NOTHING_TAKEN, Holding
 from tests.model.given import parse, stack_text
 
 WANTED = Declared(config=parse(stack_text()), registry=None, bounds=())

@@ -1,4 +1,4 @@
-"""Grants that stand in the policies of a stack's resources, and that no stack declares."""
+"""Grants in the policies of what a stack declares that no stack declares."""
 
 from __future__ import annotations
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from infra.engines import states
-from infra.engines.states import Listing, list_nodes, pool_states
 from infra.fleet.google import GoogleError
 from infra.local.cloud.testing import TestCloud
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import CapacityRow, capacity
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
+from infra.operations.stacks import pools
+from infra.operations.stacks.pools import Listing, list_nodes, pool_states
 
 STACK = """\
 config:
@@ -100,7 +100,7 @@ def test_missing_credentials_silence_every_zone(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise GoogleError("finding Google credentials", "there are none")
 
-    monkeypatch.setattr(states, "clients", refuse)
+    monkeypatch.setattr(pools, "clients", refuse)
     listing = list_nodes(_config(), None)
     assert listing.nodes == {}
     assert set(listing.silent) == {"us-west4-a", "europe-west4-b"}

@@ -5,30 +5,20 @@ Neither keeps the other from being done: what could not be done is a problem tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from rich.console import Console
-from rich.text import Text
-
-from infra.cli.render.console import say, show
-from infra.cli.render.pools import ended_line, pools_table, registries_line
-from infra.cli.render.status import coming_line
-from infra.engines.states import PoolState, list_nodes, pool_states
 from infra.fleet.google import GoogleError, clients
-from infra.fleet.images.oci import RegistryError
 from infra.fleet.records import Records
 from infra.fleet.status.coming import coming
 from infra.fleet.status.shape import RolloutStatus
 from infra.model import names
-from infra.model.errors import ConfigError
-from infra.model.fleet import capacity
 from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_records import OBJECT_TYPE
 from infra.model.schema import StackConfig
-from infra.operations.images.after_apply import build_anew, keep_for_roles
-from infra.operations.stacks.declared import Declared
+from infra.operations.images.after_apply import after_apply
+from infra.operations.stacks.pools import PoolState, pools_now
 
 _MISSING: Final = 404
 _WRITING: Final = frozenset((Op.CREATE, Op.UPDATE, Op.REPLACE))
@@ -74,21 +64,6 @@ class Aftermath:
             return {}
         return dict.fromkeys(declared.regions, tuple(each.name for each in declared.repositories))
 
-    def show(self, console: Console) -> None:
-        for problem in self.problems:
-            say(console, Text(f"problem: {problem}", style="bold red"))
-        if self.published is not None:
-            say(console, Text(manifest_line(self.published), style="dim"))
-        if self.building:
-            say(console, f"builds started, whose triggers have other steps now: {', '.join(self.building)}")
-        for rollout in self.rollouts:
-            say(console, coming_line(rollout))
-        say(console, "")
-        show_pools(console, self.config.stack, self.pools)
-        if self.registries:
-            say(console, "")
-            say(console, registries_line(self.registries))
-
     def to_json(self) -> dict[str, Any]:
         return {
             "pools": [pool.to_json() for pool in self.pools],
@@ -100,9 +75,8 @@ class Aftermath:
         }
 
 
-def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
+def look_after(config: StackConfig, run: Plan, endpoint: str | None) -> Aftermath:
     """Read it all. run: what was applied. endpoint: the local cloud's root URL, None on Google."""
-    config = stack.config
     problems: list[str] = []
     published: Published | None = None
     rollouts: tuple[RolloutStatus, ...] = ()
@@ -113,21 +87,16 @@ def look_after(stack: Declared, run: Plan, endpoint: str | None) -> Aftermath:
         problems.append(f"the fleet's records could not be read: {error}")
     except ValueError as error:
         problems.append(f"what pools try next is not known: {error}")
-    try:
-        keep_for_roles(config, endpoint)
-    except (GoogleError, RegistryError, ConfigError) as error:
-        what = "what the broker and the controller run is not kept from clean-up"
-        problems.append(f"{what}: {error}. Next: `./tidepool up {config.stack}`")
-    builds = build_anew(config, run, endpoint)
-    problems += builds.problems
-    listing = list_nodes(config, endpoint)
-    problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in listing.silent.items()]
+    images = after_apply(config, run, endpoint)
+    problems += images.problems
+    pools, silent = pools_now(config, endpoint)
+    problems += [f"{zone} did not say how its VMs stand: {why}" for zone, why in silent.items()]
     return Aftermath(
         config=config,
-        pools=pool_states(capacity(config), listing),
+        pools=pools,
         published=published,
         rollouts=rollouts,
-        building=builds.started,
+        building=images.started,
         problems=tuple(problems),
     )
 
@@ -160,18 +129,3 @@ def _coming(config: StackConfig, endpoint: str | None) -> tuple[RolloutStatus, .
 
 def _wrote(step: Step, name: str) -> bool:
     return (step.type, step.name, step.status) == (OBJECT_TYPE, name, Status.DONE) and step.op in _WRITING
-
-
-def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None:
-    """The table of pools, and below it what VMs that have ended need."""
-    show(console, pools_table(pools))
-    if ended := [name for pool in pools for name in pool.ended]:
-        say(console, "")
-        say(console, ended_line(stack, ended))
-
-
-def manifest_line(published: Published) -> str:
-    """Where the manifest is, and whether it is new."""
-    said = "published" if published.changed else "unchanged"
-    where = f"gs://{published.bucket}/{published.object}"
-    return f"manifest {said}: {where} (generation {published.generation})"
