@@ -16,13 +16,13 @@ from infra.engines.protocol import Listener, Request
 from infra.engines.standing import PATIENCE, nodes_in, pause, vm_urn
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
-from infra.local.engine.urns import Targets
 from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from infra.model.urns import Targets
 
 Node = Mapping[str, Any]
 EVERYWHERE: Final = "-"

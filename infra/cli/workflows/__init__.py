@@ -87,9 +87,10 @@ def _code(
 ) -> int:
     """Does what was asked for, and gives the exit code."""
     if explain is not None:
-        from infra.cli.workflows.explained import explained
+        from infra.cli.workflows.told import tell_explained
+        from infra.operations.workflows.explained import explained
 
-        return explained(explain, spec, as_json=as_json)
+        return tell_explained(explained(explain, spec), as_json=as_json)
     if newer is not None:
         from infra.cli.workflows.newer import newer_actions
 
@@ -107,16 +108,21 @@ def _code(
 
         return inventory(spec or _default(), as_json=as_json)
     if action == "check":
-        from infra.cli.workflows.check import check_checkout, check_here
+        from infra.cli.workflows.told import tell_checked
+        from infra.operations.workflows.check import check_checkout, check_here
 
-        return check_checkout(target, spec or _default(), as_json=as_json) if target else check_here(as_json=as_json)
-    from infra.cli.workflows.write import write_back, write_checkout, write_here
+        checked = check_checkout(target, spec or _default()) if target else check_here()
+        return tell_checked(checked, as_json=as_json)
+    from infra.cli.workflows.told import tell_written
+    from infra.operations.workflows.write import write_back, write_checkout, write_here
 
     if target is None:
-        return write_here(spec, as_json=as_json)
-    if back:
-        return write_back(target, spec or _default(), as_json=as_json)
-    return write_checkout(target, spec or _default(), legacy=legacy, as_json=as_json)
+        wrote = write_here(spec)
+    elif back:
+        wrote = write_back(target, spec or _default())
+    else:
+        wrote = write_checkout(target, spec or _default(), legacy=legacy)
+    return tell_written(wrote, as_json=as_json)
 
 
 def _default() -> str:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
-from infra.cli.workflows.scene import scene
 from infra.operations.errors import Refusal
+from infra.operations.workflows.scene import scene
 from infra.operations.workspace import workspace
 from workflows import coverage
 from workflows.collect.static import UnreadableFileError, read_checkout

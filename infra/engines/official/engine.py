@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from pulumi import automation
 
-from infra.engines.official import filestate
 from infra.engines.official.adoption import creating, unsettled, vm_ids
 from infra.engines.official.aside import passing_copy
 from infra.engines.official.recorder import Ear, Recorder
@@ -259,8 +258,7 @@ class OfficialEngine:
     @contextmanager
     def _workspace(self, say: Callable[[Diagnostic], None]) -> Generator[Workspace]:
         """The workspace, once the CLI can read the state. A command of the CLI that fails in it is an EngineError."""
-        settings = provider_inputs(self._request)
-        for said in filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings):
+        for said in self._made_readable():
             say(said)
         try:
             with workspace(self._request, self._place, self._runner) as work:
@@ -269,6 +267,15 @@ class OfficialEngine:
             raise
         except automation.CommandError as error:
             raise EngineError(_said_by(error)) from None
+
+    def _made_readable(self) -> tuple[Diagnostic, ...]:
+        """What was done to a state in files, which the embedded engine may have written."""
+        if not self._place.in_files:
+            return ()
+        from infra.engines.official import filestate  # no other backend loads anything of the embedded engine
+
+        settings = provider_inputs(self._request)
+        return filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings)
 
     def _stack(self, work: Workspace) -> Stack:
         return Stack(self._request.stack, work)

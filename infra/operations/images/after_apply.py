@@ -51,11 +51,10 @@ def after_apply(config: StackConfig, run: Plan, endpoint: str | None) -> ImagesA
         return ImagesAfterApply(problems=(*problems, *([_unknown(config.stack, error, ())] if builds else [])))
     problems: list[str] = []
     done = ImagesAfterApply()
-    if keeps:
-        try:
-            keep_for_roles(config, lab, endpoint)
-        except (GoogleError, RegistryError, ConfigError) as error:
-            problems.append(_unkept(config.stack, error))
+    try:
+        keep_for_roles(config, lab, endpoint)
+    except (GoogleError, RegistryError) as error:
+        problems.append(_unkept(config.stack, error))
     if builds:
         try:
             done = build_anew(config, lab.spec, run, endpoint)
@@ -122,7 +121,7 @@ def _keeps_for_roles(config: StackConfig) -> bool:
 
 def keep_for_roles(config: StackConfig, lab: Lab, endpoint: str | None) -> tuple[str, ...]:
     """Tag what the stack's broker and controller run; the tags that were set. Raises GoogleError, RegistryError."""
-    if config.controller.image is None:
+    if config.controller.image is None or not _keeps_for_roles(config):
         return ()
     with _role_images(config, lab, endpoint) as images:
         return images.keep(config.controller.image, datetime.now(UTC))

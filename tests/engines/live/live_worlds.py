@@ -18,7 +18,7 @@ from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
-from infra.local.engine.lock import runs
+from infra.tools.processes import runs
 
 ROOT = Path(__file__).resolve().parents[3]
 MAKERS: Mapping[EngineName, Callable[[Request], Engine]] = {

@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
-from infra.cli import test as checks
+from infra.cli.test import command
+from infra.operations.checkout import checks
+from infra.operations.errors import Failure
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    monkeypatch.setattr(checks, "CHECKOUT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     (tmp_path / "run.sh").touch()
     return tmp_path
@@ -29,14 +30,14 @@ def test_a_file_that_nobody_added_yet_is_checked_and_an_ignored_one_is_not(root:
 
 @pytest.mark.usefixtures("root")
 def test_a_source_archive_without_git_metadata_is_told_the_way_on() -> None:
-    with pytest.raises(click.ClickException, match=r"not a git repository.*git init && \./tidepool test"):
+    with pytest.raises(Failure, match=r"not a git repository.*git init && \./tidepool test"):
         checks.tracked(checks.is_shell)
 
 
 @pytest.mark.usefixtures("root")
 def test_a_machine_without_git_is_told_the_way_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(click.ClickException, match=r"git.*--fast"):
+    with pytest.raises(Failure, match=r"git.*--fast"):
         checks.tracked(checks.is_shell)
 
 
@@ -48,6 +49,6 @@ def test_the_unit_tests_alone_leave_out_what_goes_end_to_end_and_the_long_tiers(
 
 
 def test_unit_tests_alone_and_a_long_tier_are_refused_together() -> None:
-    refused = CliRunner().invoke(checks.command, ["--unit", "--heavy"])
+    refused = CliRunner().invoke(command, ["--unit", "--heavy"])
     assert refused.exit_code == 2
     assert "--unit leaves out what --heavy and --live add" in refused.output

@@ -1,13 +1,15 @@
-"""`./tidepool workflows --write`: every generated file, here or in a consumer's checkout."""
+"""Writing every generated file, here or in a consumer's checkout."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from infra.cli.render.console import machines, people, say
-from infra.cli.workflows.saved import refuse_unsaved
-from infra.cli.workflows.scene import (
+from infra.model.errors import ConfigError, Problem
+from infra.operations.errors import Refusal
+from infra.operations.workflows.saved import refuse_unsaved
+from infra.operations.workflows.scene import (
     for_checkout,
     has_legacy,
     put,
@@ -16,15 +18,24 @@ from infra.cli.workflows.scene import (
     standing_here,
     standing_there,
 )
-from infra.model.errors import ConfigError, Problem
-from infra.operations.errors import Refusal
 from workflows.legacy import back, keep
 from workflows.outputs import COPIES
 from workflows.spec import load_spec, spec_names
 from workflows.standing import GENERATED, State, compare
 
 
-def write_here(spec: str | None, *, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrote:
+    """made_folder: whether `root` was not there. written, removed: paths. same: how many were as they should be."""
+
+    root: Path
+    made_folder: bool
+    written: list[str]
+    removed: list[str]
+    same: int
+
+
+def write_here(spec: str | None) -> Wrote:
     """The copies of every specification, or of one, and this repository's own files."""
     here = scene()
     refuse_problems(here)
@@ -33,10 +44,10 @@ def write_here(spec: str | None, *, as_json: bool) -> int:
     prefix = "" if spec is None else f"{COPIES}/{spec}/"
     wanted = {path: text for path, text in here.outputs.texts.items() if path.startswith(prefix)}
     stands = {path: text for path, text in standing_here(here.root).items() if path.startswith(prefix)}
-    return _write(here.root, wanted, _orphans(wanted, stands), as_json=as_json)
+    return _write(here.root, wanted, _orphans(wanted, stands))
 
 
-def write_checkout(target: Path, name: str, *, legacy: bool, as_json: bool) -> int:
+def write_checkout(target: Path, name: str, *, legacy: bool) -> Wrote:
     """The files of a specification into its repository. legacy: the old ones are kept beside them."""
     here = scene()
     spec = load_spec(here.root, name, here.world)
@@ -52,10 +63,10 @@ def write_checkout(target: Path, name: str, *, legacy: bool, as_json: bool) -> i
         removed = [*removed, *(path for path in edits.removes if path not in wanted)]
     by_hand = [path for path in wanted if path in stands and not stands[path].startswith(GENERATED)]
     refuse_unsaved(target, [path for path in by_hand if path not in moved and stands[path] != wanted[path]])
-    return _write(target, wanted, removed, as_json=as_json)
+    return _write(target, wanted, removed)
 
 
-def write_back(target: Path, name: str, *, as_json: bool) -> int:
+def write_back(target: Path, name: str) -> Wrote:
     """The old files of a checkout in the place of the new ones."""
     here = scene()
     spec = load_spec(here.root, name, here.world)
@@ -63,7 +74,7 @@ def write_back(target: Path, name: str, *, as_json: bool) -> int:
         rule = "the specification says which old workflows are kept, and up to which day"
         raise ConfigError([Problem(spec.file, "", rule, "a section `legacy`")])
     edits = back(standing_there(target), spec.declared.legacy)
-    return _write(target, edits.writes, edits.removes, as_json=as_json)
+    return _write(target, edits.writes, edits.removes)
 
 
 def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
@@ -72,21 +83,9 @@ def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
     return [each.path for each in found if each.state is State.ORPHAN]
 
 
-def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str], *, as_json: bool) -> int:
-    console, made_folder = people(as_json=as_json), not root.exists()
-    gone = sorted(set(removed))
+def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str]) -> Wrote:
+    made_folder, gone = not root.exists(), sorted(set(removed))
     written = put(root, wanted)
     for path in gone:
         (root / path).unlink(missing_ok=True)
-    if made_folder:
-        say(console, f"made the folder {root}, which was not there")
-    for path in gone:
-        say(console, f"removed {path}")
-    for path in written:
-        say(console, f"wrote {path}")
-    same = len(wanted) - len(written)
-    say(console, f"{len(written)} written, {len(gone)} removed, {same} as they were")
-    if as_json:
-        done = {"written": written, "removed": gone, "same": same}
-        machines({"root": str(root), "made_folder": made_folder, **done, "exit": 0})
-    return 0
+    return Wrote(root=root, made_folder=made_folder, written=written, removed=gone, same=len(wanted) - len(written))

@@ -1,24 +1,21 @@
-"""`./tidepool workflows --check`: everything that is wrong with workflow files, each with what mends it.
+"""Everything that is wrong with workflow files, each with what mends it.
 
-Owns which judges are asked and how their findings are told. A finding's words are its judge's.
+Owns which judges are asked. A finding's words are its judge's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
-from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, say
-from infra.cli.workflows.below import below
-from infra.cli.workflows.checkout import read_files
-from infra.cli.workflows.scene import (
+from infra.model.demand import FILE as DEMAND_FILE
+from infra.model.demand import Demands
+from infra.model.errors import ConfigError, Problem
+from infra.operations.workflows.checkout import read_files
+from infra.operations.workflows.scene import (
     FOLDER,
     WRITE,
     Scene,
@@ -28,9 +25,6 @@ from infra.cli.workflows.scene import (
     standing_here,
     standing_there,
 )
-from infra.model.demand import FILE as DEMAND_FILE
-from infra.model.demand import Demands
-from infra.model.errors import ConfigError, Problem
 from infra.operations.workspace import workspace
 from workflows import coverage
 from workflows.checks import Known, TestCase, check, pools_of
@@ -48,8 +42,6 @@ from workflows.triggering import listed, triggers
 from workflows.world import World
 
 _RUNNERS = "runner-has-labels"
-_COMMANDS = ("./tidepool ", "git ")
-"""How what is to be run begins; all else is to be written."""
 _DEMANDS = "plans and the policy still read it: what it asks is judged below, beside what is asked now"
 
 
@@ -65,12 +57,25 @@ class Trouble:
     stops: bool = True
 
 
-def check_here(*, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """files: how many are generated."""
+
+    troubles: tuple[Trouble, ...]
+    files: int = 0
+
+    @property
+    def stops(self) -> int:
+        """How many troubles the check fails by."""
+        return sum(each.stops for each in self.troubles)
+
+
+def check_here() -> Checked:
     """Everything that is generated here, against what stands here."""
     try:
         here = scene()
     except ConfigError as error:
-        return _unmade(error, as_json=as_json)
+        return _unmade(error)
     files = compare(here.outputs.texts, standing_here(here.root), write=WRITE)
     troubles = [
         *_of_files(each for each in files if not here.outputs.hides(each.path)),
@@ -79,15 +84,15 @@ def check_here(*, as_json: bool) -> int:
     ]
     for spec, made in here.generated():
         troubles += [*(_of_spec(spec, here) if spec else ()), *_faults(made, here, spec)]
-    return _tell(troubles, as_json=as_json, clean=f"{len(here.outputs.texts)} generated files")
+    return _checked(troubles, len(here.outputs.texts))
 
 
-def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
+def check_checkout(target: Path, name: str) -> Checked:
     """What stands in a consumer's checkout against its specification."""
     try:
         here = scene()
     except ConfigError as error:
-        return _unmade(error, as_json=as_json)
+        return _unmade(error)
     spec = load_spec(here.root, name, here.world)
     stands = standing_there(target)
     legacy = spec.declared.legacy
@@ -106,7 +111,7 @@ def check_checkout(target: Path, name: str, *, as_json: bool) -> int:
         *_missing(spec, target),
         *_by_hand(files, stands, spec, here),
     ]
-    return _tell(troubles, as_json=as_json, clean=f"{len(wanted)} generated files")
+    return _checked(troubles, len(wanted))
 
 
 def _of_files(files: Iterable[Off]) -> Iterator[Trouble]:
@@ -128,7 +133,7 @@ def _fleet(root: Path, made: Demands | None) -> Iterator[Trouble]:
         yield Trouble("fleet", each.subject, each.kind.value, (each.reason,), each.fix, each.stops)
 
 
-def _unmade(error: ConfigError, *, as_json: bool) -> int:
+def _unmade(error: ConfigError) -> Checked:
     """Where nothing can be generated: what keeps the files from being made, and then the jobs that find no runner.
 
     The error itself where every job finds one.
@@ -136,7 +141,7 @@ def _unmade(error: ConfigError, *, as_json: bool) -> int:
     fleet = tuple(_fleet(workspace().root, None))
     if not any(each.stops for each in fleet):
         raise error
-    return _tell([*(_problem("source", each) for each in error.problems), *fleet], as_json=as_json, clean="")
+    return _checked([*(_problem("source", each) for each in error.problems), *fleet])
 
 
 def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
@@ -237,24 +242,5 @@ def _problem(kind: str, problem: Problem) -> Trouble:
     return Trouble(kind, problem.subject, "not right", (said,), problem.fix)
 
 
-def _tell(troubles: Iterable[Trouble], *, as_json: bool, clean: str) -> int:
-    console, found = people(as_json=as_json), tuple(dict.fromkeys(troubles))
-    stopping = [each for each in found if each.stops]
-    for each in found:
-        _say(console, each)
-    warned = len(found) - len(stopping)
-    more = f", {warned} to know of" if warned else ""
-    said = f"{len(stopping)} to mend{more}" if stopping else f"{clean}: nothing to mend{more}"
-    say(console, Text(said, style="bold red" if stopping else "bold green"))
-    code = FAILED if stopping else 0
-    if as_json:
-        machines({"findings": [asdict(each) for each in found], "exit": code})
-    return code
-
-
-def _say(console: Console, each: Trouble) -> None:
-    style = "red" if each.stops else "yellow"
-    below(console, Text.assemble((each.subject, "bold"), "  ", (f"[{each.state}]", style)), by=0)
-    for why in each.why:
-        below(console, why)
-    below(console, f"{'run' if each.mend.startswith(_COMMANDS) else 'write'}: {each.mend}", style="dim")
+def _checked(troubles: Iterable[Trouble], files: int = 0) -> Checked:
+    return Checked(tuple(dict.fromkeys(troubles)), files)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from infra.local.engine.values import Secret
+from infra.model.secret_values import Secret
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]
