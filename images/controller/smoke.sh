@@ -4,7 +4,7 @@
 
 check "starts: python -P -m infra.cli --help" python -P -m infra.cli --help
 check "imports what the controller and the broker call" python -P -c \
-  'import infra.program, googleapiclient.discovery, github, pulumi_gcp'
+  'import infra.program.stack, googleapiclient.discovery, github, pulumi_gcp'
 check "has the committed stacks" test -s /opt/tidepool/stacks/Pulumi.ci.yaml
 
 check "cannot write its own code" test ! -w /opt/tidepool/infra

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.model.stack import pulumi_values, stack_names
-from infra.program import run
+from infra.program.stack import run
 from tests.program.fake_engine import Built, build
 from tests.shipped_stacks import lend_steady, shipped, steady
 

@@ -13,7 +13,7 @@ from infra.fleet.broker import settings
 from infra.model import names
 from infra.model.alerts import alerts
 from infra.model.stack import parse_stack
-from infra.program_serving import unnotified, unserved
+from infra.program.serving import unnotified, unserved
 from tests.program.fake_engine import Built, Registered
 from tests.program.stacks import built, committed, edited, text_of
 from tests.shipped_stacks import of_this_lab

@@ -46,7 +46,7 @@ _Dumper.add_representer(str, _text)
 
 
 def _cloud_build(lab: Lab, image: Image) -> dict[str, Any]:
-    from infra.program_builds import build_plan, image_build  # the program's SDK takes a while to import
+    from infra.program.builds import build_plan, image_build  # the program's SDK takes a while to import
 
     registry = image.push.artifact_registry
     stack = lab.stacks[registry.stack] if registry else lab.home

@@ -93,7 +93,7 @@ def _change(text: str) -> Change:
         (["tidepool:tests/conftest.py"], []),
         (["tidepool:uv.lock"], []),
         # Both.
-        (["uv.lock", "tidepool:infra/program.py"], ALL),
+        (["uv.lock", "tidepool:infra/program/stack.py"], ALL),
         (["uv.lock", "uv.lock", "README.md"], MONOREPO),
         ([], []),
     ],
