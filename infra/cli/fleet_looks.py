@@ -16,12 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli.failures import Refusal
-from infra.cli.fleet_place import Place, declared_place
+from infra.cli.fleet_place import declared_place
 from infra.cli.local_guests import local_guests
 from infra.cli.session import CloudSession, open_cloud
 from infra.cli.stack_file import known_stacks, stack_file
 from infra.cli.workspace import workspace
 from infra.engines.protocol import CloudName
+from infra.fleet.place import Place
 from infra.fleet.status.look import Scene, look
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
