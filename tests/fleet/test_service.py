@@ -10,10 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -22,15 +24,17 @@ import pytest
 
 from infra.fleet.broker import settings
 from infra.fleet.google import Api, clients, execute
-from infra.fleet.place import TOKEN
+from infra.fleet.place import BROKER, TOKEN
 from infra.fleet.records import Records
 from infra.fleet.service import main
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.testing import TestCloud
+from infra.local.cloud.tokens import new_key, signed
 from infra.model import names
 from infra.model.fleet import slots
 from infra.model.node import node_spec
 from tests.fleet.declared_records import declare
+from tests.fleet.test_identity_token import Metadata
 from tests.model.given import parse, pool, stack_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,6 +138,42 @@ def test_the_controller_sweeps_once_by_the_manifest_and_says_so_in_lines(
         assert len(ordered) == 2
         assert all(records.read(names.orders_object(vm)) for vm in ordered)
         assert records.read(names.sweep_object("ci"))
+
+
+class MetadataAndBroker(Metadata):
+    """Google's metadata server, and a broker that knows no runner and no job."""
+
+    def do_GET(self) -> None:  # noqa: N802 - the library's name
+        if not self.path.startswith("/v1/"):
+            super().do_GET()
+            return
+        self.asked.append(f"{self.path.partition('?')[0]} {self.headers['Authorization']}")
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"scopes": [], "jobs": [], "running": []}).encode())
+
+
+def test_the_controller_asks_the_broker_as_the_account_that_it_runs_as(
+    image: Path, fleet: dict[str, str], tmp_path: Path
+) -> None:
+    class Mine(MetadataAndBroker):
+        asked: list[str] = []  # noqa: RUF012 - of one test
+        token = signed(new_key(), {"aud": "the broker", "exp": 4_000_000_000, "iat": 1_700_000_000}, kid="k")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Mine) as server:
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        host = f"127.0.0.1:{server.server_port}"
+        cloud_run = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "CLOUDSDK_CONFIG": str(tmp_path)}
+        environ = {**fleet, **cloud_run, BROKER: f"http://{host}", TOKEN: ""}
+        code, lines, complained = ran(image, "controller", "ci", environ=environ)
+        server.shutdown()
+    assert complained == ""
+    assert code == 0
+    assert [line["online"] for line in lines if line["event"] == "pool"] == [0]
+    assert {each for each in Mine.asked if each.startswith("/v1/")} == {
+        f"/v1/runners Bearer {Mine.token}",
+        f"/v1/queue Bearer {Mine.token}",
+    }
 
 
 def test_a_sweep_that_cannot_begin_is_a_line_and_exit_code_1(image: Path, fleet: dict[str, str]) -> None:
