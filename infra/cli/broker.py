@@ -1,12 +1,13 @@
-"""`./tidepool broker ...`: serve the token broker of a stack, on Cloud Run, by hand, or beside the local cloud.
+"""`./tidepool broker ...`: serve the token broker of a stack, by hand or beside the local cloud.
 
-Owns where its settings come from and how its decisions are printed. What it decides is `infra.fleet.broker`.
+Owns how its decisions are printed. What it decides is `infra.fleet.broker`; on Cloud Run `infra.fleet.service` serves
+it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -16,8 +17,9 @@ from infra.cli.echo import echo
 from infra.cli.render.console import people, say
 from infra.cli.render.teller import ConsoleTeller
 from infra.fleet.broker import audit, settings
-from infra.fleet.broker.serve import serve, service, wall_clock
+from infra.fleet.broker.serve import NotListeningError, serve, wall_clock
 from infra.local.cloud.control import CloudClock, Control
+from infra.operations.broker import with_stack
 from infra.operations.errors import Refusal
 from infra.operations.local.broker import local_settings
 from infra.operations.local.cloud import local_cloud
@@ -50,26 +52,14 @@ def serve_command(*, stack: str, cloud: CloudName | None, host: str, port: int, 
         url = local_cloud(workspace(), ConsoleTeller(console))
         environ, clock = local_settings(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
     else:
-        environ = _with_stack_file(stack, os.environ)
+        environ = with_stack(os.environ, lambda: declared(stack).config)
     found = settings.read(stack, environ)
-    application = service(found, _printer(as_json=as_json), clock=clock)
     where = "the local cloud" if local else "Google Cloud"
     say(console, f"the broker of {stack} on {where} listens at http://{host}:{port}, audience {found.audience}")
     try:
-        serve(application, host=host, port=port)
-    except SystemExit:
-        # uvicorn has said so on its logger; nobody listens to that here.
-        raise Refusal(f"nothing can listen at {host}:{port}; is something there already? Try --port") from None
-    finally:
-        application.close()
-
-
-def _with_stack_file(stack: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment, and what it leaves out from the stack file: a container has no such file and needs none."""
-    if environ.get(settings.PROJECT) and environ.get(settings.BUCKET):
-        return dict(environ)
-    config = declared(stack).config
-    return {settings.PROJECT: config.project, settings.BUCKET: config.bucket.name, **environ}
+        serve(found, _printer(as_json=as_json), host=host, port=port, clock=clock)
+    except NotListeningError as error:
+        raise Refusal(str(error)) from None
 
 
 def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:

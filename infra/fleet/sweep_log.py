@@ -1,4 +1,4 @@
-"""Sweeps as lines of a log: one JSON object each, as Cloud Logging takes them.
+"""Sweeps as lines of a log: one JSON object each, as Cloud Logging takes them; and one sweep that is told so.
 
 Owns what is asked for the lines beyond the sweep itself: the queue, images, and how old the app's key is. What cannot
 be asked is left out of the lines, or said in one; it never fails a sweep. The lines are `infra.fleet.sweep_lines`.
@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from infra.fleet.broker.settings import KEY_SECRET
-from infra.fleet.controller.sweep import Swept
-from infra.fleet.google import Clients, GoogleError
-from infra.fleet.place import Place
+from infra.fleet.broker.settings import BUCKET, KEY_SECRET, PROJECT
+from infra.fleet.controller.act import CALL_SECONDS
+from infra.fleet.controller.sweep import NO_SWEEP, Swept
+from infra.fleet.google import Clients, GoogleError, clients
+from infra.fleet.place import Place, told_place
 from infra.fleet.records import Records
 from infra.fleet.status.queue import waiting_jobs
 from infra.fleet.sweep_lines import (
@@ -26,7 +27,7 @@ from infra.fleet.sweep_lines import (
     unlooked_line,
     unswept_line,
 )
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +73,25 @@ class SweepLog:
 
     def _print(self, line: Line) -> None:
         self.write(json.dumps(line, separators=(",", ":")))
+
+
+def logged_sweep(stack: str, environ: Mapping[str, str], write: Callable[[str], None]) -> Swept:
+    """One sweep at the place that the environment names, told in lines.
+
+    Raises ConfigError where it names none, GoogleError without credentials, and as `Sweeper.sweep` does.
+    """
+    place = told_place(stack, environ)
+    if place is None:
+        missing = [name for name in (PROJECT, BUCKET) if not environ.get(name)]
+        raise ConfigError(
+            Problem(name, "", "the controller is told where its fleet is", "the stack's") for name in missing
+        )
+    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
+        log = SweepLog.told(stack, place, google, environ, write)
+        try:
+            swept = place.sweeper(stack, google).sweep()
+        except NO_SWEEP as error:
+            log.unswept(str(error))
+            raise
+        log.swept(swept)
+        return swept

@@ -7,13 +7,15 @@ from functools import cache
 
 import pytest
 
+from infra.cli import broker, reconcile
+from infra.fleet import service
 from infra.fleet.broker import settings
 from infra.fleet.place import BROKER as BROKER_URL
 from infra.fleet.place import told_place
 from infra.model import names
 from infra.model.alerts import alerts
 from infra.model.stack import parse_stack
-from infra.program_serving import unnotified, unserved
+from infra.program.serving import unnotified, unserved
 from tests.program.fake_engine import Built, Registered
 from tests.program.stacks import built, committed, edited, text_of
 from tests.shipped_stacks import of_this_lab
@@ -69,6 +71,19 @@ def test_the_broker_runs_one_build_as_itself_and_finds_its_settings() -> None:
     assert service.inputs["customAudiences"] == [found.audience]
     assert (found.app, found.installation, dict(found.groups)) == ("12", "34", {"member": "tpu-member"})
     assert found.key_secret == f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/latest"
+
+
+def test_images_of_before_and_of_today_understand_what_they_are_told() -> None:
+    """A new program may run an old image until the next one is built, and the way back from a new image is the old."""
+    sweeping, serving = (
+        container(served().one(f"cloudrunv2/{kind}"))["args"] for kind in ("job:Job", "service:Service")
+    )
+    assert (sweeping[0], *serving[:2]) == ("reconcile", "broker", "serve")
+    assert reconcile.command.make_context("reconcile", sweeping[1:])
+    assert broker.serve_command.make_context("serve", serving[2:])
+    today = [service.parsed(arguments, {}) for arguments in (sweeping, serving)]
+    assert [(given.role, given.stack) for given in today] == [("controller", "ci"), ("broker", "ci")]
+    assert today[1].host == "0.0.0.0"
 
 
 def test_only_pools_and_the_controller_call_the_broker_and_only_the_clock_runs_the_controller() -> None:

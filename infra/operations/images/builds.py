@@ -35,7 +35,7 @@ def generated(lab: Lab, image: Image) -> dict[str, Any]:
     Raises Refusal where its stack does not say how it is scanned and built.
     """
     if image.builder is Builder.CLOUDBUILD:
-        from infra.program_builds import build_plan, image_build  # the program's SDK takes a while to import
+        from infra.program.builds import build_plan, image_build  # the program's SDK takes a while to import
 
         registry = image.push.artifact_registry
         stack = lab.stacks[registry.stack] if registry else lab.home

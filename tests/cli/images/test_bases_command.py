@@ -137,8 +137,9 @@ def copy(root: Path) -> Path:
     """A working copy of the monorepo with a commit, beside a checkout with the committed declaration."""
     for folder in ("images", "stacks"):
         shutil.copytree(ROOT / folder, root / folder, dirs_exist_ok=True)
-    for name in ("LICENSE", "Pulumi.yaml", "requirements.lock", "infra/x.py"):
-        (root / name).parent.mkdir(exist_ok=True)
+    service = ("infra/__init__.py", "infra/fleet/x.py", "infra/model/x.py", "requirements-service.lock")
+    for name in ("LICENSE", "Pulumi.yaml", *service):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
     copy = root.parent / "monorepo"
     for path in ("uv.lock", "pyproject.toml", "lib/a/pyproject.toml", "lib/a/src/a.py", "docs/x.md"):

@@ -20,10 +20,7 @@ from infra.components.monitoring import Monitoring, MonitoringArgs
 from infra.model import names
 from infra.model.alerts import Writer, alerts
 from infra.model.schema import App, StackConfig
-from infra.program_shared import grantee, labels, pool_key
-
-CLOCK = "clock"
-"""The key of the account that runs the controller."""
+from infra.program.shared import CLOCK, grantee, labels, pool_key
 
 
 def is_served(config: StackConfig) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from infra.model.schema import Pool, StackConfig
 
+CLOCK = "clock"
+"""The key of the account that runs the controller."""
+
 
 def labels(config: StackConfig) -> dict[str, str]:
     """The labels that say whose a resource is and which stack made it."""

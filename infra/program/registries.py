@@ -1,6 +1,7 @@
 """The image registries of a stack, joined: its repositories and mirrors, and who reads or writes each.
 
-Owns which of them a stack declares or reads of another. Leaves how one is made to the components.
+Owns which of them a stack declares or reads of another, and who may do what in each. Leaves how one is made to the
+components.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 
 import pulumi
 
+from infra.components.identities import Identities
 from infra.components.registries import Registries, RegistriesArgs, Registry
 from infra.components.registry_grants import Access, RegistryGrant, RegistryGrants, RegistryGrantsArgs
+from infra.model import federation
 from infra.model.schema import StackConfig
-from infra.program_shared import grantee, labels
+from infra.program.shared import grantee, labels, pool_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,20 @@ def registries(
     )
     RegistryGrants("registry-grants", RegistryGrantsArgs(project=owner.project, grants=grants), ready)
     return paths
+
+
+def reaches(config: StackConfig, identities: Identities, image_builder: pulumi.Input[str] | None) -> list[Reach]:
+    """Pools read; the builder of the stack that owns a repository writes it, and GitHub's jobs see what is there."""
+    found = [
+        Reach(key=key, member=identities.member(key), access=Access.READS, mirrors=True)
+        for key in map(pool_key, config.pools)
+    ]
+    if config.registries:
+        found.append(Reach(key="builder", member=identities.member("builder"), access=Access.WRITES, mirrors=True))
+    if image_builder is not None:
+        key = federation.IMAGE_BUILDER[0]
+        found.append(Reach(key=key, member=image_builder, access=Access.READS, mirrors=False))
+    return found
 
 
 def _reached(owner: StackConfig, reach: Reach) -> Iterator[tuple[tuple[str, str], Access]]:

@@ -31,7 +31,7 @@ from infra.model.images.steps import bootstrap, checkouts, step_pins
 from infra.model.schema import Builds as BuildsConfig
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
-from infra.program_shared import labels
+from infra.program.shared import labels
 
 COMMIT: Final = "$COMMIT_SHA"
 """Cloud Build's word for the commit of the push that started a build."""

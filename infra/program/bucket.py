@@ -1,7 +1,7 @@
 """Who has which part of the fleet bucket: the arguments of the component that makes it.
 
 Owns how long records are kept. Leaves who has access to `infra.model.bucket_access`, and the objects that the program
-declares to `infra.program_records`.
+declares to `infra.program.records`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from infra.components.bucket import FleetBucketArgs, PrefixAccess
 from infra.components.identities import Identities
 from infra.model import bucket_access, federation, names
 from infra.model.schema import StackConfig
-from infra.program_shared import grantee, labels
+from infra.program.shared import grantee, labels
 
 FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
 """Days after their last write for which records of VMs are kept, by prefix.

@@ -1,0 +1,119 @@
+"""Bring a fleet to its manifest, as its controller does: one sweep, or one after another.
+
+Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`. One sweep:
+
+    place = told_place("ci", os.environ)
+    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
+        for swept in reconcile("ci", place, google):
+            print(swept)
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept
+from infra.fleet.google import Clients
+from infra.fleet.place import Place
+
+MOST_SWEEPS: Final = 500
+"""After so many on the local cloud, something never ends."""
+
+EVERY: Final = 120.0
+"""Seconds between two sweeps."""
+
+
+class Guests(Protocol):
+    """The simulated guests of a local cloud's VMs, which live only while somebody lets them."""
+
+    def settle(self) -> object:
+        """Let every guest do what it had time for."""
+
+    def advance(self, seconds: float) -> None:
+        """Move the cloud's clock, and let the guests live meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unswept:
+    """A sweep that could not begin, or could not go on."""
+
+    reason: str
+
+
+class UnsettledError(Exception):
+    """More sweeps would settle nothing. swept: the last one that there was, in which all that is left stands."""
+
+    def __init__(self, said: str, swept: Swept | None) -> None:
+        self.swept = swept
+        super().__init__(said)
+
+
+def reconcile(
+    stack: str,
+    place: Place,
+    google: Clients,
+    *,
+    watch: bool = False,
+    until_settled: bool = False,
+    retry: bool = False,
+    every: float = EVERY,
+    guests: Guests | None = None,
+) -> Iterator[Swept | Unswept]:
+    """The sweeps over a stack at its place, each as it ends. The keywords are those of `sweeps`.
+
+    google: clients of the place. guests: on a local cloud, whose clock is moved where `until_settled` waits.
+    """
+    pause = guests.advance if guests and until_settled else time.sleep
+    sweeper = place.sweeper(stack, google, pause=pause)
+    return sweeps(
+        sweeper, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests, pause=pause
+    )
+
+
+def sweeps(
+    sweeper: Sweeper,
+    *,
+    watch: bool = False,
+    until_settled: bool = False,
+    retry: bool = False,
+    every: float = EVERY,
+    guests: Guests | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[Swept | Unswept]:
+    """One sweep, or sweeps `every` so many seconds.
+
+    watch: sweep until interrupted; a sweep that cannot begin ends nothing then, and else it raises its error after it
+    was yielded. until_settled: sweep until nothing is left to do. retry: the first sweep that can begin makes again
+    what could not be made, though it has to wait. pause: waits so many seconds.
+
+    Raises UnsettledError, and as `Sweeper.sweep` does.
+    """
+    for number in itertools.count(1):
+        if guests:
+            guests.settle()
+        swept = None
+        try:
+            swept = sweeper.sweep(retry=retry)
+        except NO_SWEEP as error:
+            yield Unswept(str(error))
+            if not watch:
+                raise
+        if swept is not None:
+            retry = False
+            yield swept
+        if not (watch or until_settled) or (until_settled and swept is not None and swept.settled):
+            return
+        if until_settled:
+            _check_that_sweeps_help(swept, number if guests else 0)
+        pause(every)
+
+
+def _check_that_sweeps_help(swept: Swept | None, number: int) -> None:
+    if swept is not None and swept.decision.at_rest:
+        raise UnsettledError("more sweeps change nothing, a person or time does", swept)
+    if number >= MOST_SWEEPS:
+        raise UnsettledError(f"after {number} sweeps there is still something to do or to wait for", swept)
