@@ -1,8 +1,8 @@
 """`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
 
-Owns what is asked before the first sweep and how each is told. How many there are is `infra.operations.reconcile`;
-where they happen, `infra.operations.fleet.place`; what is said of them, `infra.cli.render.sweeps` and, as lines of a
-log, `infra.fleet.sweep_log`. On Cloud Run `infra.fleet.service` sweeps.
+Owns what is asked before the first sweep, and how each is told. How many there are is `infra.operations.reconcile`;
+where they happen, `infra.operations.fleet.place`; what is said of them, `infra.cli.render.sweeps`. On Cloud Run
+`infra.fleet.service` sweeps.
 """
 
 from __future__ import annotations
@@ -21,15 +21,10 @@ from infra.cli.render.console import machines, people, say
 from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.render.teller import ConsoleTeller
 from infra.cli.where import works_on
-from infra.fleet.controller.act import CALL_SECONDS
-from infra.fleet.controller.sweep import Swept
-from infra.fleet.google import clients
-from infra.fleet.place import told_place
-from infra.fleet.sweep_log import SweepLog
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.place import declared_place, guests_at
+from infra.operations.fleet.place import declared_place, guests_at, told_place
 from infra.operations.ports import CloudName
-from infra.operations.reconcile import EVERY, UnsettledError, reconcile
+from infra.operations.reconcile import EVERY, UnsettledError, Unswept, reconcile
 from infra.operations.session import open_cloud
 from infra.operations.stacks.stack_file import stack_file
 
@@ -101,34 +96,27 @@ def command(
         works_on(CloudName.GOOGLE)
     last = None
     teller = SweepTeller(console=console, only_changes=until_settled)
-    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
-        lines = SweepLog.told(stack, place, google, os.environ, echo) if log else None
-        tell = lines.swept if lines else _as_json if as_json else teller.tell
-        try:
-            for last in reconcile(
-                stack, place, google,
-                watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests,
-            ):  # fmt: skip
-                if isinstance(last, Swept):
-                    tell(last)
-                    continue
-                if lines:
-                    lines.unswept(last.reason)
+    try:
+        for last in reconcile(
+            stack, place, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests,
+            log=echo if log else None,
+        ):  # fmt: skip
+            if isinstance(last, Unswept):
                 if watch:
                     say(console, Text(last.reason, style="yellow"))
-        except UnsettledError as error:
-            raise Failure(_unsettled(error)) from None
-        except KeyboardInterrupt as error:
-            raise Interruption(str(error) or "Interrupted between two sweeps: nothing is half done.") from None
-    if not isinstance(last, Swept):
+            elif as_json:
+                machines(last.to_json())
+            elif not log:
+                teller.tell(last)
+    except UnsettledError as error:
+        raise Failure(_unsettled(error)) from None
+    except KeyboardInterrupt as error:
+        raise Interruption(str(error) or "Interrupted between two sweeps: nothing is half done.") from None
+    if last is None or isinstance(last, Unswept):
         ctx.exit(FAILED)
-    if until_settled and tell == teller.tell:
+    if until_settled and not (as_json or log):
         teller.settled(last)
     ctx.exit(FAILED if last.failed else 0)
-
-
-def _as_json(swept: Swept) -> None:
-    machines(swept.to_json())
 
 
 def _unsettled(error: UnsettledError) -> str:

@@ -3,22 +3,31 @@
 Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`. One sweep:
 
     place = told_place("ci", os.environ)
-    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
-        for swept in reconcile("ci", place, google):
-            print(swept)
+    for swept in reconcile("ci", place):
+        print(swept)
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept
-from infra.fleet.google import Clients
+from infra.fleet.controller.act import CALL_SECONDS
+from infra.fleet.controller.actions import Held, Waiting, subject, verb
+from infra.fleet.controller.outcomes import Outcome, Result
+from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept, summary
+from infra.fleet.google import clients
 from infra.fleet.place import Place
+from infra.fleet.sweep_log import SweepLog
+
+__all__ = (
+    "EVERY", "Held", "Outcome", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",
+    "summary", "sweeps", "verb",
+)  # fmt: skip
 
 MOST_SWEEPS: Final = 500
 """After so many on the local cloud, something never ends."""
@@ -55,23 +64,35 @@ class UnsettledError(Exception):
 def reconcile(
     stack: str,
     place: Place,
-    google: Clients,
     *,
     watch: bool = False,
     until_settled: bool = False,
     retry: bool = False,
     every: float = EVERY,
     guests: Guests | None = None,
+    log: Callable[[str], None] | None = None,
+    environ: Mapping[str, str] = os.environ,
 ) -> Iterator[Swept | Unswept]:
-    """The sweeps over a stack at its place, each as it ends. The keywords are those of `sweeps`.
+    """The sweeps over a stack at its place, each as it ends. The other keywords are those of `sweeps`.
 
-    google: clients of the place. guests: on a local cloud, whose clock is moved where `until_settled` waits.
+    guests: on a local cloud, whose clock is moved where `until_settled` waits. log: gets each line of the sweeps' log.
+    environ: says which version the app's key is, of which the log tells.
+
+    Raises GoogleError without credentials, and as `sweeps` does.
     """
     pause = guests.advance if guests and until_settled else time.sleep
-    sweeper = place.sweeper(stack, google, pause=pause)
-    return sweeps(
-        sweeper, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests, pause=pause
-    )
+    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google:
+        lines = SweepLog.told(stack, place, google, environ, log) if log else None
+        sweeper = place.sweeper(stack, google, pause=pause)
+        for each in sweeps(
+            sweeper, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests, pause=pause
+        ):
+            if lines:
+                if isinstance(each, Unswept):
+                    lines.unswept(each.reason)
+                else:
+                    lines.swept(each)
+            yield each
 
 
 def sweeps(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from infra.fleet.place import Place, github_way
+from infra.fleet.place import Place, github_way, told_place
 from infra.model.schema import StackConfig
 from infra.operations.workspace import workspace
 
 if TYPE_CHECKING:
     from infra.operations.local.guests import LocalGuests
+
+__all__ = ("Place", "declared_place", "guests_at", "told_place")
 
 
 def declared_place(config: StackConfig, endpoint: str | None) -> Place:
