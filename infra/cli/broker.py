@@ -6,7 +6,6 @@ it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,8 @@ from infra.cli import options
 from infra.cli.echo import echo
 from infra.cli.render.console import people, say
 from infra.cli.render.teller import ConsoleTeller
-from infra.fleet.broker import audit, settings
-from infra.fleet.broker.serve import NotListeningError, serve, wall_clock
-from infra.local.cloud.control import CloudClock, Control
-from infra.operations.broker import with_stack
-from infra.operations.errors import Refusal
-from infra.operations.local.broker import local_settings
-from infra.operations.local.cloud import local_cloud
+from infra.operations import broker
 from infra.operations.ports import CloudName
-from infra.operations.stacks.declared import declared
-from infra.operations.workspace import workspace
 
 
 @click.group(name="broker", short_help="Serve the token broker of a stack.")
@@ -45,29 +36,19 @@ def serve_command(*, stack: str, cloud: CloudName | None, host: str, port: int, 
     Its settings are environment variables (docs/broker.md). With --cloud local, or where TIDEPOOL_BROKER_AUDIENCE
     is not set, they are made up for the local cloud, whose GitHub gets an app for it.
     """
-    local = cloud is CloudName.LOCAL or (cloud is None and settings.AUDIENCE not in os.environ)
     console = people(as_json=True)
-    clock: Callable[[], Any] = wall_clock
-    if local:
-        url = local_cloud(workspace(), ConsoleTeller(console))
-        environ, clock = local_settings(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
-    else:
-        environ = with_stack(os.environ, lambda: declared(stack).config)
-    found = settings.read(stack, environ)
-    where = "the local cloud" if local else "Google Cloud"
-    say(console, f"the broker of {stack} on {where} listens at http://{host}:{port}, audience {found.audience}")
-    try:
-        serve(found, _printer(as_json=as_json), host=host, port=port, clock=clock)
-    except NotListeningError as error:
-        raise Refusal(str(error)) from None
+    ready = broker.broker(stack, port, cloud, ConsoleTeller(console))
+    at = f"http://{host}:{port}, audience {ready.settings.audience}"
+    say(console, f"the broker of {stack} on {ready.cloud.said} listens at {at}")
+    ready.serve(_printer(as_json=as_json), host=host, port=port)
 
 
 def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
     def tell(facts: dict[str, Any]) -> None:
         if as_json:
-            echo(audit.line(facts))
+            echo(broker.line(facts))
             return
-        why = facts.get("runner") if facts["outcome"] == audit.GRANTED else facts.get("detail", "")
+        why = facts.get("runner") if facts["outcome"] == broker.GRANTED else facts.get("detail", "")
         said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
         echo(" ".join(str(part) for part in said if part))
 

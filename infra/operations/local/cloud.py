@@ -1,13 +1,14 @@
-"""The local cloud of a home as a process: found, or started where it is not running; and ended."""
+"""The local cloud of a home as a process: found, or started where it is not running; ended; and its clock."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
 
 from infra.local.cloud import daemon
-from infra.local.cloud.control import ControlError
+from infra.local.cloud.control import CloudClock, Control, ControlError
 from infra.local.cloud.daemon import Handle
 from infra.operations.errors import Failure
 from infra.operations.ports import Teller, Tone
@@ -30,6 +31,11 @@ def local_cloud(place: Workspace, teller: Teller) -> str:
         started = daemon.ensure_running(place.home)
     teller.say(f"started the local cloud at {started.url} (pid {started.pid})", Tone.QUIET)
     return started.url
+
+
+def cloud_clock(url: str) -> Callable[[], datetime]:
+    """The time of the local cloud at this root, which may be ahead of the wall's."""
+    return CloudClock(Control(url))
 
 
 def start() -> Handle:

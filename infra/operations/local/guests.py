@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.fleet.place import BROKER, Place, named_broker
-from infra.local.cloud.control import CloudClock, Control
 from infra.local.guests.control import GuestControl
 from infra.local.guests.guests import Guests, Look
 from infra.model.schema import StackConfig
 from infra.operations.local.broker import Brokers
+from infra.operations.local.cloud import cloud_clock
 from infra.operations.local.github import local_github
 from infra.tools.turns import one_at_a_time
 
@@ -29,7 +29,7 @@ def local_place(config: StackConfig, url: str) -> Place:
         bucket=config.bucket.name,
         github=local_github(config, url, named_broker(os.environ) if os.environ.get(BROKER) else None),
         endpoint=url,
-        clock=CloudClock(Control(url)),
+        clock=cloud_clock(url),
         builds=config.builds is not None,
     )
 
