@@ -25,8 +25,9 @@ from infra.operations.ports import CloudName, EngineName
 from infra.operations.session import open_session
 from infra.operations.stacks.declared import declared
 from infra.operations.stacks.explain import explain_working_tree
+from infra.operations.stacks.findings import recorded
 from infra.operations.stacks.grants import policies_of
-from infra.operations.stacks.preview import judged, preview, recorded
+from infra.operations.stacks.preview import judged, preview
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
 

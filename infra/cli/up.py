@@ -8,11 +8,11 @@ from infra.cli import options
 from infra.cli.asking import ask_before_google
 from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED
+from infra.cli.render.aftermath import show_aftermath
 from infra.cli.render.console import machines, people
 from infra.cli.render.findings import findings_document, show_findings
 from infra.cli.render.outcome import show_outcome
 from infra.cli.render.planned import show_planned
-from infra.cli.render.pools import show_aftermath
 from infra.cli.render.progress import Progress
 from infra.cli.render.teller import ConsoleTeller
 from infra.model.fleet import capacity

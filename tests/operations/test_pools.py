@@ -60,7 +60,7 @@ def test_each_declared_slice_counts_once_by_its_state() -> None:
     (state,) = pool_states([_row(4)], Listing(nodes={"us-west4-a": nodes}, silent={}))
     assert state.states == {"PREEMPTED": 1, "READY": 1, "MISSING": 2}
     assert str(state) == "1 READY, 2 MISSING, 1 PREEMPTED"
-    assert (state.slices, state.hosts, state.chips) == (4, 16, 64)
+    assert (state.row.slices, state.row.hosts, state.row.chips) == (4, 16, 64)
     assert not state.is_ready
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from infra.cli.render.console import say
-from infra.operations.stacks.grants import GrantsSeen
 from infra.rules.finding import Finding, Level
+
+if TYPE_CHECKING:
+    from infra.operations.stacks.grants import GrantsSeen  # loads Google's clients, which a comment needs not
 
 STYLES = {Level.STOP: "bold red", Level.WARN: "yellow"}
 

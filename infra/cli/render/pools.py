@@ -1,4 +1,4 @@
-"""How a stack stands, for people: its pools and their VMs, its manifest, what comes next, and where registries are."""
+"""The pools of a stack for people: what each is, how its VMs stand, and where the registries are."""
 
 from __future__ import annotations
 
@@ -9,26 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import say, show
-from infra.cli.render.status import coming_line
-from infra.operations.stacks.aftermath import Aftermath, Published
 from infra.operations.stacks.pools import READY, PoolState
-
-
-def show_aftermath(console: Console, after: Aftermath) -> None:
-    """What is there after an apply."""
-    for problem in after.problems:
-        say(console, Text(f"problem: {problem}", style="bold red"))
-    if after.published is not None:
-        say(console, Text(_manifest_line(after.published), style="dim"))
-    if after.building:
-        say(console, f"builds started, whose triggers have other steps now: {', '.join(after.building)}")
-    for rollout in after.rollouts:
-        say(console, coming_line(rollout))
-    say(console, "")
-    show_pools(console, after.config.stack, after.pools)
-    if after.registries:
-        say(console, "")
-        say(console, registries_line(after.registries))
 
 
 def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None:
@@ -46,16 +27,16 @@ def pools_table(pools: Sequence[PoolState]) -> Table:
     table.add_column("zone", no_wrap=True)
     table.add_column("accelerator", no_wrap=True)
     for title, total in (
-        ("VMs", sum(pool.slices for pool in pools)),
-        ("hosts", sum(pool.hosts for pool in pools)),
-        ("chips", sum(pool.chips for pool in pools)),
+        ("VMs", sum(pool.row.slices for pool in pools)),
+        ("hosts", sum(pool.row.hosts for pool in pools)),
+        ("chips", sum(pool.row.chips for pool in pools)),
     ):
         table.add_column(title, justify="right", no_wrap=True, footer=Text(str(total), style="bold"))
     table.add_column("state", overflow="fold")
     for pool in pools:
-        place = pool.place
-        counts = (str(pool.slices), str(pool.hosts), str(pool.chips))
-        table.add_row(place.pool, place.zone, place.accelerator, *counts, Text(str(pool) or "-", style=_style(pool)))
+        row = pool.row
+        counts = (str(row.slices), str(row.hosts), str(row.chips))
+        table.add_row(row.pool, row.zone, row.accelerator, *counts, Text(str(pool) or "-", style=_style(pool)))
     return table
 
 
@@ -76,13 +57,6 @@ def registries_line(repositories: Mapping[str, Sequence[str]]) -> Text:
         ("registries ", "bold"),
         f"in {len(repositories)} regions: {', '.join(repositories)} (each has {', '.join(names)})",
     )
-
-
-def _manifest_line(published: Published) -> str:
-    """Where the manifest is, and whether it is new."""
-    said = "published" if published.changed else "unchanged"
-    where = f"gs://{published.bucket}/{published.object}"
-    return f"manifest {said}: {where} (generation {published.generation})"
 
 
 def _style(pool: PoolState) -> str:

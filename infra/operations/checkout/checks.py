@@ -23,7 +23,6 @@ from infra.operations.workspace import CHECKOUT
 BIN = Path(sys.executable).parent
 CODE = ("infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
-TIERS = "not heavy and not live"
 GO_TOOLS = ("actionlint", "crane")
 """What is built from infra/tools before the checks, where Go is on this machine and they are not there yet."""
 

@@ -21,7 +21,7 @@ def declared_place(config: StackConfig, endpoint: str | None) -> Place:
         project, bucket = config.project, config.bucket.name
         github = github_way(config.stack, project, bucket, os.environ)
         return Place(project=project, bucket=bucket, endpoint=None, github=github, builds=config.builds is not None)
-    from infra.operations.local.guests import local_place  # on Google Cloud nothing local is loaded
+    from infra.operations.local.fleet import local_place  # on Google Cloud nothing local is loaded
 
     return local_place(config, endpoint)
 

@@ -7,16 +7,12 @@ import base64
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from infra.fleet.controller.by_broker import BrokerApi
-from infra.fleet.controller.github import GitHub, RunnerApi
 from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.local.cloud.github.control import GitHubControl
-from infra.model import names
 from infra.model.schema import StackConfig
 
 PERMISSIONS = {"administration": "write", "actions": "read", "organization_self_hosted_runners": "write"}
 _TAKEN = 409
-_TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,22 +23,6 @@ class LocalApp:
     installation: int
     key_secret: str
     api: str
-
-
-def local_github(config: StackConfig, url: str, broker: str | None) -> GitHub:
-    """The local GitHub of a stack; through a broker where one is named, by a token that the local cloud signs.
-
-    It knows the repositories that the stack serves, and its groups.
-    """
-    control = GitHubControl(url)
-    keep_served(control, repositories_served(config), (config.runners.groups or {}).values())
-    control.add_token(_TOKEN, "tidepool-controller")
-    if broker is None:
-        return RunnerApi(api=control.api, token=lambda _: _TOKEN)
-    email = names.account_email(names.role_account_id(config.stack, "controller"), config.project)
-    return BrokerApi(
-        stack=config.stack, address=lambda: broker, token=lambda audience: control.account_token(email, audience)
-    )
 
 
 def repositories_served(config: StackConfig) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks.declared import declared
 from infra.operations.stacks.explain import explain_edit
-from infra.operations.stacks.preview import judged, recorded
+from infra.operations.stacks.findings import findings_of, recorded
 from infra.operations.stacks.versions import stacks_of
 from infra.operations.workspace import workspace
 from infra.preview.comment import Preview, comment
@@ -84,7 +84,7 @@ def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:
         return preview
     try:
         plan = recorded(plans[preview.stack], preview.stack)
-        found = judged(plan, declared(preview.stack)).findings
+        found = findings_of(plan, declared(preview.stack))
     except (ConfigError, Failure) as unreadable:
         return replace(preview, failure=str(unreadable))
     return replace(preview, plan=plan, findings=found)

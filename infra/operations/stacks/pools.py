@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from infra.engines.standing import nodes_in
 from infra.fleet.google import Api, GoogleError, clients
 from infra.model.fleet import CapacityRow, capacity
 from infra.model.names import vm_name
-from infra.model.planned_capacity import Place
 from infra.model.schema import StackConfig
 
 READY = "READY"
@@ -32,20 +31,14 @@ NodeStates = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolState:
-    """The declared slices of one place, and how many stand in which state. ended: names of those in `ENDED`."""
+    """What is declared of a pool in one zone, and how many VMs stand in which state.
 
-    place: Place
-    slices: int
+    ended: names of those in `ENDED`.
+    """
+
+    row: CapacityRow
     states: Mapping[str, int]
     ended: tuple[str, ...] = ()
-
-    @property
-    def hosts(self) -> int:
-        return self.slices * self.place.shape.hosts
-
-    @property
-    def chips(self) -> int:
-        return self.slices * self.place.shape.chips
 
     @property
     def is_ready(self) -> bool:
@@ -57,16 +50,7 @@ class PoolState:
         return ", ".join(f"{count} {state}" for state, count in states)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "pool": self.place.pool,
-            "zone": self.place.zone,
-            "accelerator": self.place.accelerator,
-            "capacity": self.place.capacity,
-            "slices": self.slices,
-            "hosts": self.hosts,
-            "chips": self.chips,
-            "states": dict(self.states),
-        }
+        return {**asdict(self.row), "states": dict(self.states)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +101,10 @@ def _pool_state(row: CapacityRow, listing: Listing) -> PoolState:
     nodes = listing.nodes.get(row.zone, dict.fromkeys(names, UNKNOWN))
     states = {name: nodes.get(name) or _elsewhere(name, row.zone, listing) for name in names}
     ended = tuple(name for name, state in states.items() if state in ENDED)
-    return PoolState(place=_place(row), slices=row.slices, states=Counter(states.values()), ended=ended)
+    return PoolState(row=row, states=Counter(states.values()), ended=ended)
 
 
 def _elsewhere(name: str, home: str, listing: Listing) -> str:
     """The state of a VM that its home does not list: it may be at a fallback of its pool, under the same name."""
     found = (f"{nodes[name]} in {zone}" for zone, nodes in listing.nodes.items() if zone != home and name in nodes)
     return next(found, MISSING)
-
-
-def _place(row: CapacityRow) -> Place:
-    return Place(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 
 from infra.engines.away import Fallbacks, vms_away
 from infra.engines.planned_phases import phases_of
-from infra.engines.protocol import CloudName, EngineError
 from infra.model.phases import Phases
 from infra.model.plan import Plan
-from infra.operations.errors import Failure
 from infra.operations.ports import Tone
 from infra.operations.session import Session
 from infra.operations.stacks.declared import Declared
-from infra.rules.book import judge, stops
+from infra.operations.stacks.findings import findings_of
+from infra.rules.book import stops
 from infra.rules.finding import Finding
-from infra.rules.rule import Edit
-from infra.rules.view import views
 
 _NOWHERE = Fallbacks()
 
@@ -64,38 +59,13 @@ def judged_where_it_stands(session: Session, plan: Plan, wanted: Declared, *, at
 def judged(
     plan: Plan, wanted: Declared, *, whole: bool = True, away: Fallbacks = _NOWHERE, at_once: bool = False
 ) -> Planned:
-    """A plan with its phases, and with every finding over it. whole: whether it is of the stack, not of targets alone.
-
-    Of a plan that could not be made the edit alone is judged: its resources are not whole.
-    """
+    """A plan with its phases, and with every finding over it. whole: whether it is of more than targets."""
     phases = phases_of(plan, wanted.bounds, away) if whole and not plan.failed else None
-    edit = Edit(
-        after=wanted.config,
-        today=datetime.now(UTC),
-        changes=None if plan.failed else any(step.changes for step in plan.steps),
-        runs_phases=True,
-        demands=wanted.demands,
-        siblings=wanted.siblings,
-    )
     return Planned(
         wanted=wanted,
         plan=plan,
         phases=phases.at_once if phases and at_once else phases,
-        findings=judge(edit, None if plan.failed else views(plan)),
+        findings=findings_of(plan, wanted),
         away=away,
         at_once=at_once,
     )
-
-
-def recorded(source: Path, stack: str) -> Plan:
-    """What `pulumi preview --json --show-sames` printed into a file. Raises Failure where it is no such file."""
-    from infra.engines.official import plan_from_preview_json  # the Automation API takes a while to import
-
-    try:
-        text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{source} cannot be read: {error}") from None
-    try:
-        return plan_from_preview_json(text, stack=stack, cloud=CloudName.GOOGLE.value)
-    except EngineError as error:
-        raise Failure(f"{source}: {error}") from None
