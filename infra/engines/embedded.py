@@ -181,6 +181,6 @@ def _with(strays: Strays, plan: Plan) -> Plan:
 
 def _program(root: Path) -> None:
     """The program that the pulumi CLI runs from `infra/__main__.py`; imported when first run, for it takes a second."""
-    from infra.program import run
+    from infra.program.stack import run
 
     run(root)

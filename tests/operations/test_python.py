@@ -29,7 +29,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]
 @pytest.mark.end_to_end
 @pytest.mark.usefixtures("checkout")
 def test_the_example_previews_a_stack_and_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     found: dict[str, Any] = {}
     exec(compile(example, "docs/python.md", "exec"), found)
     planned = found["planned"]
@@ -40,7 +40,7 @@ def test_the_example_previews_a_stack_and_prints_what_it_says(capsys: pytest.Cap
 
 
 def test_every_function_that_the_page_names_is_there() -> None:
-    named = re.findall(r"`((?:stacks|setup)\.\w+)\.(\w+)\(", PAGE)
-    assert len(named) > 8
+    named = re.findall(r"`((?:stacks|setup|fleet|images)\.\w+)\.(\w+)\(", PAGE)
+    assert len(named) > 20
     for module, function in named:
         assert callable(getattr(import_module(f"infra.operations.{module}"), function))

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from infra.cli.render.console import indented, say, show
 from infra.cli.render.times import ago, clock, due, since, span
-from infra.fleet.status.queue import Unserved
-from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
+from infra.operations.fleet.status import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble, Unserved
 from infra.preview.words import vms
 
 LATE: Final = timedelta(minutes=10)

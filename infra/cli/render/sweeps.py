@@ -15,9 +15,7 @@ from rich.text import Text
 
 from infra.cli.render.console import indented, say
 from infra.cli.render.times import clock, due, span
-from infra.fleet.controller.actions import Held, Waiting, subject, verb
-from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.sweep import Swept, summary
+from infra.operations.reconcile import Held, Outcome, Result, Swept, Waiting, subject, summary, verb
 
 
 @dataclass(slots=True, kw_only=True)

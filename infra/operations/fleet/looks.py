@@ -10,24 +10,24 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from infra.engines.protocol import CloudName
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Record, Records
 from infra.fleet.status.look import Scene, look
+from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.offers import Offers
 from infra.model.schema import StackConfig
 from infra.model.stack import siblings
-from infra.operations.errors import Refusal
-from infra.operations.fleet.place import Place, declared_place
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.place import Place, declared_place, guests_at
 from infra.operations.ports import SILENT, Teller, Tone
 from infra.operations.session import CloudSession, open_cloud
 from infra.operations.stacks.stack_file import known_stacks, stack_file
 from infra.operations.workspace import workspace
-
-if TYPE_CHECKING:
-    from infra.operations.local.guests import LocalGuests
 
 _PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
 """A zone and an index, as they end a VM's name."""
@@ -71,23 +71,32 @@ class Fleet:
             time.sleep(seconds)
 
 
-def guests_at(endpoint: str | None) -> LocalGuests | None:
-    """The guests of the local cloud at this root; None on Google Cloud, whose VMs live by themselves."""
-    if endpoint is None:
-        return None
-    from infra.operations.local.guests import LocalGuests  # on Google Cloud nothing local is loaded
+def open_fleet(
+    stack: str, cloud: CloudName | None = None, teller: Teller = SILENT, *, tells_trouble: bool = True
+) -> Fleet:
+    """The fleet of a stack, whatever is wrong with its file; ConfigError where that does not even say where it is.
 
-    return LocalGuests(home=workspace().home, url=endpoint)
-
-
-def open_fleet(stack: str, cloud: CloudName | None = None, teller: Teller = SILENT) -> Fleet:
-    """The fleet of a stack, whatever is wrong with its file; ConfigError where that does not even say where it is."""
+    tells_trouble: False for what tells of it in its own result.
+    """
     file = stack_file(stack)
     session = open_cloud(cloud, teller)
-    if file.trouble:
+    if file.trouble and tells_trouble:
         session.say(file.trouble, Tone.WARNING)
     place = declared_place(file.config, session.endpoint)
     return Fleet(config=file.config, session=session, place=place, trouble=file.trouble)
+
+
+def published_manifest(config: StackConfig, endpoint: str | None) -> Record:
+    """The desired fleet of a stack as it is in its bucket. Raises Failure where it is not there or cannot be read."""
+    try:
+        with clients(config.project, endpoint) as google:
+            record = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+    except GoogleError as error:
+        raise Failure(f"the manifest was not read: {error}") from None
+    if record is None:
+        said = f"gs://{config.bucket.name} has no manifest of {config.stack}"
+        raise Failure(f"{said}; `./tidepool up {config.stack}` publishes it")
+    return record
 
 
 def fleets_declared(stack: str | None) -> list[str]:

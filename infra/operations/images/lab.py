@@ -14,7 +14,7 @@ from typing import Final
 
 from infra.engines.protocol import CloudName
 from infra.fleet.google import Clients, GoogleError, clients
-from infra.fleet.images.oci import NoRegistry, OciRegistry, Reader, RegistryError
+from infra.fleet.images.oci import OciRegistry, Reader, RegistryError
 from infra.fleet.images.promotion import Promotion, artifact_places
 from infra.fleet.images.registries import Registries
 from infra.fleet.images.store import Store
@@ -24,11 +24,12 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.images.load import load_images
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places
+from infra.model.images.record import Build
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 from infra.model.images.users import pool_stacks, record_stack, uses
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack, stack_names
-from infra.operations.errors import Failure
+from infra.operations.errors import Failure, Refusal
 from infra.operations.ports import SILENT, Teller
 from infra.operations.session import cloud_without_engine, reached
 from infra.operations.workspace import workspace
@@ -52,6 +53,15 @@ class Lab:
             fix = f"one of {', '.join(sorted(known))}"
             raise ConfigError([Problem("image", name, f"{SPEC_FILE} declares that image", fix)])
         return self.spec.image(name)
+
+    def named(self, subject: str) -> tuple[str, str | None]:
+        """`IMAGE` or `IMAGE@DIGEST` taken apart; ConfigError where no such image is declared."""
+        name, _, digest = subject.partition("@")
+        return self.image(name).name, digest or None
+
+    def pools_of(self, image: Image) -> Sequence[str]:
+        """The pools that may run an image."""
+        return sorted(pool for pool, images in uses(self.spec, self.stacks).items() if image.name in images)
 
     def places(self, image: str) -> tuple[str, ...]:
         return places(self.spec.image(image), self.stacks)
@@ -80,7 +90,6 @@ class Work:
     """A cloud at hand. google: clients by stack."""
 
     lab: Lab
-    cloud: CloudName
     google: Mapping[str, Clients]
     store: Store
     registries: Registries
@@ -90,6 +99,13 @@ class Work:
         """The bucket with the record of images."""
         home = self.lab.home
         return Records(google=self.google[home.stack], bucket=home.bucket.name)
+
+    def current(self, image: str) -> Build:
+        """The build that the record names as current. Raises Refusal where none is recorded."""
+        known = self.store.read().images.get(image)
+        if known is None:
+            raise Refusal(f"no build of {image} is recorded; `./tidepool images build {image} --trigger` starts one")
+        return known.current
 
     def promotion(self) -> Promotion:
         lab, stacks = self.lab, pool_stacks(self.lab.stacks)
@@ -114,7 +130,11 @@ def declared() -> Lab:
 
 @contextmanager
 def at_work(
-    lab: Lab, cloud: CloudName | None, teller: Teller, *, agree: Callable[[CloudName], None] = lambda _: None
+    lab: Lab,
+    cloud: CloudName | None = None,
+    teller: Teller = SILENT,
+    *,
+    agree: Callable[[CloudName], None] = lambda _: None,
 ) -> Generator[Work]:
     """Reach the cloud; what a service refuses becomes a Failure.
 
@@ -136,7 +156,6 @@ def at_work(
             found = others(endpoint, teller)
             yield Work(
                 lab=lab,
-                cloud=chosen,
                 google=google,
                 store=Store(record=buckets[home], pointers=buckets),
                 registries=Registries(google=google[home], others=found),
@@ -158,18 +177,6 @@ def others(endpoint: str | None, teller: Teller = SILENT) -> Reader:
     """Registries that are not Artifact Registry. Beside the local cloud one stands for all of them."""
     if endpoint is None:
         return OciRegistry(token=os.environ.get("GITHUB_TOKEN") or None)
-    from infra.operations.local.registry import stand_in  # on Google Cloud nothing local is loaded
+    from infra.operations.local.images import stand_in  # on Google Cloud nothing local is loaded
 
-    address = stand_in(endpoint, teller)
-    return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()
-
-
-def digest_of(lab: Lab, subject: str) -> tuple[str, str | None]:
-    """`IMAGE` or `IMAGE@DIGEST` taken apart; ConfigError where no such image is declared."""
-    name, _, digest = subject.partition("@")
-    return lab.image(name).name, digest or None
-
-
-def pools_of(lab: Lab, image: Image) -> Sequence[str]:
-    """The pools that may run an image."""
-    return sorted(pool for pool, images in uses(lab.spec, lab.stacks).items() if image.name in images)
+    return stand_in(endpoint, teller)

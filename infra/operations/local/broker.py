@@ -19,10 +19,10 @@ import uvicorn
 from infra.fleet.broker import settings
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
-from infra.local.cloud.control import CloudClock, Control
 from infra.local.cloud.github.control import GitHubControl
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
+from infra.operations.local.cloud import cloud_clock
 from infra.operations.local.github import keep_served, local_app, repositories_served
 from infra.operations.stacks.declared import declared
 
@@ -80,7 +80,7 @@ class Brokers:
         except (ConfigError, Refusal, Failure):
             listener.close()
             return None
-        application = service(found, lambda _: None, clock=CloudClock(Control(self._url)))
+        application = service(found, lambda _: None, clock=cloud_clock(self._url))
         return _Served(application, listener, address)
 
 

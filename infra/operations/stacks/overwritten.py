@@ -40,7 +40,7 @@ def _is_as_declared(session: Session, wanted: Declared, name: str) -> bool:
     Where VMs reach the broker is not compared: the broker's own resource says it, and not the stack file.
     """
     # Here, for the Pulumi SDK takes a second to import.
-    from infra.program_records import fleet_documents
+    from infra.program.records import fleet_documents
 
     try:
         with clients(wanted.config.project, session.endpoint) as google:

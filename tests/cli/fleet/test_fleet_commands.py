@@ -213,7 +213,7 @@ def test_an_interrupted_drain_of_ups_changes_nothing_and_one_by_command_stands(
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command in ("drained", "drain"):
-        monkeypatch.setattr(f"infra.cli.{command}.wait_for_jobs", _interrupts)
+        monkeypatch.setattr(f"infra.operations.fleet.{command}.wait_for_jobs", _interrupts)
     said = standing.run("up", "ci")
     assert (said.exit_code, "nothing was changed, and the VMs take jobs again" in said.output) == (130, True)
     said = standing.run("drain", "tpu-v4", "--by", "ada")
@@ -252,7 +252,7 @@ def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_
         standing.ok("drain", V4, "--end")
         return ()
 
-    monkeypatch.setattr("infra.cli.drain.wait_for_jobs", lambda *_: ())
+    monkeypatch.setattr("infra.operations.fleet.drain.wait_for_jobs", lambda *_: ())
     standing.ok("drain", "tpu-v4", "--by", "ada")
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", ends)
     said = standing.run("up", "ci")

@@ -196,7 +196,7 @@ def test_a_retry_is_of_the_first_sweep_that_can_begin(fleet: Checkout, monkeypat
         return sweeps(sweeper, retry=retry)
 
     monkeypatch.setattr(Sweeper, "sweep", swept)
-    monkeypatch.setattr("infra.cli.reconcile.time.sleep", lambda _: None)
+    monkeypatch.setattr("infra.operations.reconcile.time.sleep", lambda _: None)
     assert fleet.run("reconcile", "ci", "--watch", "--retry").exit_code == 130
     assert asked == [True, True, False, False]
 

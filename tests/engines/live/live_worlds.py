@@ -94,7 +94,7 @@ def begun(folder: Path, engine: EngineName, stack: str, files: Files) -> World:
     # The program takes the folder above its own, wherever a link leads, for the checkout.
     for name in ("images", "infra"):
         shutil.copytree(ROOT / name, root / name)
-    for name in ("LICENSE", "requirements.lock", ".venv"):
+    for name in ("LICENSE", "requirements-service.lock", ".venv"):
         (root / name).symlink_to(ROOT / name)
     files(root)
     return World(engine=engine, stack=stack, folder=folder, url=daemon.ensure_running(home).url)
