@@ -1,4 +1,4 @@
-"""What works on Google Cloud loads nothing of the local cloud, the embedded engine or the simulated guests."""
+"""What works on Google Cloud, commands too, loads nothing of the local cloud, the embedded engine or the simulated guests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-for name in sorted(Path("infra/operations").rglob("*.py")):
-    if "local" not in name.parts:
+for name in sorted((*Path("infra/operations").rglob("*.py"), *Path("infra/cli").rglob("*.py"))):
+    if "local" not in name.parts and not name.name.startswith(("cloud", "__main__")):
         import_module(".".join(name.with_suffix("").parts).removesuffix(".__init__"))
 
 from infra.operations.errors import EngineError

@@ -1,7 +1,7 @@
 """What a stack file says to commands that look at a fleet or act on it, also while somebody is editing it.
 
 Owns that a broken working tree hides no fleet: what cannot be read of the file is taken from its committed version.
-What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.operations.session.declared`).
+What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.operations.stacks.declared`).
 """
 
 from __future__ import annotations
