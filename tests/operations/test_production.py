@@ -1,4 +1,4 @@
-"""What works on Google Cloud, commands too, loads nothing of the local cloud, the embedded engine or the simulated guests."""
+"""What works on Google Cloud, commands too, loads nothing of the local cloud or the embedded engine."""
 
 from __future__ import annotations
 
