@@ -8,6 +8,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
+from infra.cli.render.tables import table
 from infra.model.images.answers import Finding
 from infra.model.images.answers import Outcome as Answered
 from infra.model.images.cost import BuildCost
@@ -31,73 +32,73 @@ _ANSWERS = {
 
 def images_table(found: Sequence[Standing], now: datetime) -> Table:
     """One row an image, parents before children."""
-    table = _table("image", "builder", "digest", "age", "places", right=("age",), folded=("places",))
+    drawn = table("image", "builder", "digest", "age", "places", right=("age",), folded=("places",))
     for each in found:
         current = each.state.current
-        table.add_row(
+        drawn.add_row(
             f"{'  ' * each.depth}{each.image.name}",
             each.image.builder.value,
             short(current.digest) if current else "never built",
             age(now, current.built) if current else "-",
             places_line(each.state),
         )
-    return table
+    return drawn
 
 
 def pools_table(states: Sequence[ImageState], now: datetime) -> Table:
     """One row a pool: what it runs, and how that stands to the current build of the image."""
-    table = _table("pool", "image", "digest", "since", "build", right=("since",), folded=("build",))
+    drawn = table("pool", "image", "digest", "since", "build", right=("since",), folded=("build",))
     images = {state.image: state for state in states}
     targets = {pool: target for state in states for pool, target in state.pools.items()}
     for pool, target in sorted(targets.items()):
         if target is None:
-            table.add_row(pool, "-", "-", "-", Text("none promoted", style="yellow"))
+            drawn.add_row(pool, "-", "-", "-", Text("none promoted", style="yellow"))
         else:
             build = _behind(images.get(target.image), target.digest)
-            table.add_row(pool, target.image, short(target.digest), age(now, target.since), build)
-    return table
+            drawn.add_row(pool, target.image, short(target.digest), age(now, target.since), build)
+    return drawn
 
 
 def rebuilds_table(found: Sequence[Rebuild]) -> Table:
     """One row an image that is rebuilt, in the order in which they are."""
-    table = _table("", "image", "builder", "places", "why", right=("", "places"), folded=("why",))
+    drawn = table("", "image", "builder", "places", "why", right=("", "places"), folded=("why",))
     for number, each in enumerate(found, start=1):
-        table.add_row(str(number), each.image, each.builder.value, str(len(each.targets)), each.reason)
-    return table
+        drawn.add_row(str(number), each.image, each.builder.value, str(len(each.targets)), each.reason)
+    return drawn
 
 
 def pins_table(bases: Mapping[str, Base], downloads: Mapping[str, Download]) -> Table:
     """One row an entry of the pin table."""
     titles = ("entry", "what", "pinned", "read")
-    table = _table(*titles, folded=titles)
+    drawn = table(*titles, folded=titles)
     for name, base in bases.items():
-        table.add_row(name, f"{base.image}:{base.tag}", _pinned(base.digest), base.read.isoformat())
+        drawn.add_row(name, f"{base.image}:{base.tag}", _pinned(base.digest), base.read.isoformat())
     for name, download in downloads.items():
-        table.add_row(name, download.version, _pinned(download.sha256), download.read.isoformat())
-    return table
+        drawn.add_row(name, download.version, _pinned(download.sha256), download.read.isoformat())
+    return drawn
 
 
 def findings_table(findings: Iterable[Finding]) -> Table:
     """One row an entry: what is pinned, and what is there today."""
     titles = ("entry", "pinned", "today", "")
-    table = _table(*titles, folded=titles)
+    drawn = table(*titles, folded=titles)
     for each in findings:
         style = "red" if each.outcome is Answered.CHANGED else ""
         answered = _pinned(each.answer.value) if each.differs else ""
-        table.add_row(each.answer.name, _pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
-    return table
+        drawn.add_row(each.answer.name, _pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
+    return drawn
 
 
 def uses_table(found: Found) -> Table:
     """One row a thing that names a digest; tags stand beside their places."""
-    table = _table("kind", "named by", "how", folded=("named by", "how"))
+    drawn = table("kind", "named by", "how", folded=("named by", "how"))
     tags = {each.subject: each.detail for each in found.uses if each.kind == "tag"}
     for each in found.uses:
         if each.kind == "registry":
-            table.add_row(each.kind, place_in_short(each.subject), tags.get(each.subject, "no tag"))
+            drawn.add_row(each.kind, place_in_short(each.subject), tags.get(each.subject, "no tag"))
         elif each.kind != "tag":
-            table.add_row(each.kind, each.subject, each.detail)
-    return table
+            drawn.add_row(each.kind, each.subject, each.detail)
+    return drawn
 
 
 def moved_lines(moved: Moved) -> Iterator[Text]:
@@ -245,19 +246,6 @@ def _field(name: str, value: str | Text) -> Text:
 
 def _name(name: str) -> tuple[str, str]:
     return (f"  {name:<11}", "dim")
-
-
-def _table(*columns: str, right: Sequence[str] = (), folded: Sequence[str] = ()) -> Table:
-    """right: columns of figures. folded: columns whose texts may be longer than a line."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(
-            column,
-            justify="right" if column in right else "left",
-            no_wrap=column not in folded,
-            overflow="fold" if column in folded else "ellipsis",
-        )
-    return table
 
 
 def _pinned(value: str) -> str:

@@ -65,6 +65,16 @@ class Swept:
         """Whether something that it did came to nothing."""
         return any(outcome.result is Result.FAILED for outcome in self.outcomes)
 
+    @property
+    def serving(self) -> frozenset[str] | None:
+        """Declared VMs that take jobs; None where a source that says so did not answer."""
+        observed = self.observed
+        if not (observed.hears(self.desired.scopes) and all(source.known for source in observed.zones.values())):
+            return None
+        ready = {node.name for node in observed.nodes if node.state == "READY"}
+        online = {runner.vm for runner in observed.runners if runner.online}
+        return frozenset(slot.name for slot in self.desired.slots if slot.name in ready & online)
+
     def to_json(self) -> dict[str, Any]:
         """As `control/STACK/sweep.json` and `--json` have it."""
         upcoming = self.decision.next

@@ -76,8 +76,7 @@ class Statuses:
         except GoogleError as error:
             yield FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=(str(error), *trouble))
             return
-        has_vms = found.orphan_vms or any(pool.desired for pool in found.pools)
-        if self.stack or trouble or has_vms or slots(fleet.config):
+        if self.stack or trouble or found.orphan_vms or found.desired or slots(fleet.config):
             grants = self._grants[fleet.stack]
             problems = (*found.problems, *trouble)
             yield replace(found, grants=grants.strange, unread=grants.unread, problems=problems)
