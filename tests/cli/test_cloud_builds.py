@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from infra.cli import aftermath
 from infra.cli.app import cli
 from infra.fleet.google import clients
 from infra.fleet.images.attempts import standing
@@ -23,6 +22,7 @@ from infra.fleet.images.oci import RegistryError
 from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.model.stack import load_stack
+from infra.operations.images import after_apply
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
 from tests.program.test_serving import SERVED
@@ -221,7 +221,7 @@ def test_a_build_whose_start_is_refused_stays_owed_until_an_up_starts_it(
         raise RegistryError("tagging us-west4: 503")
 
     with monkeypatch.context() as patch:
-        patch.setattr(aftermath, "keep_for_roles", untagged)
+        patch.setattr(after_apply, "keep_for_roles", untagged)
         after = json.loads(player.run("up", "ci", "--yes", "--json").stdout)
     assert after["building"] == ["tpu-ci"], "neither the tag nor the run before keeps it from being started"
     assert [

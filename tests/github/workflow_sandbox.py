@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 BARE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+LOCKS = ("requirements.lock", "requirements-bench.lock")
 _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 
@@ -52,7 +53,7 @@ def tool_copied(folder: Path) -> None:
     """What the launcher and the commands need of this checkout."""
     shutil.copytree(ROOT / "infra", folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
     lend_steady(folder)
-    for name in ("tidepool", "requirements.lock", "Pulumi.yaml"):
+    for name in ("tidepool", *LOCKS, "Pulumi.yaml"):
         shutil.copy2(ROOT / name, folder / name)
 
 
@@ -68,7 +69,8 @@ def checked_out(origin: Path, commit: str, folder: Path) -> None:
     for part in Path(sys.prefix).iterdir():
         if not part.name.endswith(".stamp"):
             (venv / part.name).symlink_to(part)
-    shutil.copy2(folder / "requirements.lock", venv / "requirements.lock.stamp")
+    for lock in LOCKS:
+        shutil.copy2(folder / lock, venv / f"{lock}.stamp")
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import pytest
 from infra.model.errors import ConfigError
 from infra.model.images.rebuilds import included
 from infra.model.stack import load_stack, parse_stack
-from infra.program import declare
-from infra.program_builds import BuildPlan, build_plan, image_build, unheard
+from infra.program.builds import BuildPlan, build_plan, image_build, unheard
+from infra.program.stack import declare
 from tests.program.fake_engine import Built, Registered, build
 from tests.program.stacks import ROOT, built, committed, edited
 from tests.shipped_stacks import RENEW, connected, of_this_lab, shipped

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.failures import Refusal
-from infra.cli.workspace import workspace
+from infra.operations.errors import Refusal
+from infra.operations.workspace import workspace
 
 DEFAULT_SPEC = "marin"
 """The monorepo's, which a checkout is of where nothing else is said and there are others beside it."""
@@ -81,9 +81,10 @@ def command(
     if action == "check" and target is not None and not target.is_dir():
         raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
     if pin_actions is not None:
-        from infra.cli.workflows.pin import pin_actions as pin
+        from infra.cli.workflows.told import tell_pinned
+        from infra.operations.workflows.pin import pin_actions as pin
 
-        ctx.exit(pin(pin_actions, as_json=as_json))
+        ctx.exit(tell_pinned(*pin(pin_actions), as_json=as_json))
     ctx.exit(_code(action, explain, newer, read_tests, spec, target, legacy=legacy, back=back, as_json=as_json))
 
 
@@ -101,9 +102,10 @@ def _code(
 ) -> int:
     """Does what was asked for, and gives the exit code."""
     if explain is not None:
-        from infra.cli.workflows.explained import explained
+        from infra.cli.workflows.told import tell_explained
+        from infra.operations.workflows.explained import explained
 
-        return explained(explain, spec, as_json=as_json)
+        return tell_explained(explained(explain, spec), as_json=as_json)
     if newer is not None:
         from infra.cli.workflows.newer import newer_actions
 
@@ -121,16 +123,21 @@ def _code(
 
         return inventory(spec or _default(), as_json=as_json)
     if action == "check":
-        from infra.cli.workflows.check import check_checkout, check_here
+        from infra.cli.workflows.told import tell_checked
+        from infra.operations.workflows.check import check_checkout, check_here
 
-        return check_checkout(target, spec or _default(), as_json=as_json) if target else check_here(as_json=as_json)
-    from infra.cli.workflows.write import write_back, write_checkout, write_here
+        checked = check_checkout(target, spec or _default()) if target else check_here()
+        return tell_checked(checked, as_json=as_json)
+    from infra.cli.workflows.told import tell_written
+    from infra.operations.workflows.write import write_back, write_checkout, write_here
 
     if target is None:
-        return write_here(spec, as_json=as_json)
-    if back:
-        return write_back(target, spec or _default(), as_json=as_json)
-    return write_checkout(target, spec or _default(), legacy=legacy, as_json=as_json)
+        wrote = write_here(spec)
+    elif back:
+        wrote = write_back(target, spec or _default())
+    else:
+        wrote = write_checkout(target, spec or _default(), legacy=legacy)
+    return tell_written(wrote, as_json=as_json)
 
 
 def _default() -> str:

@@ -17,8 +17,7 @@ from pydantic import Field
 from infra.fleet.images.store import Objects
 from infra.fleet.images.store import begin as begin_record
 from infra.model import names
-from infra.model.images.record import Document, Instant, parse, parse_as
-from infra.model.images.steps import FIRST_LIMITS
+from infra.model.images.record import FIRST_LIMITS, Document, Instant, parse, parse_as
 
 VERSION: Final = 1
 _UNPLANNED: Final = timedelta(seconds=FIRST_LIMITS["fetch"] + FIRST_LIMITS["plan"]) + timedelta(minutes=5)

@@ -6,6 +6,7 @@ next; so a status and a sweep never disagree. Owns what of it people are told.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -77,16 +78,17 @@ def last_sweep(record: Mapping[str, Any] | None) -> LastSweep | None:
         failed = [
             f"{each['do']} {each['subject']}: {each['text']}" for each in actions if each["result"] == Result.FAILED
         ]
+        counts = Counter(each["result"] for each in actions)
         return LastSweep(
             at=datetime.fromisoformat(record["at"]),
             settled=bool(record["settled"]),
             fuse=bool(record.get("fuse")),
             freeze=str(record.get("freeze") or ""),
             engine=str(record.get("engine") or ""),
-            done=sum(each["result"] == Result.DONE for each in actions),
-            deferred=sum(each["result"] == Result.DEFERRED for each in actions),
-            changed=sum(each["result"] == Result.CHANGED for each in actions),
-            left=sum(each["result"] == Result.LEFT for each in actions),
+            done=counts[Result.DONE],
+            deferred=counts[Result.DEFERRED],
+            changed=counts[Result.CHANGED],
+            left=counts[Result.LEFT],
             failed=tuple(failed),
         )
     except (KeyError, TypeError, ValueError):

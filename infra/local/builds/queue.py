@@ -23,7 +23,7 @@ from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
 from infra.local.registry import LOG, answers
 from infra.local.registry_keeper import start
-from infra.local.turns import is_held, one_at_a_time
+from infra.tools.turns import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
 _HISTORY = 100

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.cli.workflows.pin import PIN, WrongPin, wrong_pins
-from infra.cli.workflows.scene import Scene
+from infra.operations.workflows.pin import PIN, WrongPin, wrong_pins
+from infra.operations.workflows.scene import Scene
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
 from workflows.actions import OwnActions, OwnPin, load_actions, repinned

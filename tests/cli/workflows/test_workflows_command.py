@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from infra.cli.workflows import tests
 from infra.cli.workflows.below import below
+from infra.operations.workflows import tests
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
 from tests.workflows.legacy_checkout import REPLACED, old_files

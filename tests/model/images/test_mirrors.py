@@ -12,7 +12,7 @@ from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.model.images.told import DeclaredImages
 from infra.model.stack import load_stack, stack_names
-from infra.program_builds import build_plan, image_build
+from infra.program.builds import build_plan, image_build
 from tests.model.given import ROOT
 from tests.model.images.test_build_steps import SPEC
 from tests.shipped_stacks import of_this_lab
