@@ -13,7 +13,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -141,39 +141,68 @@ def test_the_controller_sweeps_once_by_the_manifest_and_says_so_in_lines(
 
 
 class MetadataAndBroker(Metadata):
-    """Google's metadata server, and a broker that knows no runner and no job."""
+    """Google's metadata server, and a broker that knows no runner and no job. answers: once it is set."""
+
+    answers: threading.Event
 
     def do_GET(self) -> None:  # noqa: N802 - the library's name
         if not self.path.startswith("/v1/"):
             super().do_GET()
             return
         self.asked.append(f"{self.path.partition('?')[0]} {self.headers['Authorization']}")
+        self.answers.wait(30)
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps({"scopes": [], "jobs": [], "running": []}).encode())
 
 
-def test_the_controller_asks_the_broker_as_the_account_that_it_runs_as(
-    image: Path, fleet: dict[str, str], tmp_path: Path
-) -> None:
+@pytest.fixture
+def cloud_run(fleet: dict[str, str], tmp_path: Path) -> Iterator[tuple[type[MetadataAndBroker], dict[str, str]]]:
+    """What answers a job of Cloud Run, and the job's environment, which has no token of GitHub's."""
+
     class Mine(MetadataAndBroker):
         asked: list[str] = []  # noqa: RUF012 - of one test
+        answers = threading.Event()
         token = signed(new_key(), {"aud": "the broker", "exp": 4_000_000_000, "iat": 1_700_000_000}, kid="k")
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Mine) as server:
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         host = f"127.0.0.1:{server.server_port}"
-        cloud_run = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "CLOUDSDK_CONFIG": str(tmp_path)}
-        environ = {**fleet, **cloud_run, BROKER: f"http://{host}", TOKEN: ""}
-        code, lines, complained = ran(image, "controller", "ci", environ=environ)
+        metadata = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "CLOUDSDK_CONFIG": str(tmp_path)}
+        yield Mine, {**fleet, **metadata, BROKER: f"http://{host}", TOKEN: ""}
+        Mine.answers.set()
         server.shutdown()
+
+
+def test_the_controller_asks_the_broker_as_the_account_that_it_runs_as(
+    image: Path, cloud_run: tuple[type[MetadataAndBroker], dict[str, str]]
+) -> None:
+    mine, environ = cloud_run
+    mine.answers.set()
+    code, lines, complained = ran(image, "controller", "ci", environ=environ)
     assert complained == ""
     assert code == 0
     assert [line["online"] for line in lines if line["event"] == "pool"] == [0]
-    assert {each for each in Mine.asked if each.startswith("/v1/")} == {
-        f"/v1/runners Bearer {Mine.token}",
-        f"/v1/queue Bearer {Mine.token}",
+    assert {each for each in mine.asked if each.startswith("/v1/")} == {
+        f"/v1/runners Bearer {mine.token}",
+        f"/v1/queue Bearer {mine.token}",
     }
+
+
+def test_a_sweep_that_sigterm_ends_says_so_and_gives_its_lease_back(
+    image: Path, cloud_run: tuple[type[MetadataAndBroker], dict[str, str]]
+) -> None:
+    mine, environ = cloud_run
+    with start(image, "controller", "ci", environ=environ) as process:
+        until = monotonic() + 60
+        while not any(each.startswith("/v1/") for each in mine.asked) and monotonic() < until:
+            sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        mine.answers.set()
+        said, complained = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "")
+    assert complained.startswith("Interrupted in a sweep: what it had asked of Google and GitHub goes on there")
+    assert ran(image, "controller", "ci", environ=environ)[0] == 0
 
 
 def test_a_sweep_that_cannot_begin_is_a_line_and_exit_code_1(image: Path, fleet: dict[str, str]) -> None:
