@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, ReportSeen
+from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import GoogleError
 from infra.fleet.proofs import Proofs
@@ -43,17 +44,20 @@ def to_be_asked(
 ) -> list[WantedReport]:
     """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
 
+    What no zone lists, or Google took back, runs nothing that could write one: after a wave that is the whole fleet.
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists. And a few that
     serve: once their report is proved no other VM speaks for them, as it might when they next have no runner.
     """
     waiting = {vm for rollout in memory.rollouts.values() for vm in (*rollout.waiting, *rollout.returning)}
     pools: dict[str, str] = {}
     made: dict[str, dict[str, str]] = {}
-    proving, unproved = set(), set()
+    proving, unproved, standing = set(), set(), set()
     for node in nodes:
         if is_ours(node, desired.stack) and pool_of(node):
             pools[node.name] = pool_of(node)
             made.setdefault(node.name, {})[node.zone] = node.created
+            if node.state not in GIVEN_BACK:
+                standing.add(node.name)
             known = memory.nodes.get(node.key)
             if known is not None and known.proved and known.created == node.created:
                 proving.add(node.name)
@@ -66,7 +70,7 @@ def to_be_asked(
     return [
         WantedReport(pool, name, made.get(name, {}), name in proving, () if name in made else unlisted)
         for name, pool in pools.items()
-        if name not in online or name in asked
+        if name in asked or (name not in online and (name in standing or unlisted))
     ]
 
 

@@ -19,11 +19,11 @@ from infra.fleet.controller.orders import order
 from infra.fleet.controller.reports_read import to_be_asked
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.zone_lists import nodes as list_nodes
-from infra.fleet.google import Api, clients, execute
+from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.run_labels import RunVm
-from tests.fleet.controller.given_fleet import HOME, START, first, fleet, nodes, seen, slot
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, seen, slot
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -104,16 +104,23 @@ def test_a_record_of_another_shape_is_unknown_and_hides_nothing_else(
     assert {each for each, found in seen.sources.items() if not found.known} == {source, "github"}
 
 
+def stands(google: Clients, vm: str, **labels: str) -> None:
+    """A VM of stack ci in the home zone."""
+    nodes = google.api(Api.TPU).projects().locations().nodes()
+    body = {
+        "acceleratorType": "v5litepod-4",
+        "runtimeVersion": "v2-alpha-tpuv5-lite",
+        "labels": {"tidepool-managed": "true", "tidepool-stack": "ci"} | labels,
+    }
+    execute(nodes.create(parent=f"projects/a-lab/locations/{HOME}", nodeId=vm, body=body), f"making {vm}")
+
+
 def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observer: Observer) -> None:
-    ours = {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "old-pool"}
     orphan, sibling = f"old-pool-{HOME}-0", f"night-{HOME}-0"
-    body = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
     with clients("a-lab", observer.endpoint) as google:
-        nodes = google.api(Api.TPU).projects().locations().nodes()
         records = Records(google=google, bucket=BUCKET)
-        for vm, labels in ((orphan, ours), (sibling, {**ours, "tidepool-stack": "night"})):
-            made = nodes.create(parent=f"projects/a-lab/locations/{HOME}", nodeId=vm, body={**body, "labels": labels})
-            execute(made, f"making {vm}")
+        for vm, stack in ((orphan, "ci"), (sibling, "night")):
+            stands(google, vm, **{"tidepool-pool": "old-pool", "tidepool-stack": stack})
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
             records.put_once(names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
@@ -164,6 +171,15 @@ def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report()
     }
     memory = first(desired, seen(desired, reports=reports)).memory
     assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
+
+
+def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_a_zone_is_silent() -> None:
+    desired = fleet(3)
+    stands, taken, _ = (slot.name for slot in desired.slots)
+    listed = [node(stands), node(taken, state="PREEMPTED")]
+    assert [vm.name for vm in to_be_asked(desired, EMPTY, (), listed)] == [stands]
+    silent = to_be_asked(desired, EMPTY, (), listed, {AWAY})
+    assert {vm.name for vm in silent} == {slot.name for slot in desired.slots}
 
 
 def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_without_proof() -> None:
@@ -232,6 +248,7 @@ def test_a_report_that_cannot_be_had_makes_no_other_unknown(observer: Observer, 
     with clients("a-lab", cloud.url) as google:
         records = Records(google=google, bucket=BUCKET)
         for vm in (heard, mute):
+            stands(google, vm, **{"tidepool-pool": "tpu-ci"})
             body = {"at": "2026-11-20T10:00:00Z", "phase": "idle"}
             records.update(names.report_object("tpu-ci", vm), lambda _, body=body: body)
     cloud.control.fail("error", code=503, method="storage.objects.get", name=f"*{mute}*")
