@@ -64,6 +64,22 @@ def test_a_good_cycle_cleans_registers_runs_one_job_and_asks_again(vm: Sandbox, 
 
 
 @HEAVY
+def test_a_boot_and_a_job_go_the_same_way_under_the_oldest_python_of_a_runtime(
+    vm: Sandbox, tool: Callable[[str], str]
+) -> None:
+    found = [tool("python3.10"), "-c", "import sys; print(sys.executable)"]
+    oldest = subprocess.run(found, capture_output=True, text=True, check=False)
+    if oldest.returncode != 0:
+        pytest.skip("python3.10 is the name of a program that does not start")
+    vm.without("python3")
+    (vm.path / "bin/python3").symlink_to(oldest.stdout.strip())
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    vm.grants(1)
+    assert vm.supervise().log == (GOLDEN / "job-cycle.log").read_text()
+
+
+@HEAVY
 def test_the_broker_is_told_who_asks_and_nothing_else(vm: Sandbox) -> None:
     vm.supervise()
     token = f"Bearer identity of http://{vm.server} full"

@@ -26,7 +26,15 @@ from tests.fleet.supervisor.machine_in_memory import (
 )
 
 BEFORE_A_JOB = ("machine/wipe-job", "machine/clean-tpu", "steps/build-walls")
-STEPS_THAT_FAIL = [*BEFORE_A_JOB, "steps/pull-image", "FreeDisk", "ReadSkew", "PrepareJob", "WriteReport", "FetchBundle"]
+STEPS_THAT_FAIL = [
+    *BEFORE_A_JOB,
+    "steps/pull-image",
+    "FreeDisk",
+    "ReadSkew",
+    "PrepareJob",
+    "WriteReport",
+    "FetchBundle",
+]
 
 ORDERS = st.one_of(
     st.none(),
@@ -192,9 +200,7 @@ def answer(status: int, again: int | None = None) -> Callable[[], list[e.Answer]
         (answer(0), limits.FIRST_DELAY),
     ],
 )
-def test_a_refusal_is_waited_out_for_as_long_as_somebody_said(
-    said: Callable[[], list[e.Answer]], seconds: int
-) -> None:
+def test_a_refusal_is_waited_out_for_as_long_as_somebody_said(said: Callable[[], list[e.Answer]], seconds: int) -> None:
     world = World(answers=said())
     machine = MachineInMemory(world)
     core = decided(machine, world, decisions=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
@@ -21,10 +20,8 @@ def storage() -> str:
 
 
 class Bucket:
-    """log: told what went wrong."""
-
-    def __init__(self, metadata: Metadata, log: Callable[[str], None]) -> None:
-        self._metadata, self._log = metadata, log
+    def __init__(self, metadata: Metadata) -> None:
+        self._metadata = metadata
         self._token, self._until = "", 0.0
 
     def get(self, name: str) -> bytes | None:
@@ -36,7 +33,6 @@ class Bucket:
         # Who may not list the bucket is told 403, and not 404, of an object that is not there.
         if answer.status in (403, 404):
             return None
-        self._log(f"reading {name} was answered with {answer.status}")
         raise UnansweredError(f"reading {name} was answered with {answer.status}")
 
     def put(self, name: str, content: bytes) -> None:

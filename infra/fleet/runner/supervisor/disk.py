@@ -74,7 +74,7 @@ def _parsed(name: str, text: str) -> Any:
     if name in _LINES:
         return [told for each in text.splitlines()[-limits.MOST_EVENTS :] if (told := _event(each)) is not None]
     if name in _ALONE:
-        return float(text) if text.isdigit() else 0.0
+        return float(text) if text.strip().isdigit() else 0.0
     if name == "obeyed":
         return int(text) if text.isdigit() else 0
     return text

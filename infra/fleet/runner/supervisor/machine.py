@@ -48,7 +48,7 @@ class Machine:
     def __init__(self, here: Path, root: Path, disk: Disk, state: State) -> None:
         self._here, self._root, self._disk, self._state = here, root, disk, state
         self._metadata = Metadata(disk.root / "own", sleep=self.sleep, log=log)
-        self._bucket = Bucket(self._metadata, log)
+        self._bucket = Bucket(self._metadata)
         self._slice = disk.root / "slice"
         self.container: Container | None = None
 
@@ -78,10 +78,8 @@ class Machine:
         try:
             return self._performed(effect)
         except (UnansweredError, subprocess.TimeoutExpired, OSError) as error:
-            reason = str(error)
-            if not isinstance(effect, e.WriteReport):
-                log(reason)
-            return e.Failed(reason)
+            log(str(error))
+            return e.Failed(str(error))
 
     def _performed(self, effect: e.Effect) -> Any:
         match effect:
@@ -200,7 +198,8 @@ class Machine:
     def _fetch(self, sha256: str) -> e.Failed | None:
         try:
             content = self._bucket.get(f"runner/bundles/{sha256}.tar.gz")
-        except UnansweredError:
+        except UnansweredError as error:
+            log(str(error))
             content = None
         if content is None:
             return e.Failed("cannot be read")
@@ -250,7 +249,6 @@ class Machine:
     def _prepare(self, image: str) -> e.Prepared | e.Failed:
         found = _MEMORY.search((self._root / "proc/meminfo").read_text(encoding="ascii", errors="replace"))
         if found is None:
-            log("how much memory there is cannot be read")
             return e.Failed("how much memory there is cannot be read")
         printed = self._step("machine/prepare-job", image, printed=True)
         if isinstance(printed, e.Failed):
@@ -259,7 +257,7 @@ class Machine:
         return e.Prepared(
             memory_mb=int(found[1]) // 1024,
             devices=tuple(self._devices()),
-            tpu_env=self._metadata.own("tpu-env"),
+            tpu_env=self._tpu_env(),
             cache="cache" in said,
             runner="runner" in said,
             uv_cache=said["uv_cache"],
@@ -267,6 +265,14 @@ class Machine:
             slice_folder=str(self._slice),
             hosts_command=str(self._here / "tidepool-hosts.sh"),
         )
+
+    def _tpu_env(self) -> str:
+        """Empty where Google says nothing: libtpu then finds out for itself, or says why not."""
+        try:
+            return self._metadata.own("tpu-env")
+        except UnansweredError as error:
+            log(str(error))
+            return ""
 
     def _devices(self) -> Iterator[tuple[str, str]]:
         """v5e and newer are behind vfio; v4 has a driver of its own

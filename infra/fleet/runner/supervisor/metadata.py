@@ -39,14 +39,16 @@ class Metadata:
 
     def host(self) -> Host:
         """Raises UnansweredError."""
-        endpoints = self.own("endpoints")
+        endpoints, worker = self.own("endpoints"), self.own("worker")
+        if not worker.isdigit():
+            raise UnansweredError(f"the metadata server gives {worker!r} for the number of this host")
         return Host(
             stack=self.own("stack"),
             pool=self.own("pool"),
             region=self.own("region"),
             vm=self.own("vm"),
             machine=self.own("machine"),
-            worker=int(self.own("worker")),
+            worker=int(worker),
             addresses=tuple(each.rpartition(":")[2] for each in endpoints.split(",")),
         )
 
