@@ -29,11 +29,18 @@ class KilledError(Exception):
     """kill -9, in the middle of a decision."""
 
 
+def key(number: int) -> str:
+    """A public key, of which there is one a number."""
+    return f"ssh-ed25519 {number:A>68}"
+
+
 @dataclass
 class World:
     """own: the VM's orders. fails: effects, or names of machine steps, that fail. answers: the broker's, in turn.
 
     container: the lines that a runner prints, and its status. happens: called before each look, with its number.
+    objects: of the bucket, by name, beside orders and records; what is written is there too. silent: addresses of hosts
+        that do not answer.
     """
 
     own: Any = None
@@ -43,6 +50,8 @@ class World:
     answers: list[e.Answer] = field(default_factory=list)
     container: tuple[tuple[str, ...], int] = (("T: Listening for Jobs", "T: Running job: tests"), 0)
     happens: Callable[[int], None] = lambda _: None
+    objects: dict[str, Any] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
 
 
 class MachineInMemory:
@@ -52,8 +61,8 @@ class MachineInMemory:
         far.
     """
 
-    def __init__(self, world: World, *, kill: int = 0) -> None:
-        self.world, self.kill = world, kill
+    def __init__(self, world: World, *, kill: int = 0, host: e.Host = HOST) -> None:
+        self.world, self.kill, self.host = world, kill, host
         self.now = 1_000_000.0
         self.done: list[e.Effect] = []
         self.kept = State()
@@ -78,7 +87,7 @@ class MachineInMemory:
     def _process(self, decisions: int) -> int:
         """A boot and the supervisor that it starts, until that hands over."""
         state = self.kept.reborn()
-        boot = Boot(state, clock=self._clock, ticks=self._clock, host=HOST)
+        boot = Boot(state, clock=self._clock, ticks=self._clock, host=self.host)
         if self._carried_out(boot, boot.boot(self.current)):
             self.running = self.current
         if not self.running:
@@ -91,6 +100,19 @@ class MachineInMemory:
                 self._carried_out(core, steps)
             decisions -= 1
         return decisions
+
+    def decided(self, decisions: int = 8) -> Supervisor:
+        """A supervisor on a VM that has booted, for so many decisions."""
+        core = Supervisor(self.kept.reborn(), clock=self._clock, ticks=self._clock, luck=lambda: 0.0)
+        self._carried_out(core, core.begin(FIRST))
+        for _ in range(decisions):
+            self.goes_on(core)
+        return core
+
+    def goes_on(self, core: Supervisor) -> None:
+        """One decision more."""
+        for steps in self._next(core):
+            self._carried_out(core, steps)
 
     def _next(self, core: Supervisor) -> Iterator[e.Steps[None]]:
         state = core.state
@@ -139,9 +161,17 @@ class MachineInMemory:
             return e.Failed(f"{name} fails")
         match effect:
             case e.WhoAmI():
-                return HOST
+                return self.host
             case e.Read():
-                return {orders.STARTUP: world.startup, orders.POINTER: world.pointer}.get(effect.name, world.own)
+                own = orders.orders_object(self.host.vm)
+                found = {orders.STARTUP: world.startup, orders.POINTER: world.pointer, own: world.own, **world.objects}
+                return found.get(effect.name)
+            case e.Write():
+                world.objects[effect.name] = effect.document
+            case e.MakeKey():
+                return key(self.count(e.MakeKey))
+            case e.Answers():
+                return effect.address not in world.silent
             case e.FreeDisk():
                 return 100_000
             case e.ReadSkew():

@@ -131,23 +131,10 @@ NOBODY_ASKS: dict[str, World] = {
 
 @pytest.mark.parametrize("why", NOBODY_ASKS)
 def test_nobody_asks_for_a_job_who_must_not_have_one(why: str) -> None:
-    world = NOBODY_ASKS[why]
-    machine = MachineInMemory(World(own=world.own))
-    machine.world.fails, machine.running = set(), FIRST
-    decided(machine, world)
+    machine = MachineInMemory(NOBODY_ASKS[why])
+    machine.decided()
     assert machine.count(e.Register) == machine.count(e.RunContainer) == 0
     assert machine.kept.reason
-
-
-def decided(machine: MachineInMemory, world: World, decisions: int = 8) -> Supervisor:
-    """A supervisor on a VM that has booted, for so many decisions."""
-    machine.world = world
-    core = Supervisor(machine.kept.reborn(), clock=machine._clock, ticks=machine._clock, luck=lambda: 0.0)
-    machine._carried_out(core, core.begin(FIRST))
-    for _ in range(decisions):
-        for steps in machine._next(core):
-            machine._carried_out(core, steps)
-    return core
 
 
 def test_a_guest_alone_does_without_an_image_and_only_where_none_is_named() -> None:
@@ -203,7 +190,7 @@ def answer(status: int, again: int | None = None) -> Callable[[], list[e.Answer]
 def test_a_refusal_is_waited_out_for_as_long_as_somebody_said(said: Callable[[], list[e.Answer]], seconds: int) -> None:
     world = World(answers=said())
     machine = MachineInMemory(world)
-    core = decided(machine, world, decisions=1)
+    core = machine.decided(1)
     assert core.state.until == machine.now + seconds
     assert core.state.phase == "registering"
 
@@ -212,7 +199,7 @@ def test_a_refusal_is_waited_out_for_as_long_as_somebody_said(said: Callable[[],
 def test_who_was_granted_or_maybe_was_asks_again_after_a_minute(status: int, turn: int) -> None:
     world = World(answers=[e.Answer(status, jit="x" if status == 200 else "", runner="r")])
     machine = MachineInMemory(world)
-    core = decided(machine, world, decisions=1)
+    core = machine.decided(1)
     assert core.state.turn == machine.now + turn
 
 
@@ -220,7 +207,7 @@ def test_pauses_grow_to_five_minutes_and_a_job_makes_them_short_again() -> None:
     world = World(answers=[e.Answer(403, reason="no")] * 9)
     machine = MachineInMemory(world)
     waits: list[Any] = []
-    core = decided(machine, world, decisions=1)
+    core = machine.decided(1)
     for _ in range(8):
         waits.append(round(core.state.until - machine.now) if core.state.until else None)
         machine.now = core.state.until or machine.now
