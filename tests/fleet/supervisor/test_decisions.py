@@ -83,33 +83,34 @@ def steps_before(machine: MachineInMemory, effect: e.Effect) -> list[str]:
     return [each.name for each in before[began:] if isinstance(each, e.RunStep)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=200)
 @given(machine=lives())
-def test_no_container_begins_before_the_vm_is_clean_and_walled(machine: MachineInMemory) -> None:
+def test_every_promise_holds_in_every_life(machine: MachineInMemory) -> None:
+    no_container_begins_before_the_vm_is_clean_and_walled(machine)
+    a_registration_serves_one_container_and_is_shown_nowhere(machine)
+    a_restart_is_obeyed_once_whatever_kills_the_vm(machine)
+    what_is_told_is_plain_and_of_a_length(machine)
+
+
+def no_container_begins_before_the_vm_is_clean_and_walled(machine: MachineInMemory) -> None:
     for effect in machine.done:
         if isinstance(effect, e.RunContainer):
             assert [name for name in BEFORE_A_JOB if name not in steps_before(machine, effect)] == []
 
 
-@settings(max_examples=150)
-@given(machine=lives())
-def test_a_registration_serves_one_container_and_is_shown_nowhere(machine: MachineInMemory) -> None:
+def a_registration_serves_one_container_and_is_shown_nowhere(machine: MachineInMemory) -> None:
     used = [each.jit for each in machine.done if isinstance(each, e.RunContainer)]
     assert len(set(used)) == len(used) <= machine.count(e.Register)
     assert SECRET not in json.dumps(machine.kept.to_json())
     assert not [each for each in machine.done if SECRET in repr(each)]
 
 
-@settings(max_examples=150)
-@given(machine=lives())
-def test_a_restart_is_obeyed_once_in_a_life_whatever_kills_the_vm(machine: MachineInMemory) -> None:
+def a_restart_is_obeyed_once_whatever_kills_the_vm(machine: MachineInMemory) -> None:
     told = [each.event["number"] for each in machine.done if isinstance(each, e.Tell) and "number" in each.event]
     assert told == sorted(set(told), key=int), "each higher one, once"
 
 
-@settings(max_examples=150)
-@given(machine=lives())
-def test_what_is_told_is_plain_and_of_a_length(machine: MachineInMemory) -> None:
+def what_is_told_is_plain_and_of_a_length(machine: MachineInMemory) -> None:
     events = machine.kept.events
     assert len(events) <= limits.MOST_EVENTS
     assert all(value.isprintable() and value.isascii() for event in events for value in event.values())
@@ -135,6 +136,19 @@ def test_nobody_asks_for_a_job_who_must_not_have_one(why: str) -> None:
     machine.decided()
     assert machine.count(e.Register) == machine.count(e.RunContainer) == 0
     assert machine.kept.reason
+
+
+@pytest.mark.parametrize(
+    ("own", "reason"),
+    [
+        ({"image": "none"}, "the orders name no image: none is proved for tpu-ci"),
+        ({}, "no image is promoted to tpu-ci in us-west4"),
+    ],
+)
+def test_a_vm_without_an_image_says_who_names_none(own: dict[str, str], reason: str) -> None:
+    world = World(own=own) if own else World(own=own, pointer={})
+    core = MachineInMemory(world).decided(1)
+    assert (core.state.phase, core.state.reason, core.state.image) == ("pulling", reason, "")
 
 
 def test_a_guest_alone_does_without_an_image_and_only_where_none_is_named() -> None:
