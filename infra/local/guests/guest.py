@@ -114,6 +114,7 @@ class Guest:
     def _boots(self, bundle: str, *, first: bool) -> None:
         """Begin a boot, with that bundle or the one that the stub finds."""
         disk, machine, longer = self.disk, self._machine, 0.0
+        end_runner(self._around, disk)
         if not disk.drawn:
             disk.drawn = True
             disk.mute = machine.struck("mute") is not None

@@ -40,7 +40,7 @@ class World:
 
     container: the lines that a runner prints, and its status. happens: called before each look, with its number.
     objects: of the bucket, by name, beside orders and records; what is written is there too. silent: addresses of hosts
-        that do not answer.
+        that do not answer. free: megabytes of the disk. skew: seconds that its clock is ahead, None where nobody says.
     """
 
     own: Any = None
@@ -52,6 +52,8 @@ class World:
     happens: Callable[[int], None] = lambda _: None
     objects: dict[str, Any] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
+    free: int = 100_000
+    skew: int | None = 0
 
 
 class MachineInMemory:
@@ -87,24 +89,24 @@ class MachineInMemory:
     def _process(self, decisions: int) -> int:
         """A boot and the supervisor that it starts, until that hands over."""
         state = self.kept.reborn()
-        boot = Boot(state, clock=self._clock, ticks=self._clock, host=self.host)
-        if self._carried_out(boot, boot.boot(self.current)):
+        boot = Boot(state, clock=self.clock, ticks=self.clock, host=self.host)
+        if self.carried_out(boot, boot.boot(self.current)):
             self.running = self.current
         if not self.running:
             return 0  # it halted at its first boot: no supervisor goes on
         state = self.kept.reborn()
-        core = Supervisor(state, clock=self._clock, ticks=self._clock, luck=lambda: 0.0)
-        self._carried_out(core, core.begin(self.running))
+        core = Supervisor(state, clock=self.clock, ticks=self.clock, luck=lambda: 0.0)
+        self.carried_out(core, core.begin(self.running))
         while decisions > 0 and state.waits is not Waits.HANDED_OVER:
             for steps in self._next(core):
-                self._carried_out(core, steps)
+                self.carried_out(core, steps)
             decisions -= 1
         return decisions
 
     def decided(self, decisions: int = 8) -> Supervisor:
         """A supervisor on a VM that has booted, for so many decisions."""
-        core = Supervisor(self.kept.reborn(), clock=self._clock, ticks=self._clock, luck=lambda: 0.0)
-        self._carried_out(core, core.begin(FIRST))
+        core = Supervisor(self.kept.reborn(), clock=self.clock, ticks=self.clock, luck=lambda: 0.0)
+        self.carried_out(core, core.begin(FIRST))
         for _ in range(decisions):
             self.goes_on(core)
         return core
@@ -112,7 +114,7 @@ class MachineInMemory:
     def goes_on(self, core: Supervisor) -> None:
         """One decision more."""
         for steps in self._next(core):
-            self._carried_out(core, steps)
+            self.carried_out(core, steps)
 
     def _next(self, core: Supervisor) -> Iterator[e.Steps[None]]:
         state = core.state
@@ -137,10 +139,10 @@ class MachineInMemory:
         self.now += 15
         self.world.happens(self.looks)
 
-    def _clock(self) -> float:
+    def clock(self) -> float:
         return self.now
 
-    def _carried_out(self, core: Any, steps: e.Steps[Any]) -> Any:
+    def carried_out(self, core: Any, steps: e.Steps[Any]) -> Any:
         answer = None
         while True:
             try:
@@ -173,9 +175,9 @@ class MachineInMemory:
             case e.Answers():
                 return effect.address not in world.silent
             case e.FreeDisk():
-                return 100_000
+                return world.free
             case e.ReadSkew():
-                return 0
+                return world.skew
             case e.Register():
                 return self._registration()
             case e.PrepareJob():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import limits
+from infra.fleet.runner.supervisor.boot import MAY_FAIL, STEPS
 from infra.fleet.runner.supervisor.state import LASTING, State
 from infra.fleet.runner.supervisor.supervise import Supervisor
 from tests.fleet.supervisor.machine_in_memory import (
@@ -126,6 +127,11 @@ NOBODY_ASKS: dict[str, World] = {
     "a pointer of another shape": World(pointer={"images": 5}),
     "another bundle, which cannot be had": World(own={"bundle": SECOND}, fails={"FetchBundle"}),
     "a broker that others may read": World(startup={"broker": "http://broker.example"}),
+    "another bundle, which is no checksum": World(own={"bundle": "../../etc"}),
+    "a full disk": World(free=limits.LEAST_DISK_MB - 1),
+    "a clock that is ahead": World(skew=limits.MOST_SKEW + 1),
+    "a clock that is behind": World(skew=-limits.MOST_SKEW - 1),
+    "a clock of which nobody knows": World(skew=None),
     **{f"{step} fails": World(fails={step}) for step in (*BEFORE_A_JOB, "FreeDisk", "ReadSkew", "PrepareJob", "Read")},
 }
 
@@ -134,7 +140,8 @@ NOBODY_ASKS: dict[str, World] = {
 def test_nobody_asks_for_a_job_who_must_not_have_one(why: str) -> None:
     machine = MachineInMemory(NOBODY_ASKS[why])
     machine.decided()
-    assert machine.count(e.Register) == machine.count(e.RunContainer) == 0
+    assert machine.count(e.Register) == machine.count(e.RunContainer) == machine.count(e.StartOver) == 0
+    assert machine.count(e.FetchBundle, sha256="../../etc") == 0, "no name of a file is made of it"
     assert machine.kept.reason
 
 
@@ -156,9 +163,9 @@ def test_a_guest_alone_does_without_an_image_and_only_where_none_is_named() -> N
         machine = MachineInMemory(World(pointer=None))
         state = State()
         core = Supervisor(
-            state, clock=machine._clock, ticks=machine._clock, luck=lambda: 0.0, host=HOST, imageless=imageless
+            state, clock=machine.clock, ticks=machine.clock, luck=lambda: 0.0, host=HOST, imageless=imageless
         )
-        machine._carried_out(core, core.serve())
+        machine.carried_out(core, core.serve())
         assert (state.phase, machine.count(e.RunContainer)) == (phase, int(imageless))
 
 
@@ -225,11 +232,11 @@ def test_pauses_grow_to_five_minutes_and_a_job_makes_them_short_again() -> None:
     for _ in range(8):
         waits.append(round(core.state.until - machine.now) if core.state.until else None)
         machine.now = core.state.until or machine.now
-        machine._carried_out(core, core.serve())
+        machine.carried_out(core, core.serve())
     assert waits == [5, 10, 20, 40, 80, 160, 300, 300]
-    machine._carried_out(core, core.serve())
-    machine._carried_out(core, core.hear("T: Running job: tests"))
-    machine._carried_out(core, core.ended(0))
+    machine.carried_out(core, core.serve())
+    machine.carried_out(core, core.hear("T: Running job: tests"))
+    machine.carried_out(core, core.ended(0))
     assert core.state.delay == limits.FIRST_DELAY
 
 
@@ -240,3 +247,82 @@ def test_what_lasts_of_a_state_is_all_that_another_process_knows() -> None:
     assert [getattr(again, name) for name in LASTING] == [getattr(state, name) for name in LASTING]
     assert (again.dirty, again.round, again.looks) == (True, "", 0)
     assert State.from_json(json.loads(json.dumps(state.to_json()))) == state
+
+
+def test_a_vm_on_the_edge_of_its_limits_serves() -> None:
+    machine = MachineInMemory(World(free=limits.LEAST_DISK_MB, skew=-limits.MOST_SKEW))
+    machine.decided(1)
+    assert machine.count(e.RunContainer) == 1
+
+
+def test_after_a_job_that_was_short_the_broker_is_asked_when_its_turn_comes() -> None:
+    machine = MachineInMemory(
+        World(answers=[e.Answer(200, jit="one", runner="r"), e.Answer(200, jit="two", runner="r")])
+    )
+    core = machine.decided(1)
+    began = machine.now
+    while machine.count(e.Register) < 2:
+        machine.goes_on(core)
+    assert machine.now - began >= limits.ASK_APART
+
+
+@pytest.mark.parametrize("own", [{"drain": True}, {"image": OTHER_IMAGE}, {"bundle": SECOND}])
+def test_a_job_is_waited_for_and_a_runner_without_one_is_not(own: dict[str, Any]) -> None:
+    for line, stopped in (("T: Running job: tests", 0), ("T: Listening for Jobs", 1)):
+        machine = MachineInMemory(World(container=((line,), 0)))
+        core = machine.decided(1)
+        machine.world.own = own
+        machine.goes_on(core)
+        assert machine.count(e.StopContainer) == stopped
+
+
+@pytest.mark.parametrize(("seconds", "stopped"), [(limits.LONGEST_END - 1, 0), (limits.LONGEST_END, 1)])
+def test_a_runner_that_goes_on_after_its_job_is_stopped_after_two_minutes(seconds: int, stopped: int) -> None:
+    machine = MachineInMemory(World())
+    core = machine.decided(1)
+    machine.carried_out(core, core.hear("T: Running job: tests"))
+    machine.carried_out(core, core.hear("T: Job tests completed with result: Succeeded"))
+    machine.now += seconds
+    machine.carried_out(core, core.look())
+    assert machine.count(e.StopContainer) == stopped
+
+
+def test_a_runner_that_github_removed_while_it_was_idle_counts_as_no_failure() -> None:
+    for seconds, ends in ((limits.AT_ONCE - 1, 1), (limits.AT_ONCE, 0)):
+        machine = MachineInMemory(World())
+        core = machine.decided(1)
+        machine.now += seconds
+        machine.carried_out(core, core.ended(0))
+        assert core.state.idle_ends == ends
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_boot_stops_at_the_first_step_that_fails_but_for_the_cache(step: str) -> None:
+    machine = MachineInMemory(World(fails={f"steps/{step}"}))
+    machine.lives(1)
+    begun = [
+        each.event["step"] for each in machine.done if isinstance(each, e.Tell) and each.event["event"] == "step-began"
+    ]
+    halted = step != MAY_FAIL
+    assert begun == list(STEPS[: STEPS.index(step) + 1] if halted else STEPS)
+    assert (machine.kept.phase == "halted", machine.kept.refused == FIRST) == (halted, halted)
+    assert (machine.running == FIRST) is not halted
+
+
+def test_a_bundle_that_did_not_start_is_not_started_again_and_another_is() -> None:
+    machine = MachineInMemory(World(own={"bundle": SECOND}))
+    machine.kept.refused, machine.kept.refusal = SECOND, "step allow-reset: no"
+    core = machine.decided(3)
+    assert (core.state.phase, core.state.reason) == (
+        "unfit",
+        f"bundle {SECOND[:12]} did not start: step allow-reset: no",
+    )
+    assert machine.count(e.StartOver) == machine.count(e.Register) == 0
+    machine.world.own = {"bundle": "3" * 64}
+    machine.goes_on(core)
+    machine.goes_on(core)
+    assert machine.count(e.StartOver, bundle="3" * 64) == 1
+
+
+def test_no_text_of_a_value_has_a_registration() -> None:
+    assert SECRET not in repr((e.Answer(200, jit=SECRET), e.RunContainer((), SECRET)))

@@ -288,3 +288,15 @@ def test_without_a_bundle_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -
     lab.world.write("runner/startup.json", {"version": 1, "bundle": lab.store_bundle(b"there")})
     Guests(lab.control, lambda _: None).advance(600)
     assert (lab.report["phase"], lab.report["reason"]) == ("registering", "stack ci has no broker here")
+
+
+def test_a_disk_that_an_older_version_kept_boots_again_and_its_runner_is_gone(lab: Lab) -> None:
+    lab.guests.advance(A_BOOT)
+    disk = lab.disk
+    old = {"life": disk.life, "down": False, "phase": "idle", "jit": disk.jit, "runner": disk.runner, "drawn": True}
+    lab.control.write_disks({path(): old})
+    lab.guests.advance(120)
+    again = lab.disk
+    assert (again.phase, lab.runners[again.runner]) == ("idle", "online")
+    assert again.runner != disk.runner
+    assert lab.runners.get(disk.runner, "offline") == "offline"
