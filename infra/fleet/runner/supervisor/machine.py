@@ -153,7 +153,7 @@ class Machine:
         content = self._bucket.get(name)
         try:
             return None if content is None else json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             return e.Failed(f"{name} is no JSON")
 
     def _register(self, broker: str, body: Mapping[str, str]) -> e.Answer:
@@ -305,6 +305,6 @@ def _answers(address: str) -> bool:
 def _object(content: bytes) -> Mapping[str, Any]:
     try:
         said = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}

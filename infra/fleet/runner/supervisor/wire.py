@@ -11,7 +11,11 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Final
 from urllib.parse import urlsplit
+
+MOST_BYTES: Final = 1 << 25
+"""Of an answer: a bundle is a hundredth of it. What other VMs may write is read too, and fills no memory."""
 
 
 class UnansweredError(Exception):
@@ -28,7 +32,7 @@ class Response:
 
 
 def ask(
-    verb: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None, seconds: int
+    verb: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None, seconds: float
 ) -> Response:
     """One request, without a redirect. Raises UnansweredError."""
     parts = urlsplit(url)
@@ -40,17 +44,21 @@ def ask(
             connection = kind(parts.hostname or "", parts.port, timeout=seconds)
             connection.request(verb, path, body, dict(headers or {}))
             answer = connection.getresponse()
-            content = answer.read()
+            content = answer.read(MOST_BYTES + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise UnansweredError(f"{parts.netloc}: {str(error) or type(error).__name__}") from None
     finally:
         if connection is not None:
             connection.close()
+    if answer.length and len(content) <= MOST_BYTES:
+        raise UnansweredError(f"{parts.netloc}: an answer that was cut off")
+    if len(content) > MOST_BYTES:
+        raise UnansweredError(f"{parts.netloc}: an answer of more than {MOST_BYTES} bytes")
     return Response(answer.status, {name.lower(): value for name, value in answer.getheaders()}, content)
 
 
 @contextmanager
-def _within(seconds: int) -> Generator[None, None, None]:
+def _within(seconds: float) -> Generator[None, None, None]:
     """Raise TimeoutError when so much time has passed: a peer that answers a byte now and then holds nobody up, and
     neither does the resolver.
     """
