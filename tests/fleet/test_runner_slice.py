@@ -379,7 +379,7 @@ tidepool-hosts run bash -c '! pgrep -f "sleep 6[0-3]"' && say "leaves nothing be
 tidepool-hosts run bash -c 'grep -o "CapEff.*" /proc/self/status | tr -d "\\t"; find /tmp /opt -name "left-*"
   touch /tmp/left-by-a-job; for path in STATE SANDBOX /run/docker.sock; do [[ ! -e $path ]] || echo "sees $path"; done
   for process in /proc/[0-9]*; do
-    { tr "\\0" " " <"$process/cmdline"; } 2>/dev/null | grep -q "supervisor[.]sh" && echo "sees the supervisor"
+    { tr "\\0" " " <"$process/cmdline"; } 2>/dev/null | grep -q "run_[m]odule" && echo "sees the supervisor"
   done; true' | tell
 cp /opt/tidepool/slice/id /opt/tidepool/slice/known_hosts KEYS/ 2>/dev/null || say "keeps nothing of it"
 echo "2026-11-21 15:00:01Z: Running job: curious"
