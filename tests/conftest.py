@@ -30,6 +30,7 @@ END_TO_END = (
     "fleet/test_runner_slice.py",
     "fleet/test_runner_supervisor.py",
     "fleet/test_runner_walls.py",
+    "fleet/test_service.py",
     "images/test_smoke_scripts.py",
     "launcher",
     "local/builds",

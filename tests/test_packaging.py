@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+TOOL, SERVICE, BENCH, DEV = LOCKS = tuple(f"requirements{suffix}.lock" for suffix in ("", "-service", "-bench", "-dev"))
 
 
 def pinned(lock: str) -> set[str]:
@@ -32,14 +32,31 @@ def test_every_pin_has_a_hash_and_no_index_is_named(lock: str) -> None:
 
 def test_the_locks_hold_every_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert declared(project["project"]["dependencies"]) <= pinned("requirements.lock")
-    assert declared(project["dependency-groups"]["dev"]) <= pinned("requirements-dev.lock")
+    service = declared(project["project"]["dependencies"])
+    assert service <= pinned(SERVICE)
+    assert service | declared(project["project"]["optional-dependencies"]["tool"]) <= pinned(TOOL)
+    assert declared(project["dependency-groups"]["bench"]) <= pinned(BENCH)
+    assert declared(project["dependency-groups"]["dev"]) <= pinned(DEV)
 
 
-def test_both_groups_agree_on_every_version_they_share() -> None:
-    versions = [dict(re.findall(r"^(\S+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)) for lock in LOCKS]
-    shared = versions[0].keys() & versions[1].keys()
-    assert {name for name in shared if versions[0][name] != versions[1][name]} == set()
+def test_every_lock_has_the_versions_of_the_tools() -> None:
+    versions = {
+        lock: dict(re.findall(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+        for lock in LOCKS
+    }
+    others = {
+        (lock, name): version
+        for lock in LOCKS
+        for name, version in versions[lock].items()
+        if versions[TOOL].get(name, version) != version
+    }
+    assert others == {}
+
+
+def test_what_a_lock_adds_to_the_tools_it_alone_pins() -> None:
+    """The service is a part of the tool, and the bench only what comes on top of it."""
+    assert pinned(SERVICE) < pinned(TOOL)
+    assert pinned(BENCH) & pinned(TOOL) == set()
 
 
 def test_no_two_test_modules_share_a_name() -> None:

@@ -1,14 +1,15 @@
 """The actions that a workflow may use, each at the commit of a release, with the public source where it was read.
 
-Owns `workflows/actions.yaml`: what an entry must say, how `uses:` names it, and which entries of another such file are
-newer. Leaves finding new releases to whoever writes that file.
+Owns `workflows/actions.yaml`: what an entry must say, how `uses:` names it, which entries of another such file are
+newer, and the pin of this project's own. Leaves finding new releases to whoever writes that file, and the content of
+our own actions to `workflows.composite`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ _VERSION = re.compile(r"v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SOURCE = re.compile(r"https://[^\s/]+\.[^\s/]+/\S+")
 _KEYS = ("version", "commit", "source", "read")
+_PIN = ("version", "commit", "tree")
+_OWN = re.compile(r"^own:\n(?:[ #].*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,41 @@ class Newer:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPin:
+    """Where one action of this project stands: at a commit, whose day is `version`.
+
+    tree: git's name of the action's folder there, which tells also without the commit whether it is what is generated.
+    """
+
+    version: str
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnActions:
+    """The actions of this project. repository: owner/name; of another lab's copy of the project the pins say nothing.
+
+    Each has a pin of its own, so that the edit of one changes the files that call it, and no others.
+    """
+
+    repository: str
+    pins: Mapping[str, OwnPin]
+
+    def to_text(self) -> str:
+        """As the table has it."""
+        lines = ["own:", f"  repository: {self.repository}", "  pins:"]
+        for name, pin in sorted(self.pins.items()):
+            lines += [f"    {name}:", *(f"      {each.name}: {getattr(pin, each.name)}" for each in fields(pin))]
+        return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
 class Actions:
-    """The table by name."""
+    """The table by name. own: None before the first commit that has our actions; steps then stand in full."""
 
     each: Mapping[str, Action]
+    own: OwnActions | None = None
 
     def uses(self, action: str) -> Pinned:
         """An action, or one in a folder of its repository, at its commit: `uses("github/codeql-action/init")`.
@@ -78,6 +112,11 @@ class Actions:
         """What the other table has later releases of, and tags that moved; actions that only one has are left out."""
         pairs = (Newer(have, offered.each[name]) for name, have in sorted(self.each.items()) if name in offered.each)
         return tuple(pair for pair in pairs if _later(pair) or (pair.moved and pair.have.commit != pair.offered.commit))
+
+
+def repinned(text: str, own: OwnActions) -> str:
+    """A table's text with other pins of our own actions, and every other line as it was."""
+    return _OWN.sub(own.to_text(), text) if _OWN.search(text) else f"{text.rstrip()}\n{own.to_text()}"
 
 
 def load_actions(root: Path) -> Actions:
@@ -103,9 +142,24 @@ def read_actions(text: str, source: str) -> Actions:
             found[name] = Action(
                 name, entry["version"], entry["commit"], entry["source"], date.fromisoformat(entry["read"])
             )
+    own = document.data.get("own")
+    if own is not None and not _is_own(own):
+        rule = f"our own actions have a repository and pins, each {', '.join(_PIN)}, and a command that finds them"
+        problems.append(Problem(f"{source} own", "", rule, "./tidepool workflows --pin-actions"))
     if problems:
         raise ConfigError(problems)
-    return Actions(found)
+    pins = {name: OwnPin(**pin) for name, pin in own["pins"].items()} if own is not None else {}
+    return Actions(found, OwnActions(own["repository"], pins) if own is not None else None)
+
+
+def _is_own(own: Any) -> bool:
+    if not isinstance(own, dict) or own.keys() != {"repository", "pins"} or not isinstance(own["pins"], dict):
+        return False
+    stands = {"version": _is_date, "commit": _is(_COMMIT), "tree": _is(_COMMIT)}
+    return _is(_NAME)(own["repository"]) and all(
+        isinstance(pin, dict) and pin.keys() == stands.keys() and all(stands[key](pin[key]) for key in stands)
+        for pin in own["pins"].values()
+    )
 
 
 def _mistakes(document: Document, source: str, name: str, entry: Any) -> Iterator[Problem]:

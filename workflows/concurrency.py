@@ -77,9 +77,14 @@ def group(asked: Any, scope: Scope) -> Group | None:
     if asked is None:
         return None
     settings: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"group": asked}
-    told = {key: expand(each, scope) if isinstance(each, str) else each for key, each in settings.items()}
-    most = MOST_WAITING if told.get("queue") == "max" else 1
-    return Group(folded(str(told["group"])), cancels=told.get("cancel-in-progress") is True, most=most)
+    return named({key: expand(each, scope) if isinstance(each, str) else each for key, each in settings.items()})
+
+
+def named(settings: Mapping[str, Any]) -> Group:
+    """The group of settings that have no expression, or of which none matters."""
+    most = MOST_WAITING if settings.get("queue") == "max" else 1
+    name = folded(str(settings.get("group", "")))
+    return Group(name, cancels=settings.get("cancel-in-progress") is True, most=most)
 
 
 def outcomes(arrivals: Iterable[Arrival]) -> tuple[Outcome, ...]:

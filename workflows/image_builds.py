@@ -18,7 +18,7 @@ from infra.model.federation import IMAGE_BUILDER, MAIN
 from infra.model.images.github import build_jobs
 from infra.model.images.places import places
 from infra.model.images.spec import Builder, Image
-from infra.model.images.steps import MINUTE
+from infra.model.images.steps import FETCH, MINUTE, STEPS_FOLDER
 from infra.model.schema import StackConfig
 from workflows import steps
 from workflows.builders import (
@@ -32,6 +32,7 @@ from workflows.builders import (
     Permissions,
     Purpose,
     Scope,
+    Step,
     context,
     template,
 )
@@ -45,6 +46,7 @@ SET_UP_MINUTES: Final = 10
 LONGEST_MINUTES: Final = 6 * MINUTE
 """GitHub's limit of a job on a runner of its own."""
 TESTED: Final = "tested"
+FETCHES: Final = f"{STEPS_FOLDER}/{FETCH}"
 TESTED_COMMIT: Final = context(f"needs.{TESTED}.outputs.commit")
 TESTED_COMMIT_STEP: Final = context("steps.tested.outputs.commit")
 MAIN_BRANCH: Final = PurePosixPath(MAIN).name
@@ -83,9 +85,14 @@ class ImageBuilds:
             purpose=Purpose.PUBLISH,
             outputs={key: _expression(value) for key, value in plain["outputs"].items()},
             env={key: steps.valued(value) for key, value in plain["env"].items()},
-            steps=[steps.google(self.world, self.account), *map(steps.from_plain, plain["steps"])],
+            steps=[steps.google(self.world, self.account), *map(self._step, plain["steps"])],
             why=why,
         )
+
+    def _step(self, plain: Mapping[str, Any]) -> Step:
+        """What fetches the recipes is an action; each other step is a file of what was fetched."""
+        fetches = plain["run"] == self.world.first_step
+        return steps.from_plain(plain, steps.shared(self.world, "image_fetch", FETCHES) if fetches else None)
 
     def parents(self, image: Image) -> tuple[str, ...]:
         """The jobs of the same file whose digests the image is built from."""
@@ -130,6 +137,7 @@ def commit_of_tests(
                 "tested_commit.sh",
                 name=f"Ask how {tests} ended",
                 step_id="tested",
+                outputs=("commit",),
                 env={
                     "GH_TOKEN": context("github.token"),
                     "REPOSITORY": repository,

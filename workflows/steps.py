@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import MINUTE
-from workflows.builders import Access, Expression, Grant, Scope, Step, Template, context, template
+from workflows.builders import Access, Expression, Grant, Scope, Shared, Step, Template, context, template
 from workflows.builders.expression import Value, parsed
 from workflows.expressions import parts
-from workflows.world import World
+from workflows.scripts import shipped
+from workflows.world import SHELL, World
 
 PROVIDER: Final = "vars.TIDEPOOL_IDENTITY_PROVIDER"
 """The repository's variable with the full name of the workload identity provider."""
@@ -108,11 +109,17 @@ def script(
     step_id: str = "",
     condition: Expression | None = None,
     folder: str = "",
+    action: str = "",
+    outputs: tuple[str, ...] = (),
+    carried: Iterable[str] = (),
+    finishes: bool = False,
 ) -> Step:
     """A file of workflows/shell as a step: the consumer repository has no checkout of this one to run it from.
 
-    It runs as `bash -eo pipefail`, and reads whatever varies from `env`.
+    It runs as `bash -eo pipefail`, and reads whatever varies from `env`. action: its name, that of the file where
+    nothing is said. outputs, carried, finishes: see Shared.
     """
+    stem = file.removesuffix(".sh")
     return Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
         name=name,
         id=step_id,
@@ -122,6 +129,51 @@ def script(
         working_directory=folder,
         env=env,
         run=world.scripts[file],
+        shared=shared(world, action or stem, f"{SHELL / file}", outputs=outputs, carried=carried, finishes=finishes),
+    )
+
+
+def python(
+    world: World,
+    file: str,
+    *,
+    name: str,
+    env: Mapping[str, Value],
+    step_id: str = "",
+    condition: Expression | None = None,
+    outputs: tuple[str, ...] = (),
+    finishes: bool = False,
+) -> Step:
+    """A file of workflows/scripts as a step, by its name without `.py`."""
+    return Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
+        name=name,
+        id=step_id,
+        shell="python",
+        env=env,
+        condition=condition,
+        run=shipped(file),
+        shared=shared(world, file, f"workflows/scripts/{file}.py", outputs=outputs, finishes=finishes),
+    )
+
+
+def shared(
+    world: World,
+    name: str,
+    source: str,
+    *,
+    outputs: tuple[str, ...] = (),
+    carried: Iterable[str] = (),
+    finishes: bool = False,
+) -> Shared:
+    """What says that a script is an action of ours, of this name but for its underscores."""
+    action = name.replace("_", "-")
+    return Shared(
+        name=action,
+        source=source,
+        pinned=world.action(action),
+        outputs=outputs,
+        carried=frozenset(carried),
+        finishes=finishes,
     )
 
 
@@ -140,8 +192,8 @@ def valued(text: str) -> Value:
     return first if len(pieces) == 1 and isinstance(first, Expression) else Template(pieces)
 
 
-def from_plain(data: Mapping[str, Any]) -> Step:
-    """A step that another module wrote as plain data."""
+def from_plain(data: Mapping[str, Any], among: Shared | None = None) -> Step:
+    """A step that another module wrote as plain data. among: the action that has its script."""
     return Step(
         name=data.get("name", ""),
         id=data.get("id", ""),
@@ -149,6 +201,7 @@ def from_plain(data: Mapping[str, Any]) -> Step:
         run=data.get("run", ""),
         env={key: valued(str(value)) for key, value in data.get("env", {}).items()},
         timeout_minutes=data.get("timeout-minutes"),
+        shared=among,
     )
 
 

@@ -53,6 +53,14 @@ _POLL_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """A start-up script, and the action that makes a VM with it."""
+
+    text: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VmRun:
     """One command on a VM of its own.
 
@@ -74,7 +82,7 @@ class VmRun:
     timeout_minutes: int
     env: Mapping[str, str | Expression] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
-    boot: str = ""
+    boot: Boot | None = None
     needs: tuple[str, ...] = ()
     only: Expression | None = None
     before: tuple[Step, ...] = ()
@@ -227,6 +235,7 @@ def _made_as(run: VmRun) -> str:
 
 
 def _create(run: VmRun, world: World) -> Step:
+    begins = run.boot or Boot(text=boot(world, "vm_boot.sh"), action="vm_create")
     tries = run.attempts * len(run.shape.pool.zones)
     pauses = (run.attempts - 1) * MINUTE
     return steps.script(
@@ -235,9 +244,12 @@ def _create(run: VmRun, world: World) -> Step:
         name=f"Make a {run.accelerator.name}",
         step_id="create",
         timeout_minutes=run.create_minutes,
+        action=begins.action,
+        outputs=("zone", "made"),
+        carried=("BOOT",),
         env={
             "IMAGE": run.image,
-            "BOOT": run.boot or boot(world, "vm_boot.sh"),
+            "BOOT": begins.text,
             "COMMAND": "\n".join(run.command),
             "VM_ENV": _lines(run.env),
             "VM_SECRETS": "".join(f"{key} {value}\n" for key, value in sorted(run.secrets.items())),
@@ -255,6 +267,7 @@ def _follow(run: VmRun, world: World) -> Step:
         "vm_follow.sh",
         name="Follow what it runs",
         step_id="follow",
+        outputs=("ended",),
         timeout_minutes=run.ready_minutes + run.timeout_minutes + run.spare_minutes - 1,
         env={
             "ZONE": context("steps.create.outputs.zone"),
@@ -270,6 +283,7 @@ def _delete(run: VmRun, world: World, *, condition: Expression | None = None) ->
         "vm_delete.sh",
         name="Delete it",
         condition=condition,
+        finishes=True,
         timeout_minutes=run.delete_minutes,
         env={"ROUNDS": run.delete_minutes - run.spare_minutes, "PAUSE_SECONDS": MINUTE // 2},
     )
@@ -287,5 +301,6 @@ def recorded(world: World, *, record: str, image: str, place: str) -> Step:
         "recorded_digest.sh",
         name=f"Find the digest of {image}",
         step_id="image",
+        outputs=("image",),
         env={"RECORD": record, "RUN_IMAGE": image, "PLACE": place},
     )

@@ -16,9 +16,12 @@ from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import bootstrap
 from infra.model.schema import Pool, StackConfig
 from infra.model.stack import load_stack, stack_names
-from workflows.actions import Actions, load_actions
+from workflows.actions import Actions, OwnPin, load_actions
+from workflows.builders import Pinned
 
 SHELL = Path("workflows/shell")
+ACTIONS = "actions"
+"""The folder of this project's own actions: its path is part of their names."""
 ISOLATION = Path("infra/fleet/runner/isolation.sh")
 
 
@@ -49,6 +52,17 @@ class World:
     first_step: str
     scripts: Mapping[str, str]
     isolation: str
+
+    def action(self, name: str) -> Pinned | None:
+        """An action of this project, where all other repositories find it; None before it is pinned."""
+        pin = self.action_pins.get(name)
+        return Pinned(f"{self.images.recipes}/{ACTIONS}/{name}", pin.commit, pin.version) if pin else None
+
+    @property
+    def action_pins(self) -> Mapping[str, OwnPin]:
+        """The pins of this lab's own actions by name, in the repository that has its recipes, too."""
+        own = self.actions.own
+        return own.pins if own and own.repository == self.images.recipes else {}
 
     def pools(self) -> Iterator[StackPool]:
         """Every pool of every stack, by stack and name."""

@@ -6,11 +6,30 @@
 #   SOURCE_REVISION   the commit for the folder source; the branch's newest where it is empty, as always for the recipes
 #   PRIVATE           "OWNER/NAME=REPOSITORY" of those that take a token, by their full names at Cloud Build
 #   UNRESOLVED        entries of images/bases.yaml that steps run in, without a digest
+#   BEGUN             "BUCKET OBJECT" of Cloud Storage, where it says that the build began; nothing for a job of GitHub
 set -eu
 STEP=fetch
 # shellcheck source=images/steps/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# say_begun BUCKET OBJECT: before all else, since a build that ends in this step leaves no other word that people are told
+# of. BUILDER and BUILD are its id.
+say_begun() {
+  answer=$(retry 3 google_token) || return 1
+  bearer=$(printf '%s' "$answer" | json_text access_token)
+  plain "$BUILDER/$BUILD"
+  retry 3 put_begun "$1" "$2" "{\"version\":1,\"build\":\"$BUILDER/$BUILD\",\"began\":\"$(date -u +%Y-%m-%dT%H:%M:%SZ)\"}"
+}
+
+put_begun() {
+  printf 'header = "Authorization: Bearer %s"\n' "$bearer" | curl -fsS --config - --json "$3" --max-time 30 \
+    --output /dev/null "https://storage.googleapis.com/upload/storage/v1/b/$1/o?uploadType=media&name=$2"
+}
+
+if [ -n "${BEGUN-}" ]; then
+  # shellcheck disable=SC2086 # bucket, object
+  say_begun $BEGUN || log "that this build began is not written down: should it end here, nobody is told"
+fi
 if [ -n "${UNRESOLVED-}" ]; then
   refuse "images/bases.yaml does not pin: $UNRESOLVED. On a machine with internet: ./tidepool images bases --resolve"
 fi

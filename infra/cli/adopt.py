@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
 from infra.cli import options
+from infra.cli.asking import ask_before_google
 from infra.cli.documents import run_document
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people
-from infra.cli.render.outcome import outcome
+from infra.cli.render.outcome import show_outcome
 from infra.cli.render.progress import Progress
-from infra.cli.session import declared, interruptible, open_session
-from infra.engines.protocol import CloudName, EngineName
+from infra.cli.render.teller import ConsoleTeller
+from infra.operations.ports import CloudName, EngineName, Tone
+from infra.operations.session import open_session
+from infra.operations.stacks.declared import declared
+from infra.operations.stacks.state import adopt
 
 
 @click.command(name="adopt", short_help="Take into the state the VMs that stand and that it lacks.")
@@ -32,17 +35,16 @@ def command(
     with other labels is named and left alone, and the exit code is 1.
     """
     declared(stack)
-    session = open_session(stack, engine=engine, cloud=cloud, console=people(as_json=as_json))
-    session.ask_before_google(f"Writing the state of {stack}", yes=yes)
-    with interruptible(stack, "adopt"), Progress(session.console) as progress:
-        run = session.engine().adopt(progress)
-        seconds = progress.seconds
+    console = people(as_json=as_json)
+    session = open_session(stack, engine=engine, cloud=cloud, teller=ConsoleTeller(console))
+    ask_before_google(f"Writing the state of {stack}", session.cloud, yes=yes)
+    progress = Progress(console)
+    run = adopt(session, progress)
     if run.steps or run.failed:
-        for line in outcome(run, seconds):
-            session.say(line)
+        show_outcome(console, run, progress.seconds)
     else:
-        session.say(Text(f"{stack}: nothing to adopt, in {seconds:.1f} s", style="green"))
+        session.say(f"{stack}: nothing to adopt, in {progress.seconds:.1f} s", Tone.GOOD)
     code = FAILED if run.failed else 0
     if as_json:
-        machines(run_document(run, seconds=seconds, code=code))
+        machines(run_document(run, seconds=progress.seconds, code=code))
     ctx.exit(code)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 import click
@@ -11,19 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import Failure
+from infra.cli.asking import ask_before_google
 from infra.cli.render.console import machines, people
-from infra.cli.session import ask, cloud_without_engine, local_cloud
-from infra.cli.where import works_on
-from infra.cli.workspace import workspace
-from infra.engines.protocol import CloudName
-from infra.fleet.bootstrap import Step, Wanted, actions, next_commands, plan
-from infra.fleet.bootstrap_calls import Project
-from infra.fleet.google import GoogleError, clients
-from infra.model import names
-from infra.model.errors import ConfigError, Problem
-from infra.model.schema import StackConfig
-from infra.model.stack import load_stack, stack_names
+from infra.cli.render.teller import ConsoleTeller
+from infra.operations.ports import CloudName
+from infra.operations.setup.bootstrap import Bootstrap, apply_bootstrap, plan_bootstrap
 
 
 @click.command(short_help="Prepare a Google Cloud project for its first deploy.")
@@ -57,77 +47,49 @@ def command(
 
     It shows its plan first, may be run again at any time, and deletes nothing. docs/first-deploy.md walks through it.
     """
-    config = load_stack(workspace().root, stack)
-    _require_same(stack, config, project)
-    wanted = Wanted(
-        project=config.project,
-        location=location or config.bucket.location,
-        bucket=bucket or f"{config.project}-pulumi-state",
-        fleet_buckets=_fleet_buckets(config.project),
-        impersonators=impersonators,
-    )
     console = people(as_json=as_json)
-    where = cloud_without_engine(cloud).cloud
-    works_on(where)
-    console.print(Text(f"project {config.project} on {where.value} cloud", style="dim"), soft_wrap=True)
-    endpoint = local_cloud(workspace(), console) if where is CloudName.LOCAL else None
-    try:
-        with clients(config.project, endpoint) as google:
-            there = Project(google=google, wanted=wanted)
-            steps = plan(there.observe(), wanted)
-            _show(console, steps)
-            todo = actions(steps)
-            if todo and where is CloudName.GOOGLE:
-                ask(f"Preparing {config.project} on Google Cloud", yes=yes)
-            for step in steps:
-                if step.action is not None:
-                    there.apply(step.action)
-                    console.print(f"made: {step.what}", soft_wrap=True)
-    except GoogleError as error:
-        raise Failure(f"{error}\nRun the same command again: it goes on where it stopped.") from None
-    commands = next_commands(wanted, stack)
-    console.print("\nNext, in this checkout:", *(f"  {line}" for line in commands), sep="\n", soft_wrap=True)
-    if as_json:
-        machines(_document(wanted, where, steps, commands))
-
-
-def _require_same(stack: str, config: StackConfig, project: str | None) -> None:
-    if project is not None and project != config.project:
-        subject = f"--project, and gcp:project in stacks/Pulumi.{stack}.yaml"
-        rule = f"must be the same, and the stack file says {config.project}"
-        raise ConfigError(
-            [Problem(subject, project, rule, f"{config.project}, or {project} as gcp:project in the file")]
+    planned = plan_bootstrap(
+        stack,
+        project=project,
+        location=location,
+        bucket=bucket,
+        impersonators=impersonators,
+        cloud=cloud,
+        teller=ConsoleTeller(console),
+    )
+    _show(console, planned)
+    if planned.lacking:
+        ask_before_google(f"Preparing {planned.wanted.project}", planned.cloud, yes=yes)
+    for step in apply_bootstrap(planned):
+        console.print(f"made: {step.what}", soft_wrap=True)
+    if planned.pins:
+        console.print(
+            "\nLet in by name alone; pin by number:",
+            *(f"  {line}" for line in planned.pins),
+            sep="\n",
+            soft_wrap=True,
         )
+    console.print("\nNext, in this checkout:", *(f"  {line}" for line in planned.next), sep="\n", soft_wrap=True)
+    if as_json:
+        machines(_document(planned) | {"pins": list(planned.pins)})
 
 
-def _fleet_buckets(project: str) -> tuple[str, ...]:
-    """The buckets of every stack of the project, which one deploying account serves: fleet records and build logs."""
-    root = workspace().root
-    stacks = (load_stack(root, name) for name in stack_names(root))
-    return tuple(sorted(chain.from_iterable(_buckets(each) for each in stacks if each.project == project)))
-
-
-def _buckets(config: StackConfig) -> Iterator[str]:
-    yield config.bucket.name
-    if config.builds is not None:
-        yield names.build_log_bucket(config.bucket.name)
-
-
-def _show(console: Console, steps: tuple[Step, ...]) -> None:
-    for step in steps:
+def _show(console: Console, planned: Bootstrap) -> None:
+    for step in planned.steps:
         sign, style = ("=", "dim") if step.action is None else ("+", "green")
         console.print(Text.assemble((f"{sign} {step.what}", style), (f"  ({step.why})", "dim")), soft_wrap=True)
-    made = len(actions(steps))
-    console.print(Text(f"{made} to make, {len(steps) - made} there already", style="bold"), soft_wrap=True)
+    made = planned.lacking
+    console.print(Text(f"{made} to make, {len(planned.steps) - made} there already", style="bold"), soft_wrap=True)
 
 
-def _document(wanted: Wanted, cloud: CloudName, steps: tuple[Step, ...], commands: tuple[str, ...]) -> dict[str, Any]:
+def _document(planned: Bootstrap) -> dict[str, Any]:
+    wanted = planned.wanted
     return {
         "project": wanted.project,
-        "cloud": cloud.value,
+        "cloud": planned.cloud.value,
         "bucket": wanted.bucket,
         "key": wanted.key,
         "account": wanted.deployer,
-        "steps": [{"what": step.what, "why": step.why, "made": step.action is not None} for step in steps],
-        "next": list(commands),
+        "steps": [{"what": step.what, "why": step.why, "made": step.action is not None} for step in planned.steps],
+        "next": list(planned.next),
     }

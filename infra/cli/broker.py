@@ -1,27 +1,22 @@
-"""`./tidepool broker ...`: serve the token broker of a stack, on Cloud Run, by hand, or beside the local cloud.
+"""`./tidepool broker ...`: serve the token broker of a stack, by hand or beside the local cloud.
 
-Owns where its settings come from and how its decisions are printed. What it decides is `infra.fleet.broker`.
+Owns how its decisions are printed. What it decides is `infra.fleet.broker`; on Cloud Run `infra.fleet.service` serves
+it.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import Refusal
-from infra.cli.local_broker import local_settings
 from infra.cli.render.console import people, say
-from infra.cli.session import declared, local_cloud
-from infra.cli.workspace import workspace
-from infra.engines.protocol import CloudName
-from infra.fleet.broker import audit, settings
-from infra.fleet.broker.serve import serve, service, wall_clock
-from infra.local.cloud.control import CloudClock, Control
+from infra.cli.render.teller import ConsoleTeller
+from infra.operations import broker
+from infra.operations.ports import CloudName
 
 
 @click.group(name="broker", short_help="Serve the token broker of a stack.")
@@ -41,41 +36,19 @@ def serve_command(*, stack: str, cloud: CloudName | None, host: str, port: int, 
     Its settings are environment variables (docs/broker.md). With --cloud local, or where TIDEPOOL_BROKER_AUDIENCE
     is not set, they are made up for the local cloud, whose GitHub gets an app for it.
     """
-    local = cloud is CloudName.LOCAL or (cloud is None and settings.AUDIENCE not in os.environ)
     console = people(as_json=True)
-    clock: Callable[[], Any] = wall_clock
-    if local:
-        url = local_cloud(workspace(), console)
-        environ, clock = local_settings(stack, url, f"http://127.0.0.1:{port}"), CloudClock(Control(url))
-    else:
-        environ = _with_stack_file(stack, os.environ)
-    found = settings.read(stack, environ)
-    application = service(found, _printer(as_json=as_json), clock=clock)
-    where = "the local cloud" if local else "Google Cloud"
-    say(console, f"the broker of {stack} on {where} listens at http://{host}:{port}, audience {found.audience}")
-    try:
-        serve(application, host=host, port=port)
-    except SystemExit:
-        # uvicorn has said so on its logger; nobody listens to that here.
-        raise Refusal(f"nothing can listen at {host}:{port}; is something there already? Try --port") from None
-    finally:
-        application.close()
-
-
-def _with_stack_file(stack: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment, and what it leaves out from the stack file: a container has no such file and needs none."""
-    if environ.get(settings.PROJECT) and environ.get(settings.BUCKET):
-        return dict(environ)
-    config = declared(stack).config
-    return {settings.PROJECT: config.project, settings.BUCKET: config.bucket.name, **environ}
+    ready = broker.broker(stack, port, cloud, ConsoleTeller(console))
+    at = f"http://{host}:{port}, audience {ready.settings.audience}"
+    say(console, f"the broker of {stack} on {ready.cloud.said} listens at {at}")
+    ready.serve(_printer(as_json=as_json), host=host, port=port)
 
 
 def _printer(*, as_json: bool) -> Callable[[dict[str, Any]], None]:
     def tell(facts: dict[str, Any]) -> None:
         if as_json:
-            echo(audit.line(facts))
+            echo(broker.line(facts))
             return
-        why = facts.get("runner") if facts["outcome"] == audit.GRANTED else facts.get("detail", "")
+        why = facts.get("runner") if facts["outcome"] == broker.GRANTED else facts.get("detail", "")
         said = (facts["time"][:19], facts["outcome"], facts["status"], facts["reason"], facts.get("vm", "-"), why)
         echo(" ".join(str(part) for part in said if part))
 

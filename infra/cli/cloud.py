@@ -1,23 +1,21 @@
 """`./tidepool cloud ...`: start, stop and look at the local Google Cloud, and let things go wrong in it.
 
-Owns the words of these commands. What they do is `infra.local.cloud.daemon` and `infra.local.cloud.control`.
+Owns the words of these commands. What they do is `infra.operations.local.control`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from infra.cli import cloud_builds, cloud_fleet, cloud_push, options
-from infra.cli.cloud_told import answer, running, stack_project, told
 from infra.cli.duration import Duration
-from infra.cli.local_guests import LocalGuests
+from infra.cli.render.console import answer
 from infra.cli.render.pools import ended_line
-from infra.cli.workspace import workspace
-from infra.local.cloud import daemon
-from infra.local.cloud.faults import Kind, Rule
+from infra.operations.local import cloud as process
+from infra.operations.local.control import FAULTS, Rule, advance_clock, running, stack_project
 
 STACK_LABEL = "tidepool-stack"
 _MISSING = 404
@@ -48,10 +46,7 @@ for _each in (cloud_fleet.node, cloud_fleet.runner, cloud_fleet.job, cloud_fleet
 @options.json_option
 def start(*, as_json: bool) -> None:
     """Start it in the background; one that runs already is left as it is."""
-    place = workspace()
-    place.make_home()
-    with told():
-        handle = daemon.ensure_running(place.home)
+    handle = process.start()
     answer(as_json, {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})")
 
 
@@ -59,8 +54,7 @@ def start(*, as_json: bool) -> None:
 @options.json_option
 def stop(*, as_json: bool) -> None:
     """End it. What it holds stays for the next start."""
-    with told():
-        stopped = daemon.stop(workspace().home)
+    stopped = process.stop()
     answer(as_json, {"stopped": stopped}, "stopped" if stopped else "it was not running")
 
 
@@ -68,8 +62,7 @@ def stop(*, as_json: bool) -> None:
 @options.json_option
 def status(*, as_json: bool) -> None:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
-    with told():
-        found = daemon.status(workspace().home)
+    found = process.status()
     answer(as_json, found, *_status_lines(found))
 
 
@@ -78,8 +71,8 @@ def status(*, as_json: bool) -> None:
 @options.json_option
 def preempt(*, vm: str, as_json: bool) -> None:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    with running() as control:
-        node = control.preempt(vm)
+    with running() as cloud:
+        node = cloud.preempt(vm)
     stack = node.get("labels", {}).get(STACK_LABEL)
     answer(as_json, node, f"{vm} is {node['state']}", *([str(ended_line(stack, [vm]))] if stack else []))
 
@@ -90,13 +83,13 @@ def preempt(*, vm: str, as_json: bool) -> None:
 @options.json_option
 def maintain(*, vm: str, seconds: float | None, as_json: bool) -> None:
     """Begin a maintenance event of a TPU VM."""
-    with running() as control:
-        node = control.maintain(vm, seconds)
+    with running() as cloud:
+        node = cloud.maintain(vm, seconds)
     answer(as_json, node, f"{vm} is under maintenance: {node.get('health', node['state'])}")
 
 
 @command.command()
-@click.argument("kind", required=False, type=click.Choice(get_args(Kind)))
+@click.argument("kind", required=False, type=click.Choice(FAULTS))
 @click.option("--zone", help="Zones, with * as a wildcard.")
 @click.option("--accelerator", help="Accelerator types, with *.")
 @click.option("--name", help="Names of VMs or other resources, with *.")
@@ -139,15 +132,15 @@ def fail(
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """
-    with running() as control:
+    with running() as cloud:
         if mend_all or mend is not None:
-            control.mend(mend)
+            cloud.mend(mend)
         elif kind is not None:
             given = {key: value for key, value in rule.items() if value is not None}
             if lasting is not None:
-                given["until"] = control.clock()["seconds"] + lasting
-            control.fail(kind, **given)  # ty: ignore[invalid-argument-type] - click has checked it
-        faults = control.faults()
+                given["until"] = cloud.clock()["seconds"] + lasting
+            cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - click has checked it
+        faults = cloud.faults()
     lines = _fault_lines(faults) or ["nothing goes wrong on purpose"]
     if kind is not None and kind in _STRIKES:
         lines += [f"{kind} strikes a guest {_STRIKES[kind]}"]
@@ -160,13 +153,13 @@ def fail(
 @options.json_option
 def clock(*, advance: float | None, compression: float | None, as_json: bool) -> None:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
-    with running() as control:
+    with running() as cloud:
         if compression is not None:
-            control.set_compression(compression)
+            cloud.set_compression(compression)
         if advance is not None:
-            LocalGuests(home=workspace().home, url=control.url).advance(advance)
-        now = control.clock()
-        now["compression"] = control.status()["compression"]
+            advance_clock(advance)
+        now = cloud.clock()
+        now["compression"] = cloud.status()["compression"]
     said = f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
     answer(as_json, now, said)
 
@@ -177,8 +170,8 @@ def clock(*, advance: float | None, compression: float | None, as_json: bool) ->
 @options.json_option
 def log(*, limit: int, failed: bool, as_json: bool) -> None:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
-    with running() as control:
-        entries = control.log(limit=100_000 if failed else limit)
+    with running() as cloud:
+        entries = cloud.log(limit=100_000 if failed else limit)
     if failed:
         entries = [entry for entry in entries if entry["status"] >= 400 and not _found_nothing(entry)][-limit:]
     lines = (
@@ -220,16 +213,16 @@ def limit(
 
     A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
     """
-    with running() as control:
+    with running() as cloud:
         if zone is not None:
             if generation is None or (chips is None and not lift):
                 raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
             pot = {"project": project or stack_project(), "zone": zone, "generation": generation, "capacity": capacity}
             if lift:
-                control.lift(**pot)
+                cloud.lift(**pot)
             else:
-                control.limit(**pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
-        limits = control.limits()
+                cloud.limit(**pot, chips=chips or 0, name=name, held_elsewhere=held_elsewhere)
+        limits = cloud.limits()
     lines = [
         f"{each['project']} {each['zone']} {each['generation']} {each['capacity']}: "
         f"{each['held'] + each['held_elsewhere']} of {each['chips']} chips held"

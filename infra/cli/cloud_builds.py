@@ -1,33 +1,21 @@
 """`./tidepool cloud builds ...`: run builds of images on this machine, as Cloud Build and GitHub would.
 
-Owns the words of the commands. How a build runs is `infra.local.builds`.
+Owns the words of the commands. What they do is `infra.operations.local.builds`.
 """
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.cloud_push import github_jobs, jobs_command
-from infra.cli.cloud_told import answer, running
+from infra.cli.cloud_push import jobs_command
 from infra.cli.echo import echo
-from infra.cli.failures import Failure, Interruption, Refusal
-from infra.cli.images.lab import declared
-from infra.cli.workspace import workspace
-from infra.local.builds.cloudbuild import UnsupportedError
-from infra.local.builds.machine import Outcome, Status
-from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
-from infra.local.cloud.builds.control import BuildControl
-from infra.local.registry import RegistryError
-from infra.model.images.github import build_jobs
-from infra.model.images.steps import bootstrap
-from infra.tools.install import ToolError
+from infra.cli.render.console import answer
+from infra.operations.local.builds import Outcome, Status, image_repository, run_builds, run_jobs
+from infra.operations.local.control import running
 
 _LOG_LINES = 12
 
@@ -58,15 +46,12 @@ def list_builds(*, as_json: bool) -> None:
 def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
     """Run the build that has waited longest in the local Cloud Build. Exit code 1 where one fails."""
     done: list[dict[str, Any]] = []
-    with running() as control, _at_work():
-        yard = _yard(control)
-        while (ran := yard.run_next(fault)) is not None:
-            build, outcome = ran
-            done.append({"build": build["id"], "images": _images(build), **_told(outcome)})
-            if not as_json:
-                echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
-            if not everything:
-                break
+    for build, outcome in run_builds(fault):
+        done.append({"build": build["id"], "images": _images(build), **_told(outcome)})
+        if not as_json:
+            echo("\n".join(_lines(f"build {build['id']} of {', '.join(_images(build))}", outcome)))
+        if not everything:
+            break
     again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
     following = (*again, "./tidepool cloud builds run") if again else ()
     _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", following)
@@ -83,54 +68,15 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
 
     ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
     """
-    lab = declared()
-    repository = lab.repository(repository)
-    if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
-        raise Refusal(f"--commit: {commit!r} is no commit of 40 hexadecimal digits")
-    started = github_jobs(repository, changed)
-    if started is None:
-        raise Refusal(f"this checkout makes no workflow that builds images for pushes to {repository}")
-    builds_of = lab.home.builds
-    if builds_of is None:
-        raise Refusal(f"stack {lab.home.stack} declares no builds; write tidepool:builds in its file")
-    now = int(time.time())
-    pushed = commit or made_up_commit(repository, now)
-    found = build_jobs(
-        lab.spec,
-        lab.pins,
-        places={each.name: lab.places(each.name) for each in lab.spec.images},
-        timeout=builds_of.timeout,
-        bootstrap=bootstrap(lab.root),
-        revisions={each: pushed if each == repository else "" for each in lab.repositories},
-    )
+    repository = image_repository(repository)
+    started, runs = run_jobs(repository, changed, commit, fault)
     done: list[dict[str, Any]] = []
-    with running() as control, _at_work():
-        commits = {repository: pushed}
-        for name, outcome in _yard(control).run_jobs(
-            found, started.images, run=str(now), commits=commits, now=now, fault=fault
-        ):  # fmt: skip
-            done.append({"image": name, **_told(outcome)})
-            if not as_json:
-                echo("\n".join(_lines(f"job {name}", outcome)))
+    for name, outcome in runs:
+        done.append({"image": name, **_told(outcome)})
+        if not as_json:
+            echo("\n".join(_lines(f"job {name}", outcome)))
     again = jobs_command(repository, changed, commit) if _failed(done) else None
     _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
-
-
-def _yard(control: BuildControl) -> Yard:
-    place = workspace()
-    return Yard(control=control, home=place.home, root=place.root, recipes=declared().spec.recipes)
-
-
-@contextmanager
-def _at_work() -> Generator[None]:
-    try:
-        yield
-    except NoSuchStepError as error:
-        raise Refusal(str(error)) from None
-    except (RegistryError, ToolError, UnsupportedError) as error:
-        raise Failure(str(error)) from None
-    except KeyboardInterrupt:
-        raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None
 
 
 def _images(build: Mapping[str, Any]) -> list[str]:

@@ -5,27 +5,20 @@ Owns the words of these commands. What they do is `infra.local.cloud` and `infra
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.cloud_told import answer, columns, running, stack_project
 from infra.cli.duration import Duration
-from infra.cli.failures import Refusal
-from infra.cli.local_guests import LocalGuests
+from infra.cli.render.console import answer, columns
 from infra.cli.render.times import span
-from infra.cli.workspace import workspace
-from infra.local.cloud.github.control import GitHubControl
-from infra.local.cloud.github.work import CONCLUSIONS
-from infra.local.guests.disk import Disk
-from infra.local.guests.guests import Guests
-from infra.local.guests.surroundings import Vm
 from infra.model import runner_names
 from infra.model.catalogue import AcceleratorType, UnknownNameError
+from infra.operations.errors import Refusal
+from infra.operations.local.control import CONCLUSIONS, Disk, Vm, running, running_github, running_guests, stack_project
 
 
 @click.group(short_help="List TPU VMs; add and remove some behind everybody's back.")
@@ -101,8 +94,8 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
     status = "online" if online else "offline"
-    with running() as control:
-        made = GitHubControl(control.url).add_runner(place, name, status=status, labels=list(labels))
+    with running_github() as github:
+        made = github.add_runner(place, name, status=status, labels=list(labels))
     answer(as_json, made, f"{name} is {status} at {place}")
 
 
@@ -111,7 +104,7 @@ def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...], 
 @options.json_option
 def lose_runner(*, vm: str, as_json: bool) -> None:
     """GitHub forgets the registration of a VM, whose runner goes on listening and hears nothing."""
-    with guests_of_this_cloud() as guests:
+    with running_guests() as guests:
         lost = guests.lose_runner(vm)
     answer(as_json, {"vm": vm, "runner": lost}, f"GitHub knows no {lost} any more, and {vm} does not know")
 
@@ -130,9 +123,9 @@ def job() -> None:
 def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None, name: str, as_json: bool) -> None:
     """A workflow run with one job, such as: cloud job queue marin-community/marin tpu-ci --for 10m"""
     lasting = {} if seconds is None else {"seconds": seconds}
-    with running() as control:
-        queued = GitHubControl(control.url).queue_job(repository, labels, name=name, **lasting)
-    with guests_of_this_cloud() as guests:
+    with running_github() as github:
+        queued = github.queue_job(repository, labels, name=name, **lasting)
+    with running_guests() as guests:
         taken = [vm.id for vm, disk in guests.settle().vms.values() if disk.number == queued["id"]]
     where = f"runs on {taken[0]}" if taken else f"waits for a runner with {', '.join(labels)}"
     answer(as_json, {**queued, "vm": next(iter(taken), None)}, f"job {queued['id']} {where}")
@@ -143,10 +136,10 @@ def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None
 @options.json_option
 def list_jobs(*, ended_too: bool, as_json: bool) -> None:
     """Jobs that wait or run, the oldest first, each with the number that `job end` takes."""
-    with guests_of_this_cloud() as guests:
+    with running_guests() as guests:
         now = datetime.fromtimestamp(guests.settle().now, tz=UTC)
-    with running() as control:
-        every = GitHubControl(control.url).jobs()
+    with running_github() as github:
+        every = github.jobs()
     jobs: list[dict[str, Any]] = [
         {**each, "vm": _vm_of(each)} for each in every if ended_too or each["status"] != "completed"
     ]
@@ -164,7 +157,7 @@ def list_jobs(*, ended_too: bool, as_json: bool) -> None:
 @options.json_option
 def end_job(*, number: int, conclusion: str, as_json: bool) -> None:
     """A running job ends now; its VM cleans up and registers again."""
-    with guests_of_this_cloud() as guests:
+    with running_guests() as guests:
         guests.end_job(number, conclusion)
     answer(as_json, {"job": number, "conclusion": conclusion}, f"job {number} ended: {conclusion}")
 
@@ -177,19 +170,12 @@ def guests(*, as_json: bool) -> None:
     A guest boots, registers with the real broker, takes jobs, and writes the report that a VM would. `reconcile`,
     `status`, `why` and `cloud clock --advance` let them live as well.
     """
-    with guests_of_this_cloud() as each:
+    with running_guests() as each:
         look = each.settle()
     found = sorted(look.vms.values(), key=lambda entry: entry[0].id)
     rows = [(vm.id, vm.state if disk.down else disk.phase, _doing(disk)) for vm, disk in found]
     lines = columns(("VM", "is", "why, or what it runs"), rows)
     answer(as_json, {"guests": [_told(*entry) for entry in found]}, *(lines or ["no VM has a guest"]))
-
-
-@contextmanager
-def guests_of_this_cloud() -> Generator[Guests]:
-    """The guests of the cloud that runs, for this command alone. Raises Failure where none runs."""
-    with running() as control, LocalGuests(home=workspace().home, url=control.url).turn() as found:
-        yield found
 
 
 def _labels(managed: str | None) -> dict[str, str]:

@@ -10,19 +10,16 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from infra.cli import options
-from infra.cli.cloud_told import running
 from infra.cli.render.console import machines, people
 from infra.cli.workflows.below import below
-from infra.cli.workspace import workspace
 from infra.model.images.sources import CONNECT
-
-if TYPE_CHECKING:
-    from workflows.image_pushes import ImageJobs
+from infra.operations.local.builds import github_jobs
+from infra.operations.local.control import running
 
 
 @click.command()
@@ -63,13 +60,6 @@ def push(
     for line in _lines(done):
         bare = line.lstrip()
         below(console, bare, by=len(line) - len(bare))
-
-
-def github_jobs(repository: str, files: Iterable[str], *, branch: str = "main", tag: str = "") -> ImageJobs | None:
-    """The jobs that build images at GitHub for a push; None where no workflow of this checkout's making hears of it."""
-    from workflows.image_pushes import image_jobs  # its start takes longer than all else that most commands here do
-
-    return image_jobs(workspace().root, repository, files, branch=branch, tag=tag)
 
 
 def jobs_command(repository: str, files: Iterable[str], commit: str = "") -> str:

@@ -7,31 +7,21 @@ reads only what `write` left behind.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.facts import read_facts
-from infra.cli.failures import FAILED, Failure, Refusal
-from infra.cli.judgement import judged
+from infra.cli.failures import FAILED
 from infra.cli.posting import full_commit, place_options, placed, posting, read_artifact
-from infra.cli.recorded import recorded
 from infra.cli.render.console import machines, people
-from infra.cli.session import declared
-from infra.cli.versions import stacks_of, version
-from infra.cli.workflow_facts import with_workflows
-from infra.cli.workspace import workspace
-from infra.github import artifact, labels, pulls, sticky
-from infra.github.artifact import Artifact
-from infra.github.harmless import cut, harmless
-from infra.model.errors import ConfigError
-from infra.preview.comment import Preview, comment
-from infra.preview.explain import explain
-from infra.preview.meaning import Facts
-from infra.rules.book import stops
+from infra.cli.render.findings import show_findings
+from infra.github import artifact
+from infra.operations.errors import Refusal
+from infra.operations.stacks.comment import post_comment, write_comment
+from infra.operations.stacks.facts import read_facts
 
 
 def _plans(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Path]:
@@ -90,19 +80,15 @@ def write(
     """
     if plans and head is not None:
         raise Refusal("--plan shows plans of the working tree; leave --head out")
-    root = workspace().root
-    known = read_facts(facts)
-    there = stacks_of(root, base, head)
-    if absent := sorted({*stacks, *plans} - set(there)):
-        raise Refusal(f"neither version has a stack {', '.join(absent)}; there is {', '.join(there) or 'none'}")
-    previews = [_planned(_preview(root, stack, base, head, known), plans) for stack in stacks or there]
-    meanings = [each.meaning for each in previews if each.meaning is not None]
-    told = () if len(meanings) < len(previews) else tuple(sorted(labels.wanted(meanings)))
-    made = Artifact(labels=told, markdown=comment(*previews) if previews else "There is no stack.")
+    written = write_comment(stacks, base, head, read_facts(facts), plans)
+    for each in written.previews:
+        if each.plan is not None:
+            show_findings(people(as_json=True), each.findings)
+    made = written.artifact
     artifact.write(out, made)
-    code = FAILED if any(_holds(each) for each in previews) else 0
+    code = FAILED if written.holds else 0
     if as_json:
-        names = [each.stack for each in previews]
+        names = [each.stack for each in written.previews]
         machines({"file": str(out), "stacks": names, "labels": list(made.labels), "exit": code})
     else:
         echo(made.markdown)
@@ -128,15 +114,9 @@ def post(*, path: Path, head: str, planned: bool, repository: str, api: str, as_
     artifact. A pull request that has moved on is left alone: a newer run speaks for it. The token is GITHUB_TOKEN.
     """
     made = read_artifact(path)
-    room = sticky.LONGEST - len(sticky.MARKER) - len(sticky.mark_of_plan(head)) - 2
-    text = cut(f"{harmless(made.markdown)}\n\n<sub>For {head[:12]}.</sub>", room)
     with posting():
-        place = placed(repository=repository, api=api)
-        posts = []
-        for pull in pulls.of_head(place, head):
-            posted = sticky.post(place, pull, text, head=head, planned=planned)
-            labels.put(place, pull, frozenset(made.labels))
-            posts.append({"pullRequest": pull.number, **asdict(posted), "labels": list(made.labels)})
+        done = post_comment(placed(repository=repository, api=api), made, head, planned=planned)
+    posts = [{"pullRequest": each.pull, **asdict(each.posted), "labels": list(made.labels)} for each in done]
     if as_json:
         machines({"posts": posts, "exit": 0})
         return
@@ -144,33 +124,3 @@ def post(*, path: Path, head: str, planned: bool, repository: str, api: str, as_
         echo(f"pull request {each['pullRequest']}: comment {each['comment']} {each['outcome']}")
     if not posts:
         echo(f"no open pull request has {head} as its newest commit; nothing was posted")
-
-
-def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:
-    """The same with the stack's plan and what the rules say of it, or with the reason why it has none."""
-    if preview.failure or preview.stack not in plans:
-        return preview
-    try:
-        plan = recorded(plans[preview.stack], preview.stack)
-        found = judged(plan, declared(preview.stack), people(as_json=True))
-    except (ConfigError, Failure) as unreadable:
-        return replace(preview, failure=str(unreadable))
-    return replace(preview, plan=plan, findings=found)
-
-
-def _holds(preview: Preview) -> bool:
-    """Whether something keeps this stack's edit from being applied as it is."""
-    known = preview.meaning is not None and not preview.meaning.stops
-    failed = bool(preview.failure) or (preview.plan is not None and preview.plan.failed)
-    return failed or not known or stops(preview.findings)
-
-
-def _preview(root: Path, stack: str, base: str, head: str | None, known: Facts) -> Preview:
-    """What the edit means to one stack, or why nobody can say."""
-    try:
-        versions = version(root, stack, base), version(root, stack, head)
-        before, after = (each.reading(stack) for each in versions)
-        known = with_workflows(known, *versions)
-    except (ConfigError, Refusal) as unreadable:
-        return Preview(stack=stack, failure=str(unreadable))
-    return Preview(stack=stack, meaning=explain(before, after, known))

@@ -9,10 +9,10 @@ import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import Failure, Refusal
 from infra.cli.posting import place_options, placed, posting
 from infra.cli.render.console import machines
 from infra.github import drift
+from infra.operations.errors import Failure, Refusal
 
 
 @click.group(name="drift", short_help="Tell drift in an issue.")

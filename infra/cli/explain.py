@@ -8,14 +8,12 @@ import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.facts import read_facts
-from infra.cli.failures import FAILED, WANTS_JSON, Refusal
+from infra.cli.failures import FAILED, WANTS_JSON
 from infra.cli.render.console import machines
-from infra.cli.versions import version
-from infra.cli.workflow_facts import with_workflows
-from infra.cli.workspace import workspace
+from infra.operations.errors import Refusal
+from infra.operations.stacks.explain import explain_edit
+from infra.operations.stacks.facts import read_facts
 from infra.preview import markdown, text
-from infra.preview.explain import explain
 
 
 @click.command(name="explain", short_help="Say what an edit of a stack file means.")
@@ -50,12 +48,9 @@ def command(
     if as_json:
         shape = "json"
     ctx.meta[WANTS_JSON] = shape == "json"
-    root = workspace().root
-    versions = version(root, stack, base), version(root, stack, head)
-    before, after = (each.reading(stack) for each in versions)
-    if before is None and after is None:
+    meaning = explain_edit(stack, base, head, read_facts(facts))
+    if meaning is None:
         raise Refusal(f"there is no stack named {stack}, neither in {base} nor in {head or 'the working tree'}")
-    meaning = explain(before, after, with_workflows(read_facts(facts), *versions))
     code = FAILED if meaning.stops else 0
     if shape == "json":
         machines(meaning.to_json() | {"exit": code})

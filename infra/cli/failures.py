@@ -17,39 +17,15 @@ import click
 
 from infra.cli.echo import echo
 from infra.cli.where import with_cloud
-from infra.cli.workspace import workspace
-from infra.engines.protocol import EngineError
 from infra.model.errors import ConfigError, OutsideError
+from infra.operations.errors import EngineError, Failure, Interruption, Refusal
+from infra.operations.workspace import workspace
 
 FAILED = 1
 REFUSED = 2
 INTERRUPTED = 130
 WANTS_JSON = "tidepool.json"
 """Key of `click.Context.meta` that a command's --json sets."""
-
-
-class Failure(click.ClickException):
-    """A command could not do its work; the message says what, why and what to do."""
-
-    exit_code = FAILED
-
-    def show(self, file: Any = None) -> None:
-        echo(f"error: {self.format_message()}", err=True, file=file)
-
-
-class Refusal(Failure):
-    """A command was asked for something that cannot be asked (exit code 2)."""
-
-    exit_code = REFUSED
-
-
-class Interruption(Failure):
-    """Ctrl-C ended a command; the message says what has become of its work."""
-
-    exit_code = INTERRUPTED
-
-    def show(self, file: Any = None) -> None:
-        echo(self.format_message(), err=True, file=file)
 
 
 @contextmanager
@@ -61,10 +37,10 @@ def told(ctx: click.Context) -> Generator[None]:
         _tell_config(ctx, error)
         ctx.exit(REFUSED)
     except (Failure, EngineError, OutsideError) as error:
-        failure = error if isinstance(error, Failure) else Failure(str(error))
-        failure.show()
-        _tell_json(ctx, failure.exit_code, failure.message)
-        ctx.exit(failure.exit_code)
+        code, said = _code(error), str(error)
+        echo(said if code == INTERRUPTED else f"error: {said}", err=True)
+        _tell_json(ctx, code, said)
+        ctx.exit(code)
     except KeyboardInterrupt:
         said = "Interrupted."
         echo(said, err=True)
@@ -76,6 +52,12 @@ def told(ctx: click.Context) -> Generator[None]:
         said = _tell_machine(error) if isinstance(error, OSError) and error.errno else _tell_crash(error)
         _tell_json(ctx, FAILED, said)
         ctx.exit(FAILED)
+
+
+def _code(error: Exception) -> int:
+    if isinstance(error, Interruption):
+        return INTERRUPTED
+    return REFUSED if isinstance(error, Refusal) else FAILED
 
 
 def _tell_config(ctx: click.Context, error: ConfigError) -> None:

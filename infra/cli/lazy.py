@@ -16,7 +16,7 @@ import click
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command: the module that has it as `command`, and its line in the group's help."""
+    """One command: its line in the help, and the module that has it as `command` or, beside others, `NAME_command`."""
 
     module: str
     summary: str
@@ -35,7 +35,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         entry = self.entries.get(cmd_name)
-        return import_module(entry.module).command if entry else None
+        if entry is None:
+            return None
+        module = import_module(entry.module)
+        return getattr(module, f"{cmd_name}_command", None) or module.command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

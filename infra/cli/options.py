@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from infra.cli.failures import WANTS_JSON
-from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName
+from infra.operations.ports import DEFAULT_PARALLEL, CloudName, EngineName
 
 F = TypeVar("F", bound=Callable[..., Any])
 AUTO = "auto"

@@ -8,10 +8,11 @@ import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import Failure
 from infra.cli.render.console import people
-from infra.cli.session import open_session
-from infra.engines.protocol import CloudName, EngineName
+from infra.cli.render.teller import ConsoleTeller
+from infra.operations.errors import Failure
+from infra.operations.ports import CloudName, EngineName
+from infra.operations.session import open_session
 
 
 @click.command(name="output", short_help="Print a stack's outputs.")
@@ -24,7 +25,9 @@ def command(*, stack: str, name: str | None, engine: EngineName | None, cloud: C
 
     With --json all are one object. Secrets stay masked.
     """
-    session = open_session(stack, engine=engine, cloud=cloud, console=people(as_json=True), starts_cloud=False)
+    session = open_session(
+        stack, engine=engine, cloud=cloud, teller=ConsoleTeller(people(as_json=True)), starts_cloud=False
+    )
     found = session.engine().outputs()
     if name is not None:
         if name not in found:

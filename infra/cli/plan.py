@@ -11,9 +11,10 @@ import click
 
 from infra.cli import options
 from infra.cli.echo import echo
-from infra.cli.failures import FAILED, Failure
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines
 from infra.model.stepset import PlanError, StepSet, step_set, why_approval
+from infra.operations.errors import Failure
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 _DIGEST = re.compile(r"[0-9a-f]{64}")

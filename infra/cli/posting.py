@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import click
 
-from infra.cli.failures import Failure, Refusal
 from infra.github import artifact
 from infra.github.artifact import Artifact, UntrustedError
 from infra.github.client import PUBLIC_API, Place, PostError, connect
+from infra.operations.errors import Failure, Refusal
 
 F = TypeVar("F", bound=Callable[..., Any])
 TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a variable's name

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from infra.cli import grants, options
-from infra.cli.commented import print_comment, telling_failures
+from infra.cli import options
+from infra.cli.asking import ask_before_google
 from infra.cli.documents import plan_document
+from infra.cli.echo import echo
 from infra.cli.failures import FAILED
-from infra.cli.judgement import findings_document, judged
 from infra.cli.options import Form
-from infra.cli.recorded import recorded
-from infra.cli.render.console import machines, people, say
-from infra.cli.render.phases import describe_phases
-from infra.cli.render.plan import describe
-from infra.cli.session import Declared, Session, declared, open_session
-from infra.engines.away import Fallbacks, vms_away
-from infra.engines.planned_phases import phases_of
-from infra.engines.protocol import CloudName, EngineName
+from infra.cli.render.console import machines, people
+from infra.cli.render.findings import findings_document, grants_document, show_findings, show_grants
+from infra.cli.render.planned import show_planned
+from infra.cli.render.teller import ConsoleTeller
+from infra.model.errors import ConfigError
 from infra.model.fleet import capacity
-from infra.model.phases import Phases
-from infra.model.plan import Plan
-from infra.preview.comment import Preview
-from infra.rules.book import stops
+from infra.operations.errors import EngineError
+from infra.operations.ports import CloudName, EngineName
+from infra.operations.session import open_session
+from infra.operations.stacks.declared import declared
+from infra.operations.stacks.explain import explain_working_tree
+from infra.operations.stacks.findings import recorded
+from infra.operations.stacks.grants import policies_of
+from infra.operations.stacks.preview import judged, preview
+from infra.preview.comment import Preview, comment
+from infra.preview.meaning import Meaning
 
 
 @click.command(name="preview", short_help="Say what up would change, and change nothing.")
@@ -74,79 +75,50 @@ def command(
     stack file is invalid.
     """
     console = people(as_json=form is not Form.TEXT)
-    granted: dict[str, Any] = {}
+    seen = None
     with telling_failures(stack, form, base, facts) as meaning:
         wanted = declared(stack)
         if source:
-            plan, order = told(recorded(source, stack), wanted, console, whole=not targets)
+            planned = judged(recorded(source, stack), wanted, whole=not targets)
+            show_planned(console, planned)
         else:
             session = open_session(
                 stack,
                 engine=engine,
                 cloud=cloud,
-                console=console,
+                teller=ConsoleTeller(console),
                 parallel=parallel,
                 targets=targets,
                 refresh=refresh,
             )
             if refresh:
-                session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
-            plan, order = planned(session, wanted)
+                ask_before_google(f"Reading every resource of {stack}", session.cloud, yes=yes)
+            planned = preview(session, wanted)
+            show_planned(console, planned)
             if refresh:
-                seen = grants.policies_of(wanted.config, session.endpoint)
-                granted = grants.document(seen)
-                for line in grants.lines(seen):
-                    say(console, line)
-    found = judged(plan, wanted, console)
-    code = FAILED if plan.failed or stops(found) else 0
+                seen = policies_of(wanted.config, session.endpoint)
+                show_grants(console, seen)
+    show_findings(console, planned.findings)
+    code = FAILED if planned.stopped else 0
     if form is Form.JSON:
-        machines(
-            plan_document(plan, capacity(wanted.config), order) | findings_document(found) | granted | {"exit": code}
-        )
+        document = plan_document(planned.plan, capacity(wanted.config), planned.phases)
+        granted = grants_document(seen) if seen else {}
+        machines(document | findings_document(planned.findings) | granted | {"exit": code})
     elif form is Form.MARKDOWN:
-        print_comment(Preview(stack=stack, plan=plan, meaning=meaning, findings=found))
+        echo(comment(Preview(stack=stack, plan=planned.plan, meaning=meaning, findings=planned.findings)))
     ctx.exit(code)
 
 
-def planned(session: Session, wanted: Declared) -> tuple[Plan, Phases | None]:
-    """What `up` would do and in which phases, told on the way. No phases for targets or where no plan could be made."""
-    plan = session.engine().preview()
-    whole = not session.request.targets
-    return told(plan, wanted, session.console, whole=whole, away=away_of(session, plan) if whole else None)
-
-
-def away_of(session: Session, plan: Plan) -> Fallbacks:
-    """The VMs that stand at fallbacks, where a plan moves any VM."""
-    if plan.failed:
-        return Fallbacks()
-    return vms_away(session.request, plan, lambda said: session.say(Text(said.message, style="yellow")))
-
-
-def told(
-    plan: Plan,
-    wanted: Declared,
-    console: Console,
-    *,
-    whole: bool,
-    away: Fallbacks | None = None,
-    at_once: bool = False,
-) -> tuple[Plan, Phases | None]:
-    """Tell a plan, and its phases where it is one of the whole stack. at_once: as for `infra.engines.phased.apply`."""
-    for line in describe(plan, console.width):
-        say(console, line)
-    if plan.failed or not whole:
-        return plan, None
-    for line in _elsewhere(away) if away else ():
-        say(console, line)
-    order = phases_of(plan, wanted.bounds, away)
-    order = order.at_once if at_once else order
-    for line in describe_phases(order):
-        say(console, line)
-    return plan, order
-
-
-def _elsewhere(away: Fallbacks) -> Iterator[str]:
-    """VMs that stand where no plan shows them."""
-    yield from (f"at a fallback: {vm}, where it is deleted" for vm in away.leaving)
-    yield from (f"at a fallback: {vm}, where it is changed" for vm in away.changing)
-    yield from (f"neither declared nor in the state: {vm}, whose chips count while it stands" for vm in away.strays)
+@contextmanager
+def telling_failures(stack: str, form: Form, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
+    """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
+    meaning = None
+    try:
+        meaning = explain_working_tree(stack, base, facts) if form is Form.MARKDOWN else None
+        yield meaning
+    except (ConfigError, EngineError) as error:
+        if form is Form.MARKDOWN:
+            # A mistake in the stack file is one of the meaning's findings.
+            known = meaning is not None and isinstance(error, ConfigError)
+            echo(comment(Preview(stack=stack, meaning=meaning, failure="" if known else str(error))))
+        raise

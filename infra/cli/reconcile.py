@@ -1,51 +1,35 @@
 """`./tidepool reconcile STACK`: one sweep of the controller, or with --watch one after another.
 
-Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`; where it happens,
-`infra.cli.fleet_place`; what is said of it, `infra.cli.render.sweeps`; its lines for a log, `infra.cli.sweep_log`.
+Owns what is asked before the first sweep, and how each is told. How many there are is `infra.operations.reconcile`;
+where they happen, `infra.operations.fleet.place`; what is said of them, `infra.cli.render.sweeps`. On Cloud Run
+`infra.fleet.service` sweeps.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
-import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.failures import FAILED, Failure, Interruption
-from infra.cli.fleet_place import Place, declared_place, told_place
-from infra.cli.local_guests import local_guests
+from infra.cli.asking import ask_before_google
+from infra.cli.echo import echo
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
 from infra.cli.render.sweeps import SweepTeller, left
-from infra.cli.session import open_cloud
-from infra.cli.stack_file import stack_file
-from infra.cli.sweep_log import SweepLog
+from infra.cli.render.teller import ConsoleTeller
 from infra.cli.where import works_on
-from infra.engines.protocol import CloudName
-from infra.fleet.controller.act import CALL_SECONDS, Actor
-from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import LeaseTakenError
-from infra.fleet.controller.outcomes import Result
-from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
-from infra.fleet.google import Clients, GoogleError, clients
-from infra.fleet.records import Records
-
-MOST_SWEEPS: Final = 500
-"""After so many on the local cloud, something never ends."""
+from infra.operations.errors import Failure, Interruption
+from infra.operations.fleet.place import declared_place, guests_at, told_place
+from infra.operations.ports import CloudName
+from infra.operations.reconcile import EVERY, UnsettledError, Unswept, reconcile
+from infra.operations.session import open_cloud
+from infra.operations.stacks.stack_file import stack_file
 
 _SHOWN: Final = 10
 """Lines of what is left, so that a fleet that is held as a whole still fits a screen."""
-
-_CUT_OFF: Final = (
-    "Interrupted in a sweep: what it had asked of Google and GitHub goes on there, and the rest was not done. "
-    "The next sweep looks at all of it anew."
-)
 
 
 @click.command(name="reconcile", short_help="Bring the fleet to what its manifest says, as the controller does.")
@@ -62,7 +46,7 @@ _CUT_OFF: Final = (
     is_flag=True,
     help="In the first sweep that can begin, make again what could not be made, though it has to wait.",
 )
-@click.option("--every", type=click.FloatRange(1), default=120.0, show_default=True, help="Seconds between two sweeps.")
+@click.option("--every", type=click.FloatRange(1), default=EVERY, show_default=True, help="Seconds between two sweeps.")
 @options.yes_option
 @options.json_option
 @click.option(
@@ -101,88 +85,44 @@ def command(
         raise click.UsageError("--json and --log are two forms of the same; say one")
     console = people(as_json=as_json or log is not None)
     place = None if cloud is CloudName.LOCAL else told_place(stack, os.environ)
+    guests = None
     if place is None:
         config = stack_file(stack).config
-        session = open_cloud(cloud, console)
-        session.ask_before_google(f"Reconciling the fleet of {stack}", yes=yes)
+        session = open_cloud(cloud, ConsoleTeller(console))
+        ask_before_google(f"Reconciling the fleet of {stack}", session.cloud, yes=yes)
         place = declared_place(config, session.endpoint)
+        guests = guests_at(session.endpoint)
     else:
         works_on(CloudName.GOOGLE)
-    guests = local_guests(place.endpoint)
-    pause = guests.advance if guests and until_settled else time.sleep
-    with clients(place.project, place.endpoint, hurried=True, seconds=CALL_SECONDS) as google, _between_sweeps():
-        sweeper = _sweeper(stack, place, google, pause)
-        lines = _log(stack, place, google) if log else None
-        teller = SweepTeller(console=console, only_changes=until_settled)
-        tell = lines.swept if lines else _as_json if as_json else teller.tell
-        for number in itertools.count(1):
-            if guests:
-                guests.settle()
-            swept = _one(sweeper, console, lines=lines, goes_on=watch, retry=retry)
-            retry = retry and swept is None
-            if swept is not None:
-                tell(swept)
-            if not (watch or until_settled):
-                break
-            if until_settled and swept is not None and swept.settled:
-                if tell == teller.tell:
-                    teller.settled(swept)
-                break
-            if until_settled and swept is not None and swept.decision.at_rest:
-                raise Failure(_unsettled("more sweeps change nothing, a person or time does", swept))
-            if guests and until_settled and number >= MOST_SWEEPS:
-                said = f"after {number} sweeps there is still something to do or to wait for"
-                raise Failure(_unsettled(said, swept) if swept else said)
-            pause(every)
-    ctx.exit(FAILED if swept is None or _failed(swept) else 0)
-
-
-@contextmanager
-def _between_sweeps() -> Generator[None]:
+    last = None
+    teller = SweepTeller(console=console, only_changes=until_settled)
     try:
-        yield
-    except KeyboardInterrupt:
-        raise Interruption("Interrupted between two sweeps: nothing is half done.") from None
+        for last in reconcile(
+            stack, place, watch=watch, until_settled=until_settled, retry=retry, every=every, guests=guests,
+            log=echo if log else None,
+        ):  # fmt: skip
+            if isinstance(last, Unswept):
+                if watch:
+                    say(console, Text(last.reason, style="yellow"))
+            elif as_json:
+                machines(last.to_json())
+            elif not log:
+                teller.tell(last)
+    except UnsettledError as error:
+        raise Failure(_unsettled(error)) from None
+    except KeyboardInterrupt as error:
+        raise Interruption(str(error) or "Interrupted between two sweeps: nothing is half done.") from None
+    if last is None or isinstance(last, Unswept):
+        ctx.exit(FAILED)
+    if until_settled and not (as_json or log):
+        teller.settled(last)
+    ctx.exit(FAILED if last.failed else 0)
 
 
-def _one(sweeper: Sweeper, console: Console, *, lines: SweepLog | None, goes_on: bool, retry: bool) -> Swept | None:
-    """One sweep. Where others follow, one that cannot begin ends nothing: it is None."""
-    try:
-        return sweeper.sweep(retry=retry)
-    except KeyboardInterrupt:
-        raise Interruption(_CUT_OFF) from None
-    except (LeaseTakenError, SweepError, GoogleError) as error:
-        if lines:
-            lines.unswept(str(error))
-        if not goes_on:
-            raise Failure(str(error)) from None
-        say(console, Text(str(error), style="yellow"))
-        return None
-
-
-def _as_json(swept: Swept) -> None:
-    machines(swept.to_json())
-
-
-def _unsettled(said: str, swept: Swept) -> str:
+def _unsettled(error: UnsettledError) -> str:
     """Why it ends, and all that is left."""
-    lines = left(swept)
+    if error.swept is None:
+        return str(error)
+    lines = left(error.swept)
     more = [f"and {len(lines) - _SHOWN} more (--json has all)"] if len(lines) > _SHOWN else []
-    return "\n  ".join([f"{said}; what is left:", *lines[:_SHOWN], *more])
-
-
-def _failed(swept: Swept) -> bool:
-    return any(outcome.result is Result.FAILED for outcome in swept.outcomes)
-
-
-def _sweeper(stack: str, place: Place, google: Clients, pause: Callable[[float], None]) -> Sweeper:
-    records = Records(google=google, bucket=place.bucket)
-
-    def actor(desired: Desired) -> Actor:
-        return Actor(google=google, records=records, github=place.github, desired=desired, sleep=pause)
-
-    return Sweeper(stack=stack, records=records, observer=place.observer, actor=actor, clock=place.clock)
-
-
-def _log(stack: str, place: Place, google: Clients) -> SweepLog:
-    return SweepLog(stack=stack, place=place, google=google, records=Records(google=google, bucket=place.bucket))
+    return "\n  ".join([f"{error}; what is left:", *lines[:_SHOWN], *more])

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
 from infra.cli import options
-from infra.cli.aftermath import show_pools
+from infra.cli.asking import ask_before_google
 from infra.cli.documents import run_document
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people
-from infra.cli.render.outcome import drift, without_services_own
+from infra.cli.render.console import machines, people, say
+from infra.cli.render.outcome import drift
+from infra.cli.render.pools import show_pools
 from infra.cli.render.progress import Progress
-from infra.cli.session import declared, interruptible, open_session
-from infra.engines.protocol import CloudName, EngineName
-from infra.engines.states import list_nodes, pool_states
-from infra.model.fleet import capacity
+from infra.cli.render.teller import ConsoleTeller
+from infra.operations.ports import CloudName, EngineName
+from infra.operations.session import open_session
+from infra.operations.stacks.declared import declared
+from infra.operations.stacks.pools import pools_now
+from infra.operations.stacks.state import refresh
 
 
 @click.command(name="refresh", short_help="Take over into the state what the cloud says.")
@@ -43,20 +45,20 @@ def command(
     below the table of pools says how.
     """
     config = declared(stack).config
+    console = people(as_json=as_json)
     session = open_session(
-        stack, engine=engine, cloud=cloud, console=people(as_json=as_json), parallel=parallel, targets=targets
+        stack, engine=engine, cloud=cloud, teller=ConsoleTeller(console), parallel=parallel, targets=targets
     )
-    session.ask_before_google(f"Reading every resource of {stack}", yes=yes)
-    with interruptible(stack, "refresh"), Progress(session.console, lines=False) as progress:
-        run = without_services_own(session.engine().refresh(progress))
-        seconds = progress.seconds
-    for line in drift(run, seconds):
-        session.say(line)
-    listing = list_nodes(config, session.endpoint)
-    pools = pool_states(capacity(config), listing)
-    session.say(Text())
-    show_pools(session, pools)
-    code = FAILED if run.failed or listing.silent else 0
+    ask_before_google(f"Reading every resource of {stack}", session.cloud, yes=yes)
+    progress = Progress(console, lines=False)
+    run = refresh(session, progress)
+    for line in drift(run, progress.seconds):
+        say(console, line)
+    pools, silent = pools_now(config, session.endpoint)
+    say(console, "")
+    show_pools(console, stack, pools)
+    code = FAILED if run.failed or silent else 0
     if as_json:
-        machines(run_document(run, seconds=seconds, code=code) | {"pools": [pool.to_json() for pool in pools]})
+        document = run_document(run, seconds=progress.seconds, code=code)
+        machines(document | {"pools": [pool.to_json() for pool in pools]})
     ctx.exit(code)

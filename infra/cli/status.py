@@ -1,30 +1,29 @@
-"""`./tidepool status [STACK]`: how fleets stand now, in a table, or as JSON; with --watch again and again."""
+"""`./tidepool status`, `why` and `manifest show`: how fleets stand, and one VM's story. They change nothing."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from infra.cli import options
-from infra.cli.fleet_looks import Fleet, open_fleet
-from infra.cli.grants import policies_of
+from infra.cli.asking import ask_before_google
+from infra.cli.echo import echo
 from infra.cli.render.console import is_live, machines, people, say
 from infra.cli.render.status import show_status
-from infra.cli.session import cloud_without_engine
-from infra.cli.stack_file import known_stacks
-from infra.cli.workspace import workspace
-from infra.engines.protocol import CloudName
-from infra.fleet.google import GoogleError
-from infra.fleet.policies import GrantsSeen
-from infra.fleet.status.derive import status
-from infra.fleet.status.shape import FleetStatus
-from infra.model.errors import ConfigError
-from infra.model.fleet import slots
+from infra.cli.render.teller import ConsoleTeller
+from infra.cli.render.times import ago, due
+from infra.operations.fleet.looks import published_manifest
+from infra.operations.fleet.status import Statuses
+from infra.operations.fleet.why import Story, why
+from infra.operations.ports import CloudName
+from infra.operations.session import cloud_without_engine, open_cloud
+from infra.operations.stacks.stack_file import stack_file
+
+_STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": "blue"}
 
 
 @click.command(name="status", short_help="Say how pools, VMs, runners and queues stand.")
@@ -47,17 +46,9 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
     Exit code 0 whatever it finds; --json says `healthy`.
     """
     console = people(as_json=as_json)
-    if stack is not None:
-        open_fleet(stack, cloud, console)
-    grants: dict[str, GrantsSeen] = {}
+    statuses = Statuses(stack=stack, cloud=cloud, teller=ConsoleTeller(console))
     while True:
-        # Stack files are read for each look: whoever watches may wait for their own edit to be applied.
-        fleets = list(_fleets(known_stacks() if stack is None else (stack,), cloud, console))
-        if not fleets:
-            say(console, f"there is no stack: {workspace().root / 'stacks'} has no Pulumi.STACK.yaml")
-        grants |= {fleet.stack: _grants(fleet) for fleet in fleets if fleet.stack not in grants}
-        looks = [_look(fleet, grants[fleet.stack]) for fleet in fleets]
-        found = [look.status for look in looks if stack is not None or look.is_told]
+        found = statuses.look()
         if as_json:
             machines({"stacks": [each.to_json() for each in found], "exit": 0}, indent=None if watch else 2)
         else:
@@ -71,45 +62,60 @@ def command(*, stack: str | None, cloud: CloudName | None, watch: bool, every: f
         time.sleep(every)
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """How one stack stands. is_told: whether also where nobody has named it.
+@click.command(name="why", short_help="Tell one VM's story: made, booted, registered, jobs, healed.")
+@click.argument("vm", metavar="VM")
+@options.stack_option
+@options.cloud_option
+@options.json_option
+def why_command(*, vm: str, stack: str | None, cloud: CloudName | None, as_json: bool) -> None:
+    """Tell the story of VM, or of a runner's VM, in order: created, booted step by step, registered, jobs, taken away,
+    healed; with how it stands now and what the controller does next. Times are UTC.
 
-    It then declares VMs, or has some, or that is not known.
+    It reads what the controller remembers, the VM's own report and the broker's record, and changes nothing.
+    """
+    console = people(as_json=as_json)
+    story = why(vm, stack=stack, cloud=cloud, teller=ConsoleTeller(console))
+    if as_json:
+        machines(story.to_json() | {"exit": 0})
+    else:
+        _show(console, story, cloud_without_engine(cloud).cloud.said)
+
+
+@click.group(name="manifest", short_help="Show the desired fleet in the fleet bucket.")
+def manifest_command() -> None:
+    """Show the manifest: the desired fleet of a stack as one JSON document in its fleet bucket.
+
+    The program declares it, so that every apply publishes it.
     """
 
-    status: FleetStatus
-    is_told: bool = True
+
+@manifest_command.command(name="show")
+@options.stack_argument
+@options.cloud_option
+@options.yes_option
+@options.json_option
+def show_command(*, stack: str, cloud: CloudName | None, yes: bool, as_json: bool) -> None:
+    """Print the manifest as it is in the bucket, which is JSON with and without --json."""
+    config = stack_file(stack).config
+    session = open_cloud(cloud, ConsoleTeller(people(as_json=True)))
+    ask_before_google(f"Reading the manifest of {stack}", session.cloud, yes=yes)
+    record = published_manifest(config, session.endpoint)
+    if as_json:
+        machines({"generation": record.generation, "manifest": record.body})
+    else:
+        echo(json.dumps(record.body, indent=2))
 
 
-def _fleets(stacks: Iterable[str], cloud: CloudName | None, console: Console) -> Iterator[Fleet | FleetStatus]:
-    """Of every stack the fleet, or how it stands where its file does not say where it is; that hides no other."""
-    for name in stacks:
-        try:
-            yield open_fleet(name, cloud, console)
-        except ConfigError as error:
-            problem = str(error.problems[0]).replace("\n ", ";")
-            yield FleetStatus(stack=name, at=datetime.now(UTC), problems=(problem,))
-
-
-def _grants(fleet: Fleet | FleetStatus) -> GrantsSeen:
-    """What no stack declares; nothing is said of it where the stack file does not say all that is declared."""
-    if isinstance(fleet, FleetStatus) or fleet.trouble:
-        return GrantsSeen()
-    return policies_of(fleet.config, fleet.place.endpoint)
-
-
-def _look(fleet: Fleet | FleetStatus, grants: GrantsSeen) -> _Look:
-    """A stack that cannot be looked at hides no other, and is not hidden either."""
-    if isinstance(fleet, FleetStatus):
-        return _Look(fleet)
-    try:
-        found = status(fleet.look(with_jobs=True), None if fleet.trouble else fleet.config)
-    except GoogleError as error:
-        problems = (str(error), fleet.trouble) if fleet.trouble else (str(error),)
-        return _Look(FleetStatus(stack=fleet.stack, at=datetime.now(UTC), problems=problems))
-    found = replace(found, grants=grants.strange, unread=grants.unread)
-    if fleet.trouble:
-        return _Look(replace(found, problems=(*found.problems, fleet.trouble)))
-    has_vms = found.orphan_vms or any(pool.desired for pool in found.pools)
-    return _Look(found, is_told=bool(has_vms or slots(fleet.config)))
+def _show(console: Console, told: Story, cloud: str) -> None:
+    say(console, Text.assemble((told.vm, "bold"), f"  of {told.stack} on {cloud}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
+    for line in told.now:
+        say(console, f"  now: {line}")
+    for step in told.next:
+        when = f" at {due(step.at, told.at)}, {ago(step.at, told.at)}" if step.at else ""
+        say(console, f"  next{when}: {step.what}")
+    if not told.lines:
+        say(console, "no story is known: it was never made, or nobody remembers")
+    width = max((len(ago(line.at, told.at)) for line in told.lines), default=0)
+    for line in told.lines:
+        when = f"{line.at:%m-%d %H:%M:%S}  {ago(line.at, told.at):>{width}}  "
+        say(console, Text.assemble(when, (f"{line.source:<10}", _STYLES[line.source]), f"  {line.what}"))

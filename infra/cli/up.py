@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 
 from infra.cli import options
-from infra.cli.aftermath import look_after
+from infra.cli.asking import ask_before_google
 from infra.cli.documents import plan_document, run_document
 from infra.cli.failures import FAILED
-from infra.cli.holding import Holding
-from infra.cli.judgement import findings_document, judged
-from infra.cli.overwritten import records_read_again
-from infra.cli.preview import away_of, told
+from infra.cli.render.aftermath import show_aftermath
 from infra.cli.render.console import machines, people
-from infra.cli.render.outcome import outcome
-from infra.cli.render.plan import UNCHANGING
+from infra.cli.render.findings import findings_document, show_findings
+from infra.cli.render.outcome import show_outcome
+from infra.cli.render.planned import show_planned
 from infra.cli.render.progress import Progress
-from infra.cli.session import declared, interruptible, open_session
-from infra.engines.phased import apply
-from infra.engines.protocol import CloudName, EngineName
+from infra.cli.render.teller import ConsoleTeller
 from infra.model.fleet import capacity
 from infra.model.outcome import outcomes
-from infra.rules.book import stops
+from infra.operations.ports import CloudName, EngineName
+from infra.operations.session import open_session
+from infra.operations.stacks.aftermath import look_after
+from infra.operations.stacks.apply import apply, plan_apply
+from infra.operations.stacks.declared import declared
 
 
 @click.command(name="up", short_help="Make the cloud as the stack file says.")
@@ -60,44 +60,34 @@ def command(
     invalid and nothing was changed.
     """
     wanted = declared(stack)
+    console = people(as_json=as_json)
     session = open_session(
         stack,
         engine=engine,
         cloud=cloud,
-        console=people(as_json=as_json),
+        teller=ConsoleTeller(console),
         parallel=parallel,
         targets=targets,
         refresh=refresh,
     )
-    plan = session.engine().preview()
-    if not targets and records_read_again(session, wanted, plan):
-        plan = session.engine().preview()
-    away = None if targets else away_of(session, plan)
-    at_once = no_drain or bool(targets)
-    plan, order = told(plan, wanted, session.console, whole=not targets, away=away, at_once=at_once)
-    found = judged(plan, wanted, session.console)
-    rows = capacity(wanted.config)
-    if plan.failed or stops(found):
+    planned = plan_apply(session, wanted, drains=not no_drain)
+    show_planned(console, planned)
+    show_findings(console, planned.findings)
+    rows, found = capacity(wanted.config), findings_document(planned.findings)
+    if planned.stopped:
         if as_json:
-            machines(plan_document(plan, rows, order) | findings_document(found) | {"exit": FAILED})
-        elif found:
+            machines(plan_document(planned.plan, rows, planned.phases) | found | {"exit": FAILED})
+        elif planned.findings:
             session.say("nothing was changed: what stops above is mended first, or excepted in the stack file")
         ctx.exit(FAILED)
-    session.ask_before_google(f"Applying this plan for {stack}", yes=yes)
-    hold = Holding(wanted=wanted, session=session, drains=not no_drain)
-    hold.insist_on_file("its plan was shown")
-    changes = sum(step.op not in UNCHANGING for step in plan.steps) + len(order.remade if order else ())
-    progress = Progress(session.console, total=changes, heard=plan.diagnostics)
-    with interruptible(stack, "up"), progress:
-        bounds = wanted.bounds if order is not None else ()
-        run = apply(plan, bounds, session.engine, progress, away, hold, at_once=at_once)
-        seconds = progress.seconds
-    for line in outcome(run, seconds):
-        session.say(line)
-    after = look_after(wanted, run, session.endpoint)
-    after.show(session)
+    ask_before_google(f"Applying this plan for {stack}", session.cloud, yes=yes)
+    progress = Progress(console, total=planned.changes, heard=planned.plan.diagnostics)
+    run = apply(session, planned, progress, drains=not no_drain)
+    show_outcome(console, run, progress.seconds)
+    after = look_after(wanted.config, run, session.endpoint)
+    show_aftermath(console, after)
     code = FAILED if run.failed or after.problems else 0
     if as_json:
-        document = run_document(run, rows, order, seconds=seconds, code=code) | findings_document(found)
+        document = run_document(run, rows, planned.phases, seconds=progress.seconds, code=code) | found
         machines(document | {"outcomes": [each.to_json() for each in outcomes(run)]} | after.to_json())
     ctx.exit(code)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from infra.engines.protocol import CloudName
+from infra.operations.ports import CloudName
 
 _CLOUD: Final = "tidepool.cloud"
 """Key of `click.Context.meta`: the cloud, once it is chosen."""

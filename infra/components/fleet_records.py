@@ -1,6 +1,6 @@
 """The objects of the fleet bucket that say what a stack's fleet shall be: start-up bundle, start-up record, manifest.
 
-Owns them as resources. Leaves their content to `infra.program_records`, and objects that others write (images, orders,
+Owns them as resources. Leaves their content to `infra.program.records`, and objects that others write (images, orders,
 reports, the controller's memory) to `infra.fleet.records`.
 
 An object's text is a secret to its provider, so that a plan shows no difference of it. What of it a person must see in

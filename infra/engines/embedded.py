@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import PROJECT, EngineError, EngineName, Listener, Request
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
-from infra.engines.strays import Strays, delete_strays, for_engine, plan_strays
+from infra.engines.strays import Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine import errors
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
@@ -72,7 +72,7 @@ class EmbeddedEngine:
                 nonlocal strays
                 strays = delete_strays(self._request, known, listener, stateless=stateless)
 
-            targets = self._targets_of(engine)
+            targets = targets_of_destroy(self._request, known, engine.urns(), stateless=stateless)
             if targets is None:
                 first()
                 return self._nothing
@@ -91,13 +91,6 @@ class EmbeddedEngine:
             return _with(strays, engine.preview_destroy(options, listener))
 
         return self._asked(work)
-
-    def _targets_of(self, engine: Engine) -> tuple[str, ...] | None:
-        """Of a destroy, for the engine alone. Nothing is looked for where nothing was targeted."""
-        if not self._request.targets:
-            return ()
-        strays = plan_strays(self._request, engine.ids(VM_TYPE), stateless=engine.is_empty())
-        return for_engine(self._request, strays, engine.urns())
 
     @property
     def _nothing(self) -> Plan:
@@ -188,6 +181,6 @@ def _with(strays: Strays, plan: Plan) -> Plan:
 
 def _program(root: Path) -> None:
     """The program that the pulumi CLI runs from `infra/__main__.py`; imported when first run, for it takes a second."""
-    from infra.program import run
+    from infra.program.stack import run
 
     run(root)

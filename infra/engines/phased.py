@@ -27,8 +27,6 @@ from infra.model.planned_capacity import VM_TYPE
 from infra.model.planned_records import RECORDS_TYPE
 from infra.preview.words import vms as in_words
 
-_UNCHANGING = frozenset((Op.SAME, Op.READ))
-
 
 def apply(
     plan: Plan,
@@ -74,7 +72,7 @@ class _Course:
         self._make = make
         self._listener = listener
         self._planned = {step.urn: step for step in plan.steps}
-        self._todo = {step.urn: step for step in plan.steps if step.op not in _UNCHANGING}
+        self._todo = {step.urn: step for step in plan.steps if step.changes}
         self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
         self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
         self._ended: dict[str, Step] = {}
@@ -336,7 +334,7 @@ class _Course:
 
         What an earlier pass has done, a later one finds unchanged.
         """
-        if step.op in _UNCHANGING and step.urn in self._ended:
+        if not step.changes and step.urn in self._ended:
             return
         planned, removed = self._planned.get(step.urn), self._removed.get(step.urn)
         if planned is not None and planned.op is Op.REPLACE and (removed is not None or step.op is Op.DELETE):

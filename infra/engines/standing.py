@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from infra.engines.protocol import PROJECT, EngineError, Request
-from infra.engines.states import nodes_in
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet
 from infra.model.fleet import OWNERSHIP, Slot
@@ -195,3 +194,16 @@ def _in_the_way(foreign: Sequence[Standing]) -> str:
             f"{slot.pool.name}, or have the VM's owner delete it"
         )
     return "VMs that are not this stack's have the names of declared ones; nothing was changed:\n" + "\n".join(lines)
+
+
+def nodes_in(api: Any, parent: str) -> list[Mapping[str, Any]]:
+    """The TPU nodes of a location, all pages of them. Raises GoogleError, also where a part of it was not reached."""
+    found: list[Mapping[str, Any]] = []
+    request = api.list(parent=parent, pageSize=1000)
+    while request is not None:
+        page = execute(request, f"listing TPU VMs of {parent}")
+        if silent := page.get("unreachable"):
+            raise GoogleError(f"listing TPU VMs of {parent}", f"{', '.join(silent)} did not answer")
+        found += page.get("nodes", ())
+        request = api.list_next(request, page)
+    return found

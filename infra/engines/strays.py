@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from infra.engines.protocol import Listener, Request
-from infra.engines.standing import PATIENCE, pause, vm_urn
-from infra.engines.states import nodes_in
+from infra.engines.standing import PATIENCE, nodes_in, pause, vm_urn
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
-from infra.local.engine.urns import Targets
 from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from infra.model.urns import Targets
 
 Node = Mapping[str, Any]
 EVERYWHERE: Final = "-"
@@ -89,6 +88,15 @@ def for_engine(request: Request, strays: Strays, urns: Collection[str]) -> tuple
     alone = {step.urn for step in strays.steps} - set(urns)
     left = tuple(target for target in request.targets if target not in alone)
     return left if left or not request.targets else None
+
+
+def targets_of_destroy(
+    request: Request, known: Collection[str], urns: Collection[str], *, stateless: bool
+) -> tuple[str, ...] | None:
+    """The targets of a destroy, as `for_engine` says. Nothing is looked for where nothing was targeted."""
+    if not request.targets:
+        return ()
+    return for_engine(request, plan_strays(request, known, stateless=stateless), urns)
 
 
 def _asked(request: Request, config: StackConfig, found: Mapping[str, Node]) -> dict[str, Node]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from infra.model import federation
+from infra.model.schema import StackConfig
 
 APIS: Final = (
     "cloudkms.googleapis.com",
@@ -209,6 +210,23 @@ def next_commands(wanted: Wanted, stack: str) -> tuple[str, str, str]:
         f"pulumi login gs://{wanted.bucket}",
         f"pulumi stack init {stack} --secrets-provider=gcpkms://{wanted.key}",
         f"./tidepool up {stack}",
+    )
+
+
+def pin_commands(config: StackConfig) -> tuple[str, ...]:
+    """For each repository that workflows of are let in by its name alone: what tells its number, and where it goes.
+
+    A name can be taken by others after a move, a number cannot.
+    """
+    if config.github is None:
+        return ()
+    makers = config.github.run_makers
+    lacking = [(config.github.repository, "")] if config.github.repository_id is None else []
+    lacking += [(each.repository, f".run_makers[{at}]") for at, each in enumerate(makers) if each.repository_id is None]
+    return tuple(
+        f"gh api repos/{repository} --jq .id  # in quotes: tidepool:github{where}.repository_id, "
+        f"stacks/Pulumi.{config.stack}.yaml"
+        for repository, where in lacking
     )
 
 

@@ -96,7 +96,7 @@ def _unknown(event: str, stack: str, message: str, at: datetime) -> Line:
 
 
 def _sweep(swept: Swept) -> Line:
-    unknown = [name for name, source in swept.to_json()["sources"].items() if not source["known"]]
+    unknown = sorted(name for name, source in swept.observed.sources.items() if not source.known)
     failed = sum(each.result is Result.FAILED for each in swept.outcomes)
     return {
         "severity": "ERROR" if failed or swept.decision.fuse_blown else "WARNING" if unknown else "INFO",

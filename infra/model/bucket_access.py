@@ -1,6 +1,6 @@
 """Who has which part of a stack's fleet bucket, by the keys of its identities.
 
-Owns the table and the conditions that keep a grant to one prefix. The program grants by it (`infra.program_bucket`),
+Owns the table and the conditions that keep a grant to one prefix. The program grants by it (`infra.program.bucket`),
 and what it does not have is a grant by hand (`infra.model.grants`).
 """
 

@@ -1,7 +1,7 @@
 """The manifest: the desired fleet of a stack as one JSON document (docs/manifest.md), version 1; what VMs read when
 they start; and what of a manifest a plan tells.
 
-Owns the shape of these documents. Does not own where they are kept (`infra.program_records`) nor a VM's values (node).
+Owns the shape of these documents. Does not own where they are kept (`infra.program.records`) nor a VM's values (node).
 """
 
 from __future__ import annotations

@@ -221,6 +221,11 @@ def images_attempts_object() -> str:
     return f"{IMAGES_PREFIX}attempts.json"
 
 
+def image_begun_object(image: str) -> str:
+    """The object in which a build of an image says that it began, before it has fetched anything."""
+    return f"{IMAGES_PREFIX}begun/{image}.json"
+
+
 def image_document_object(image: str, digest: str, document: str) -> str:
     """A document about one build, such as its SBOM, kept beside the record."""
     return f"{IMAGES_PREFIX}{image}/{digest.removeprefix('sha256:')}/{document}"

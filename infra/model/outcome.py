@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.model.plan import Op, Plan, Status
+from infra.model.plan import Plan, Status
 from infra.model.planned_capacity import VM_TYPE, place
 
 
@@ -41,7 +41,7 @@ def outcomes(run: Plan) -> tuple[PoolOutcome, ...]:
     counts: defaultdict[tuple[str, str], Counter[Status]] = defaultdict(Counter)
     for step in run.steps:
         inputs = step.new_inputs or step.old_inputs
-        if step.type == VM_TYPE and inputs and step.op not in {Op.SAME, Op.READ}:
+        if step.type == VM_TYPE and inputs and step.changes:
             where = place(inputs)
             counts[where.pool, where.zone][step.status] += 1
     return tuple(PoolOutcome(pool=pool, zone=zone, counts=each) for (pool, zone), each in sorted(counts.items()))

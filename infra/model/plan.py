@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 
 class Op(StrEnum):
@@ -30,6 +30,10 @@ class Op(StrEnum):
     DELETE = "delete"
     RETAIN = "retain"
     READ = "read"
+
+
+UNCHANGING: Final = frozenset((Op.SAME, Op.READ))
+"""What changes nothing anywhere."""
 
 
 class Status(StrEnum):
@@ -78,6 +82,11 @@ class Step:
     status: Status = Status.PLANNED
     seconds: float | None = None
     error: str | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes anything, in the cloud or in the state."""
+        return self.op not in UNCHANGING
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {

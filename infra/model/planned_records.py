@@ -59,7 +59,7 @@ def record_changes(plan: Plan) -> tuple[RecordChange, ...]:
 
 
 def _moves_vm(step: Step) -> bool:
-    return step.type == VM_TYPE and step.op not in (Op.SAME, Op.READ)
+    return step.type == VM_TYPE and step.changes
 
 
 def _of_objects(steps: list[Step], *, explained: bool) -> Iterator[RecordChange]:

@@ -1,1 +1,1 @@
-"""Tools written in Go: which versions, by `go.mod` and `go.sum`, and their building into the virtual environment."""
+"""What is no part of the domain: tools written in Go that are built here, and locks between processes."""

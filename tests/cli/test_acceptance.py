@@ -13,7 +13,6 @@ from datetime import timedelta
 
 import pytest
 
-from infra.cli.session import Session
 from infra.fleet.controller.lease import Kind, held, wall_clock
 from infra.fleet.google import clients
 from infra.fleet.records import Records
@@ -132,7 +131,7 @@ def test_an_edit_between_plan_and_apply_is_refused(fleet: Checkout, monkeypatch:
     def edit_while_asked(*_: object, **__: object) -> None:
         fleet.edit("ci", COUNT, COUNT.replace("2", "9"))
 
-    monkeypatch.setattr(Session, "ask_before_google", edit_while_asked)
+    monkeypatch.setattr("infra.cli.up.ask_before_google", edit_while_asked)
     good = fleet.text("ci")
     result = fleet.run("up", "ci")
     fleet.path("ci").write_text(good)

@@ -11,24 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
-from rich.console import Console
 
-from infra.cli.failures import Failure, Refusal
-from infra.cli.session import Session
-from infra.cli.workspace import Workspace, workspace
-from infra.engines.choose import Choice
-from infra.engines.protocol import CloudName, EngineName, Request
+from infra.cli.asking import ask, ask_before_google
+from infra.engines.protocol import CloudName
+from infra.operations.errors import Failure, Refusal
+from infra.operations.workspace import Workspace, workspace
 from tests.cli.conftest import Checkout
-
-
-def _session(cloud: CloudName) -> Session:
-    place = Workspace(root=Path("/root-of"), home=Path("/home-of"))
-    return Session(
-        place=place,
-        choice=Choice(engine=EngineName.PULUMI, cloud=cloud, reason="asked for"),
-        request=Request(root=place.root, home=place.home, stack="ci", cloud=cloud),
-        console=Console(file=StringIO()),
-    )
 
 
 class _Terminal(StringIO):
@@ -37,13 +25,13 @@ class _Terminal(StringIO):
 
 
 def test_google_is_asked_about_and_yes_answers() -> None:
-    _session(CloudName.GOOGLE).ask_before_google("Applying", yes=True)
+    ask_before_google("Applying", CloudName.GOOGLE, yes=True)
     with pytest.raises(Refusal, match=r"Applying on Google Cloud is asked about first.*--yes"):
-        _session(CloudName.GOOGLE).ask_before_google("Applying", yes=False)
+        ask_before_google("Applying", CloudName.GOOGLE, yes=False)
 
 
 def test_the_local_cloud_needs_no_question() -> None:
-    _session(CloudName.LOCAL).ask_before_google("Applying", yes=False)
+    ask_before_google("Applying", CloudName.LOCAL, yes=False)
 
 
 @pytest.mark.parametrize(("answer", "goes_on"), [(True, True), (False, False)])
@@ -51,10 +39,10 @@ def test_a_no_changes_nothing(monkeypatch: pytest.MonkeyPatch, answer: bool, goe
     monkeypatch.setattr(sys, "stdin", _Terminal())
     monkeypatch.setattr(click, "confirm", lambda *_, **__: answer)
     if goes_on:
-        _session(CloudName.LOCAL).ask("Deleting", yes=False)
+        ask("Deleting", yes=False)
         return
     with pytest.raises(Failure, match="nothing was changed"):
-        _session(CloudName.LOCAL).ask("Deleting", yes=False)
+        ask("Deleting", yes=False)
 
 
 def test_root_and_home_come_from_the_environment() -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from infra.cli import broker, local_broker
 from infra.cli.app import cli
+from infra.cli.broker import _printer
 from infra.fleet.broker import settings
+from infra.fleet.broker.serve import wall_clock
+from infra.operations.local import broker as local_broker
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -35,10 +37,10 @@ def test_all_that_is_wrong_with_the_environment_is_told_before_anything_is_serve
 
 def test_a_container_needs_no_stack_file_and_people_leave_out_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Any] = []
-    monkeypatch.setattr(broker, "serve", lambda application, **where: served.append(where))
+    monkeypatch.setattr("infra.operations.broker.serve", lambda _settings, _tell, **where: served.append(where))
     ran = CliRunner().invoke(cli, ["broker", "serve", "no-such-stack"], env={**ENVIRON, "PORT": "9001"})
     assert ran.exit_code == 0, ran.output
-    assert served == [{"host": "127.0.0.1", "port": 9001}]
+    assert served == [{"host": "127.0.0.1", "port": 9001, "clock": wall_clock}]
     little = {key: value for key, value in ENVIRON.items() if key not in (settings.PROJECT, settings.BUCKET)}
     assert CliRunner().invoke(cli, ["broker", "serve", "ci"], env=little).exit_code == 0
     assert CliRunner().invoke(cli, ["broker", "serve", "no-such-stack"], env=little).exit_code == 2
@@ -57,7 +59,7 @@ def test_a_decision_is_a_line_for_people_or_an_object_for_programs(capsys: pytes
     facts = {
         "time": "2026-11-21T08:00:00.123+00:00", "outcome": "refused", "status": 403, "reason": "draining", "vm": "a-0",
     }  # fmt: skip
-    broker._printer(as_json=False)(facts)
+    _printer(as_json=False)(facts)
     assert capsys.readouterr().out == "2026-11-21T08:00:00 refused 403 draining a-0\n"
-    broker._printer(as_json=True)(facts)
+    _printer(as_json=True)(facts)
     assert json.loads(capsys.readouterr().out) == facts

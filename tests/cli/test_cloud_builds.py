@@ -8,16 +8,21 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from infra.cli import aftermath
 from infra.cli.app import cli
+from infra.fleet.google import clients
+from infra.fleet.images.attempts import standing
 from infra.fleet.images.oci import RegistryError
+from infra.fleet.records import Records
 from infra.local.cloud import daemon
+from infra.model.stack import load_stack
+from infra.operations.images import after_apply
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE, ROOT
 from tests.program.test_serving import SERVED
@@ -95,6 +100,18 @@ def test_a_push_to_tpu_ci_ends_with_one_digest_in_six_regions_and_a_failing_regi
 
     statuses = [each["status"] for each in json.loads(player.ok("cloud", "builds", "list", "--json").stdout)["builds"]]
     assert statuses == ["SUCCESS", "FAILURE", "SUCCESS"]
+
+
+def test_a_build_that_cannot_fetch_is_known_to_have_failed(player: Player) -> None:
+    player.ok(*TPU_CI)
+    assert "FAILURE  fetch" in player.run("cloud", "builds", "run", "--fail", "fetch").stdout
+    ci, cloud = load_stack(player.root, "ci"), daemon.running(player.home)
+    assert cloud is not None
+    with clients(ci.project, cloud.url) as google:
+        bucket = Records(google=google, bucket=ci.bucket.name)
+        known = {each.image: each for each in standing(bucket, datetime.now(UTC) + timedelta(days=1))}
+    assert known["tpu-ci"].failed
+    assert known["tpu-ci"].build.startswith("cloudbuild/")
 
 
 def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player: Player) -> None:
@@ -204,7 +221,7 @@ def test_a_build_whose_start_is_refused_stays_owed_until_an_up_starts_it(
         raise RegistryError("tagging us-west4: 503")
 
     with monkeypatch.context() as patch:
-        patch.setattr(aftermath, "keep_for_roles", untagged)
+        patch.setattr(after_apply, "keep_for_roles", untagged)
         after = json.loads(player.run("up", "ci", "--yes", "--json").stdout)
     assert after["building"] == ["tpu-ci"], "neither the tag nor the run before keeps it from being started"
     assert [

@@ -10,11 +10,12 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from infra.cli.judgement import describe_findings, judged
-from infra.cli.session import Declared
+from infra.cli.render.findings import describe_findings, show_findings
 from infra.model.fit import misfits
 from infra.model.misfit import Kind
 from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.operations.stacks.declared import Declared
+from infra.operations.stacks.findings import findings_of
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other
@@ -55,7 +56,8 @@ def plan(*steps: Step, diagnostics: tuple[Diagnostic, ...] = ()) -> Plan:
 
 def said(plan: Plan) -> tuple[tuple[Finding, ...], str]:
     console = Console(file=StringIO(), width=200)
-    found = judged(plan, WANTED, console)
+    found = findings_of(plan, WANTED)
+    show_findings(console, found)
     assert isinstance(console.file, StringIO)
     return found, console.file.getvalue()
 
@@ -103,7 +105,8 @@ def test_the_resources_of_a_plan_that_could_not_be_made_are_not_judged() -> None
 def test_what_the_edit_breaks_is_told_although_no_plan_could_be_made() -> None:
     asked = asking(demand("self-hosted", "tpu-v9"))
     console = Console(file=StringIO(), width=200)
-    found = judged(plan(diagnostics=BOOM), replace(WANTED, demands=asked), console)
+    found = findings_of(plan(diagnostics=BOOM), replace(WANTED, demands=asked))
+    show_findings(console, found)
     (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is Kind.RUNNER)
     (told,) = (each for each in found if each.rule == Kind.RUNNER)
     assert (told.subject, told.reason, told.fix) == (misfit.subject, misfit.reason, misfit.fix)

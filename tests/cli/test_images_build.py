@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.cli.images import build
 from infra.local.builds.builders import BuildError, Built
+from infra.operations.local import images
 from tests.cli.conftest import BARE, ROOT
 from tests.shipped_stacks import of_this_lab
 
@@ -47,7 +47,7 @@ class Recorder:
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     made = Recorder()
-    monkeypatch.setattr(build, "local_builder", lambda: made)
+    monkeypatch.setattr(images, "local_builder", lambda: made)
     return made
 
 
@@ -94,7 +94,7 @@ def test_a_build_that_fails_is_told_and_ends_the_rest(recorder: Recorder, tmp_pa
 
 
 def test_without_a_builder_the_command_says_what_would_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "local_builder", lambda: None)
+    monkeypatch.setattr(images, "local_builder", lambda: None)
     result = run("controller")
     assert result.exit_code == 1
     assert "apt-get install buildah" in result.stderr

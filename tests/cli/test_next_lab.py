@@ -41,9 +41,9 @@ def write(root: Path, files: dict[str, str]) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
     """A copy of this project in which the stack alone is the lab's; its local cloud is ended afterwards."""
     root = tmp_path_factory.mktemp("lab")
-    for folder in (".github", "images", "infra/fleet/runner", "workflows"):
+    for folder in (".github", "images", "infra/fleet/runner", "infra/model/facts", "workflows"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
-    for file in ("LICENSE", "Pulumi.yaml", "requirements.lock"):
+    for file in ("LICENSE", "Pulumi.yaml", "infra/__init__.py", "requirements-service.lock"):
         shutil.copy(ROOT / file, root / file)
     write(root, {STACK: BUILDS.sub("", FILES[STACK]) + SERVING})
     yield Checkout(root)

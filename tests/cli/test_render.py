@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from infra.cli.render.outcome import drift, outcome, without_services_own
+from infra.cli.render.outcome import drift, outcome
 from infra.cli.render.plan import describe
 from infra.cli.render.pools import ended_line, pools_table, registries_line
 from infra.cli.render.progress import Progress
-from infra.engines.states import PoolState
+from infra.model.catalogue import AcceleratorType, CapacityKind
+from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, StepEnded, StepStarted
-from infra.model.planned_capacity import Place
+from infra.operations.stacks.pools import PoolState
+from infra.operations.stacks.state import without_services_own
 from infra.preview.words import ranges, short_type
 from tests.cli import plans
 
@@ -181,8 +183,17 @@ def test_a_refresh_tells_what_differs_and_what_is_gone() -> None:
 
 
 def _pool(pool: str, zone: str, accelerator: str, **states: int) -> PoolState:
-    place = Place(pool=pool, zone=zone, accelerator=accelerator, capacity="preemptible")
-    return PoolState(place=place, slices=sum(states.values()), states=states)
+    count, shape = sum(states.values()), AcceleratorType.parse(accelerator)
+    row = CapacityRow(
+        pool=pool,
+        zone=zone,
+        accelerator=accelerator,
+        capacity=CapacityKind.PREEMPTIBLE,
+        slices=count,
+        hosts=count * shape.hosts,
+        chips=count * shape.chips,
+    )
+    return PoolState(row=row, states=states)
 
 
 POOLS = (

@@ -8,17 +8,18 @@ from typing import Any, NoReturn, cast
 import pytest
 from rich.console import Console
 
-from infra.cli.failures import Interruption
-from infra.cli.reconcile import _one
 from infra.cli.render.sweeps import SweepTeller, left
 from infra.cli.render.times import due
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY
+from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed, Trouble, unknown
 from infra.fleet.controller.outcomes import Outcome, Result, learned
-from infra.fleet.controller.sweep import Sweeper, Swept
+from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
+from infra.fleet.records import Records
 from infra.model.schema import Freeze
+from infra.operations.reconcile import sweeps
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
 
 
@@ -116,10 +117,21 @@ def test_seconds_of_a_time_to_come_are_a_minute() -> None:
 
 
 class Interrupted:
-    def sweep(self, **_: bool) -> NoReturn:
+    """A fleet bucket at which Ctrl-C is pressed."""
+
+    def update(self, *_: object) -> NoReturn:
         raise KeyboardInterrupt
+
+    read = update
 
 
 def test_ctrl_c_in_a_sweep_says_what_has_become_of_it() -> None:
-    with pytest.raises(Interruption, match="what it had asked of Google and GitHub goes on there"):
-        _one(cast(Sweeper, Interrupted()), Console(), lines=None, goes_on=True, retry=False)
+    sweeper = Sweeper(
+        stack="ci",
+        records=cast(Records, Interrupted()),
+        observer=cast(Observer, None),
+        actor=cast(Any, None),
+        clock=lambda: START,
+    )
+    with pytest.raises(CutOffError, match="what it had asked of Google and GitHub goes on there"):
+        list(sweeps(sweeper, watch=True))

@@ -12,8 +12,8 @@ from tests.shipped_stacks import lend_steady
 from workflows.outputs import outputs
 from workflows.world import load_world
 
-_FOLDERS = (".github", "images", "infra/fleet/runner", "workflows")
-_FILES = ("LICENSE", "Pulumi.yaml", "requirements.lock")
+_FOLDERS = (".github", "images", "infra/fleet/runner", "infra/model/facts", "workflows")
+_FILES = ("LICENSE", "Pulumi.yaml", "infra/__init__.py", "requirements-service.lock")
 
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -21,7 +21,7 @@ from infra.engines import embedded
 from infra.engines.protocol import CloudName, Request
 from infra.local.engine.engine import Engine
 from infra.local.provider.transport import Api
-from infra.program import run as program
+from infra.program.stack import run as program
 from tests.engines.dying_ups import DIED, ENVIRONMENT
 
 _MADE = {gcp.tpu: "V2Vm", gcp.compute: "Network", gcp.serviceaccount: "Account", gcp.storage: "Bucket"}

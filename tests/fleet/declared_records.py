@@ -11,7 +11,7 @@ from infra.fleet.google import Clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.schema import StackConfig
-from infra.program_records import fleet_documents
+from infra.program.records import fleet_documents
 
 
 def declare(google: Clients, config: StackConfig, *, siblings: Sequence[StackConfig] = ()) -> Records:

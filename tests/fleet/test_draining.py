@@ -190,3 +190,48 @@ def test_an_old_repository_that_does_not_answer_does_not_hide_a_runner_that_is_s
     assert standing(left=left, settled=True, said={VM: None}).standing is Standing.QUIET
     assert standing(left=left, runners=(), settled=True, said={VM: None}).standing is Standing.UNKNOWN
     assert standing(left=left, runners=(runner(VM, busy=True),), settled=True).standing is Standing.BUSY
+
+
+BOTH: Any = {"nodes": (node(VM), node(VM, zone=AWAY))}
+"""One at home and one at a fallback, which goes."""
+
+
+def of_fallback(report: tuple[Phase, str] | None = None, **given: Any) -> Standing:
+    """How far the VM at the fallback is. report: the last one that was proved, and by the VM of which zone."""
+    said: dict[str, ReportSeen] = {}
+    if report is not None:
+        said[VM] = ReportSeen(vm=VM, pool="tpu-ci", phase=report[0], at=START, proved=report[1])
+    observed = seen(fleet(1), reports=said, **(BOTH | given))
+    return draining.standing(VM, observed, dict(said), given.get("settled", False), {}, (), AWAY).standing
+
+
+def test_a_vm_at_a_fallback_is_quiet_while_the_one_at_home_works() -> None:
+    busy = (runner(VM, busy=True),)
+    assert of_fallback((Phase.DRAINING, AWAY), runners=busy) is Standing.QUIET, "it says so itself"
+    assert of_fallback((Phase.BUSY, HOME), runners=busy) is Standing.SETTLING
+    two = (runner(VM), runner(VM, number=2, busy=True))
+    assert of_fallback((Phase.IDLE, HOME), runners=two) is Standing.BUSY, "one of the two may be its"
+
+
+def test_while_nobody_says_whose_a_job_is_it_may_be_that_of_the_vm_that_goes() -> None:
+    busy = (runner(VM, busy=True),)
+    for report in (None, (Phase.BUSY, AWAY), (Phase.BUSY, "")):
+        assert of_fallback(report, runners=busy) is Standing.BUSY
+    assert of_fallback(github=unknown("502"), runners=()) is Standing.UNKNOWN
+    assert of_fallback((Phase.DRAINING, AWAY), github=unknown("502"), runners=()) is Standing.QUIET
+
+
+def test_a_vm_at_a_fallback_that_stands_alone_is_judged_as_any_other() -> None:
+    alone: Any = {"nodes": (node(VM, zone=AWAY), replace(node(VM), state="PREEMPTED"))}
+    assert of_fallback(runners=(runner(VM, busy=True),), **alone) is Standing.BUSY
+    assert of_fallback((Phase.DRAINING, AWAY), runners=(), **alone) is Standing.QUIET
+    assert of_fallback(nodes=(node(VM),)) is Standing.QUIET, "it is gone"
+
+
+def test_only_what_goes_at_one_fallback_is_drained_there_alone() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY),))
+    other = desired.slots[1].name
+    observed = seen(desired, nodes=(node(VM), node(VM, zone=AWAY), node(other)))
+    assert draining.fallbacks(desired, observed, {VM, other}) == {VM: AWAY}
+    assert draining.fallbacks(desired, observed, set()) == {}
+    assert draining.fallbacks(desired, None, {VM}) == {}

@@ -52,7 +52,7 @@ def test_a_workflow_may_nothing_and_each_job_what_it_needs(name: str) -> None:
 def test_every_action_is_pinned_by_commit_and_names_its_release(name: str) -> None:
     for line in (WORKFLOWS / name).read_text().splitlines():
         if "uses:" in line:
-            assert re.search(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
+            assert re.search(r"uses: [\w/-]+@[0-9a-f]{40} # (v\d+\.\d+\.\d+|\d{4}-\d\d-\d\d)$", line), line
 
 
 def test_one_action_has_one_commit_in_all_workflows() -> None:

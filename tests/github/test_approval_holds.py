@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,22 +15,13 @@ from typing import Any
 import pytest
 
 from tests.github.workflow_sandbox import git, workflow
+from tests.workflows.sandbox.programs import Programs
 
 pytestmark = pytest.mark.skipif(not shutil.which("jq"), reason="no jq here; GitHub's runners have it")
 
 REPO, OURS = "lab/tidepool", 7
 HEAD = "a" * 40
 API = f"repos/{REPO}"
-GH = r"""#!/bin/bash
-path=''
-for word; do case $word in repos/*) path=$word ;; esac; done
-for word; do case $word in state=* | head=*) path="$path;$word" ;; esac; done
-file=$ANSWERS/$(printf '%s' "$path" | tr '/?&=;:' '______')
-if [ -f "$file" ]; then cat "$file"; else
-  echo "gh: Not Found (HTTP 404) $path" >&2
-  exit 1
-fi
-"""
 
 
 def step(name: str) -> Mapping[str, Any]:
@@ -37,24 +30,25 @@ def step(name: str) -> Mapping[str, Any]:
 
 
 def ran(folder: Path, name: str, answers: Mapping[str, Any], **env: str) -> tuple[int, str, dict[str, str]]:
-    """The step's exit code, what it said, and its outputs. answers: of the API, by path."""
-    (folder / "bin").mkdir(exist_ok=True)
-    (folder / "answers").mkdir(exist_ok=True)
-    (folder / "bin" / "gh").write_text(GH)
-    (folder / "bin" / "gh").chmod(0o755)
+    """The step's exit code, what it said, and its outputs. answers: of the API, by path;field;field."""
+    programs = Programs(Path(tempfile.mkdtemp(dir=folder)))
+    programs.stand_in(programs.folder / "bin" / "gh", "gh")
+    programs.answer("gh", err="gh: Not Found (HTTP 404)", code=1)
     for path, body in answers.items():
-        (folder / "answers" / path.translate(str.maketrans("/?&=;:", "______"))).write_text(json.dumps(body))
+        path, *fields = map(re.escape, path.split(";"))
+        programs.answer("gh", f" {path}( |$)" + "".join(f".* {each}( |$)" for each in fields), out=json.dumps(body))
     outputs = folder / "outputs"
     outputs.write_text("")
     said = {key: value for key, value in step(name)["env"].items() if "${{" not in value}
     around = {
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "ANSWERS": str(folder / "answers"), "GITHUB_REPOSITORY": REPO,
+        "PATH": f"{programs.folder / 'bin'}:{os.environ['PATH']}", "GITHUB_REPOSITORY": REPO,
         "GITHUB_OUTPUT": str(outputs), **said, **env,
     }  # fmt: skip
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", step(name)["run"]],
         env=around, cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
+    programs.close()
     found = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
     return done.returncode, done.stdout + done.stderr, found
 

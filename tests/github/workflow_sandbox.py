@@ -8,23 +8,37 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.shipped_stacks import lend_steady
+from workflows.composite import expanded
+from workflows.read import read
+from workflows.world import ACTIONS, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 BARE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+LOCKS = ("requirements.lock", "requirements-bench.lock")
 _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 
 def workflow(name: str) -> dict[Any, Any]:
-    """A workflow of this repository. YAML 1.1 reads its `on` as True."""
-    return yaml.safe_load((WORKFLOWS / name).read_text())
+    """A workflow of this repository with the actions in it that it calls. YAML 1.1 reads its `on` as True."""
+    text = (WORKFLOWS / name).read_text()
+    return yaml.safe_load(text) | {"jobs": expanded(read(text, name), _actions()).data["jobs"]}
+
+
+@cache
+def _actions() -> dict[str, Any]:
+    """What is in the committed actions, by what calls them."""
+    world = load_world(ROOT)
+    files = (ROOT / ACTIONS).glob("*/action.yml")
+    return {str(world.action(file.parent.name)): read(file.read_text(), file.parent.name).data for file in files}
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -39,7 +53,7 @@ def tool_copied(folder: Path) -> None:
     """What the launcher and the commands need of this checkout."""
     shutil.copytree(ROOT / "infra", folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
     lend_steady(folder)
-    for name in ("tidepool", "requirements.lock", "Pulumi.yaml"):
+    for name in ("tidepool", *LOCKS, "Pulumi.yaml"):
         shutil.copy2(ROOT / name, folder / name)
 
 
@@ -55,7 +69,8 @@ def checked_out(origin: Path, commit: str, folder: Path) -> None:
     for part in Path(sys.prefix).iterdir():
         if not part.name.endswith(".stamp"):
             (venv / part.name).symlink_to(part)
-    shutil.copy2(folder / "requirements.lock", venv / "requirements.lock.stamp")
+    for lock in LOCKS:
+        shutil.copy2(folder / lock, venv / f"{lock}.stamp")
 
 
 @dataclass(frozen=True)

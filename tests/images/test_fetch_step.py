@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,42 @@ def test_a_commit_that_github_gives_out_and_is_no_first_parent_of_the_branch_is_
     assert f"{commit} is no first parent of main in lab/code" in done.stderr
     assert not (tmp_path / "source").exists(), "nothing of it is laid out"
     assert not (tmp_path / "out/sources").exists()
+
+
+def told_of(github: GitHub, workspace: Path, **told: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """A fetch, and what it wrote to Cloud Storage: the last words of each call of curl."""
+    tools = workspace / "tools/bin"
+    tools.mkdir(parents=True)
+    (tools / "wget").write_text('#!/bin/sh\nprintf \'{"access_token": "t0k"}\'\n')
+    (tools / "curl").write_text('#!/bin/sh\ncat >"$0.header"\nprintf "%s\\n" "$*" >>"$0.calls"\nexit "${REFUSED:-0}"\n')
+    for tool in ("wget", "curl"):
+        (tools / tool).chmod(0o755)
+    begun = {"BEGUN": "lab-fleet images%2Fbegun%2Ftpu-ci.json", "BUILDER": "cloudbuild", "BUILD": "7"}
+    done = github.fetch(workspace, **(begun | told))
+    calls = (tools / "curl.calls").read_text().splitlines() if (tools / "curl.calls").exists() else []
+    return done, calls
+
+
+def test_a_build_says_that_it_began_before_anything_can_end_it(github: GitHub, tmp_path: Path) -> None:
+    done, (call,) = told_of(github, tmp_path, UNRESOLVED="python")
+    assert done.returncode != 0
+    assert "images/bases.yaml does not pin: python" in done.stderr
+    assert call.endswith("/upload/storage/v1/b/lab-fleet/o?uploadType=media&name=images%2Fbegun%2Ftpu-ci.json")
+    said = json.loads(call[call.index("{") : call.index("}") + 1])
+    assert said["build"] == "cloudbuild/7"
+    assert datetime.fromisoformat(said["began"]).tzinfo
+    assert "t0k" not in call + done.stdout + done.stderr
+
+
+def test_a_build_whose_first_word_is_not_taken_goes_on(github: GitHub, tmp_path: Path) -> None:
+    done, calls = told_of(github, tmp_path, REFUSED="22")
+    assert (done.returncode, len(calls)) == (0, 3)
+    assert "is not written down" in done.stderr
+
+
+def test_a_job_of_github_has_nobody_to_say_it_to(github: GitHub, tmp_path: Path) -> None:
+    done, calls = told_of(github, tmp_path, BEGUN="")
+    assert (done.returncode, calls) == (0, [])
 
 
 def test_no_commit_of_the_recipes_can_be_named(github: GitHub, tmp_path: Path) -> None:

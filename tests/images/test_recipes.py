@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.fleet.google import Api
 from infra.model.images.pins import load_pins
 from tests.images.recipes import faults, instructions
 from tests.shipped_stacks import of_this_lab
@@ -40,6 +41,12 @@ def test_there_is_a_recipe_for_each_of_the_six_images() -> None:
     assert [path.parent.name for path in DOCKERFILES] == [
         "cluster", "controller", "levanter-base", "levanter-cluster", "levanter-incremental", "tpu-ci",
     ]  # fmt: skip
+
+
+def test_the_controller_keeps_the_documents_of_the_apis_that_the_fleet_speaks() -> None:
+    text = (ROOT / "images/controller/Dockerfile").read_text()
+    kept = set(re.findall(r"! -name (\S+\.json)", text))
+    assert kept == {f"{name}.{version}.json" for name, version in (api.value for api in Api)}
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)

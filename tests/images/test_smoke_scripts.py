@@ -78,14 +78,18 @@ def sandbox(folder: Path, image: str) -> Sandbox:
         "opt/actions-runner/bin",
         "opt/marin",
         "opt/monorepo",
-        "opt/tidepool/stacks",
+        "opt/tidepool/infra/fleet/controller",
         "opt/uv/cache",
         "workspace",
     ):
         (made.files / name).mkdir(parents=True)
     (made.files / "opt/uv/environment").mkdir()
     (made.files / "opt/tidepool/infra/__pycache__").mkdir(parents=True)
-    for name in ("pyproject.toml", "opt/tidepool/stacks/Pulumi.ci.yaml", "usr/lib/x86_64-linux-gnu/libjemalloc.so.2"):
+    for name in (
+        "pyproject.toml",
+        "opt/tidepool/infra/fleet/controller/rules.yaml",
+        "usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
+    ):
         (made.files / name).parent.mkdir(parents=True, exist_ok=True)
         (made.files / name).write_text("there\n")
     for name, output in (("run.sh", ""), ("bin/Runner.Listener", "2.337.0")):
@@ -155,7 +159,7 @@ def test_an_import_that_fails_is_said(image: str, tmp_path: Path) -> None:
     ("image", "path", "said"),
     [
         ("tpu-ci", "opt/actions-runner/run.sh", "starts: "),
-        ("controller", "opt/tidepool/stacks/Pulumi.ci.yaml", "has the committed stacks"),
+        ("controller", "opt/tidepool/infra/fleet/controller/rules.yaml", "has the rules of the controller"),
         ("levanter-incremental", "pyproject.toml", "works in levanter's folder"),
         ("cluster", "usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "has jemalloc"),
         ("levanter-cluster", "usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "has jemalloc"),
@@ -168,12 +172,14 @@ def test_a_missing_start_up_path_is_said(image: str, path: str, said: str, tmp_p
     assert [line for line in complaints(box) if said in line]
 
 
-def test_the_controller_fails_with_anything_beside_the_project(tmp_path: Path) -> None:
+def test_the_controller_fails_with_anything_beside_the_service(tmp_path: Path) -> None:
     box = sandbox(tmp_path, "controller")
-    (box.files / "opt/tidepool/tests").mkdir()
+    (box.files / "opt/tidepool/infra/local").mkdir()
+    (box.files / "opt/tidepool/environment/lib/python3.11/site-packages/pulumi_gcp").mkdir(parents=True)
     box.command("pytest")
     assert box.run("controller") != 0
     assert [line.partition("failed: ")[2] for line in complaints(box)] == [
-        "holds this project as it runs and not tests",
+        "holds the fleet service and not infra/local",
         "has no development tool: pytest",
+        "has no package of the tool: pulumi_gcp",
     ]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 LAUNCHER = Path(__file__).resolve().parents[2] / "tidepool"
+EVERY_START = ("requirements.lock", "requirements-bench.lock")
+"""The locks that a laptop has, in turn."""
 
 FAKE_PYTHON = r"""#!/bin/sh
 echo "python $*" >>"$RECORD"
@@ -37,8 +39,8 @@ class Machine:
         self.checkout.mkdir()
         self.bin.mkdir()
         shutil.copy(LAUNCHER, self.checkout)
-        self.write_lock("requirements.lock", "first")
-        self.write_lock("requirements-dev.lock", "first")
+        for lock in (*EVERY_START, "requirements-dev.lock"):
+            self.write_lock(lock, "first")
         for tool in ("sh", "dirname", "readlink", "cmp", "cp", "ln", "mkdir", "rm", "sleep"):
             (self.bin / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is missing on this machine"))
         self.install("python3", FAKE_PYTHON)
@@ -74,12 +76,16 @@ def installs(record: list[str]) -> list[str]:
     return [line for line in record if " pip " in f" {line} "]
 
 
-def test_the_first_start_makes_a_venv_and_installs_the_lock_by_hash_then_runs_the_command(machine: Machine) -> None:
+def installed(record: list[str]) -> list[str]:
+    """The locks that were installed, in turn."""
+    return [line.rsplit("/", 1)[-1] for line in installs(record)]
+
+
+def test_the_first_start_makes_a_venv_and_installs_tool_and_bench_by_hash_then_runs(machine: Machine) -> None:
     code, record, said = machine.start("up", "ci")
     assert code == 0
-    assert len(installs(record)) == 1
-    assert "--only-binary :all: --require-hashes" in installs(record)[0]
-    assert installs(record)[0].endswith("requirements.lock")
+    assert installed(record) == [*EVERY_START]
+    assert all("--only-binary :all: --require-hashes" in line for line in installs(record))
     assert "python -P -m infra.cli up ci" in record
     assert f"path={machine.checkout}" in record
     assert "setting up" in said
@@ -95,21 +101,21 @@ def test_a_changed_lock_is_installed_into_the_same_venv(machine: Machine) -> Non
     machine.start()
     machine.write_lock("requirements.lock", "second")
     _, record, _ = machine.start()
-    assert len(installs(record)) == 1
+    assert installed(record) == ["requirements.lock"]
     assert not any("-m venv" in line for line in record)
 
 
 def test_only_the_checks_install_the_development_group(machine: Machine) -> None:
     machine.start("up", "ci")
     _, record, _ = machine.start("test", "--fast")
-    assert [line.rsplit("/", 1)[-1] for line in installs(record)] == ["requirements-dev.lock"]
+    assert installed(record) == ["requirements-dev.lock"]
 
 
 def test_uv_is_used_where_it_is_present(machine: Machine) -> None:
     machine.install("uv", FAKE_UV)
     _, record, _ = machine.start()
     assert any(line.startswith("uv venv") for line in record)
-    assert [line.split()[0] for line in installs(record)] == ["uv"]
+    assert [line.split()[0] for line in installs(record)] == ["uv", "uv"]
     assert "--only-binary :all: --require-hashes" in installs(record)[0]
 
 
@@ -119,7 +125,7 @@ def test_a_failed_installation_is_said_and_tried_again_at_the_next_start(machine
     assert "could not be installed" in said
     code, record, _ = machine.start()
     assert code == 0
-    assert len(installs(record)) == 1
+    assert installed(record) == [*EVERY_START]
 
 
 def test_a_machine_without_a_new_enough_python_is_told_what_to_do(machine: Machine) -> None:
@@ -135,7 +141,7 @@ def test_a_setup_whose_process_is_gone_holds_nobody_up(machine: Machine) -> None
     (machine.checkout / ".venv.setup").symlink_to(str(gone.pid))
     code, record, _ = machine.start()
     assert code == 0
-    assert len(installs(record)) == 1
+    assert installed(record) == [*EVERY_START]
 
 
 def test_the_launcher_works_through_a_symbolic_link(machine: Machine) -> None:

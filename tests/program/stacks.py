@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.model.stack import pulumi_values, stack_names
-from infra.program import run
+from infra.program.stack import run
 from tests.program.fake_engine import Built, build
 from tests.shipped_stacks import lend_steady, shipped, steady
 
@@ -22,7 +22,7 @@ REFERENCES: dict[str, dict[str, Any]] = {"organization/tidepool/ci": {"registrie
 def lend(root: Path) -> Path:
     """Make `root` a checkout whose steady stacks may be edited; what else a program reads stands there by links."""
     lend_steady(root)
-    for name in ("images", "infra", "LICENSE", "requirements.lock"):
+    for name in ("images", "infra", "LICENSE", "requirements-service.lock"):
         if not (root / name).exists():
             (root / name).symlink_to(ROOT / name)
     if not (root / "Pulumi.yaml").exists():

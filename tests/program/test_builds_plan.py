@@ -15,8 +15,8 @@ import pytest
 from infra.model.errors import ConfigError
 from infra.model.images.rebuilds import included
 from infra.model.stack import load_stack, parse_stack
-from infra.program import declare
-from infra.program_builds import BuildPlan, build_plan, image_build, unheard
+from infra.program.builds import BuildPlan, build_plan, image_build, unheard
+from infra.program.stack import declare
 from tests.program.fake_engine import Built, Registered, build
 from tests.program.stacks import ROOT, built, committed, edited
 from tests.shipped_stacks import RENEW, connected, of_this_lab, shipped
@@ -233,6 +233,15 @@ def test_connections_are_to_what_images_are_built_from(new: str) -> None:
     config = parse_stack(edited("ci", (TIDEPOOL, new)), stack="ci", source="ci")
     with pytest.raises(ConfigError, match="connection"):
         build_plan(ROOT, config)
+
+
+@of_this_lab
+def test_a_build_is_told_where_it_says_that_it_began() -> None:
+    plan = build_plan(ROOT, load_stack(ROOT, "ci"))
+    assert plan is not None
+    for image in plan.images:
+        begun = f"BEGUN={plan.config.bucket.name} images%2Fbegun%2F{image.name}.json"
+        assert begun in image_build(plan, image)["options"]["env"]
 
 
 @of_this_lab

@@ -10,7 +10,7 @@ import pulumi
 import pytest
 
 from infra.model.stack import pulumi_values
-from infra.program import run
+from infra.program.stack import run
 from tests.program.fake_engine import Built, build
 from tests.program.stacks import built, edited, text_of, unedited
 

@@ -15,7 +15,7 @@ from infra.local.provider import GoogleProvider
 from infra.local.provider.tables import TYPES
 from infra.model.plan import Plan
 from infra.model.stack import pulumi_values
-from infra.program import run
+from infra.program.stack import run
 from tests.program.stacks import ROOT, committed, edited, text_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from infra.model.stack import PULUMI_PROJECT, pulumi_values
-from infra.program import run
+from infra.program.stack import run
 from tests.program.fake_engine import build
 from tests.program.stacks import ROOT, text_of, unedited
 

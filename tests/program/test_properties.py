@@ -12,7 +12,7 @@ from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.schema import StackConfig
 from infra.model.stack import stack_from_pulumi
-from infra.program import declare
+from infra.program.stack import declare
 from tests.program.fake_engine import PROJECT, Built, build, config_values
 
 ZONES = {

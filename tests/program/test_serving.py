@@ -7,13 +7,15 @@ from functools import cache
 
 import pytest
 
-from infra.cli.fleet_place import BROKER as BROKER_URL
-from infra.cli.fleet_place import told_place
+from infra.cli import broker, reconcile
+from infra.fleet import service
 from infra.fleet.broker import settings
+from infra.fleet.place import BROKER as BROKER_URL
+from infra.fleet.place import told_place
 from infra.model import names
 from infra.model.alerts import alerts
 from infra.model.stack import parse_stack
-from infra.program_serving import unnotified, unserved
+from infra.program.serving import unnotified, unserved
 from tests.program.fake_engine import Built, Registered
 from tests.program.stacks import built, committed, edited, text_of
 from tests.shipped_stacks import of_this_lab
@@ -71,6 +73,19 @@ def test_the_broker_runs_one_build_as_itself_and_finds_its_settings() -> None:
     assert found.key_secret == f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/latest"
 
 
+def test_images_of_before_and_of_today_understand_what_they_are_told() -> None:
+    """A new program may run an old image until the next one is built, and the way back from a new image is the old."""
+    sweeping, serving = (
+        container(served().one(f"cloudrunv2/{kind}"))["args"] for kind in ("job:Job", "service:Service")
+    )
+    assert (sweeping[0], *serving[:2]) == ("reconcile", "broker", "serve")
+    assert reconcile.command.make_context("reconcile", sweeping[1:])
+    assert broker.serve_command.make_context("serve", serving[2:])
+    today = [service.parsed(arguments, {}) for arguments in (sweeping, serving)]
+    assert [(given.role, given.stack) for given in today] == [("controller", "ci"), ("broker", "ci")]
+    assert today[1].host == "0.0.0.0"
+
+
 def test_only_pools_and_the_controller_call_the_broker_and_only_the_clock_runs_the_controller() -> None:
     program = served()
     config = parse_stack(text_of("ci"), stack="ci", source="ci")
@@ -113,13 +128,22 @@ def test_the_controller_asks_github_through_the_broker_and_reads_no_secret() -> 
     environ = {each["name"]: each["value"] for each in container(job)["envs"]}
     place = told_place("ci", environ)
     assert place is not None
-    assert (place.project, place.bucket) == (PROJECT, "hai-gcp-models-tidepool-ci")
+    assert (place.project, place.bucket, place.builds) == (PROJECT, "hai-gcp-models-tidepool-ci", True)
     assert environ[BROKER_URL] == "https://tidepool-ci-broker-123456789012.us-central1.run.app"
     grants = [(grant.inputs["role"], grant.inputs["member"]) for grant in program.of("SecretIamMember")]
     assert sorted(grants) == [
         ("roles/secretmanager.secretAccessor", f"serviceAccount:{BROKER}"),
         ("roles/secretmanager.viewer", f"serviceAccount:{CONTROLLER}"),
     ], "the controller sees how old the key is, and not what it is"
+
+
+def test_the_controller_of_a_stack_that_builds_no_images_is_not_sent_to_look_at_them() -> None:
+    text = edited("ci", ("  tidepool:secrets:\n", SERVED))
+    start, end = text.index("  tidepool:builds:\n"), text.index("  tidepool:github:\n")
+    job = built("ci", text[:start] + text[end:]).one("cloudrunv2/job:Job")
+    place = told_place("ci", {each["name"]: each["value"] for each in container(job)["envs"]})
+    assert place is not None
+    assert not place.builds
 
 
 def test_nothing_that_serves_has_a_role_on_the_project() -> None:

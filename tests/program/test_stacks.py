@@ -11,7 +11,7 @@ from infra.fleet.bundle import STUB
 from infra.model import names
 from infra.model.federation import makers_as
 from infra.model.stack import load_stack, pulumi_values
-from infra.program import run
+from infra.program.stack import run
 from tests.program.fake_engine import Registered, build
 from tests.program.stacks import CI_REGISTRIES, ROOT, STACKS, built, committed, content, unedited
 from tests.shipped_stacks import of_this_lab, shipped

@@ -15,13 +15,15 @@ from typing import Any
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from tests.shipped_stacks import insist_on_shipped, steady
+from workflows.actions import OwnActions, OwnPin
 from workflows.generate import Generated, generate
 from workflows.spec import Spec, load_spec, read_spec
-from workflows.world import World, load_world
+from workflows.world import ACTIONS, World, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "workflows/spec/marin.yaml"
 REPOSITORY = "marin-community/marin"
+COMMIT = "c0ffee" * 6 + "cafe"
 JAX = ("0.6.2", "0.7.2", "0.8.0")
 
 
@@ -35,6 +37,14 @@ def shipped() -> World:
 def world() -> World:
     stacks = {name: _parsed(name, steady(name)) for name in shipped().stacks}
     return replace(shipped(), stacks=stacks)
+
+
+@cache
+def pinned() -> World:
+    """With our actions at a commit, whatever is pinned today."""
+    names = [path.name for path in (ROOT / ACTIONS).iterdir()]
+    own = OwnActions(world().images.recipes, dict.fromkeys(names, OwnPin("2026-11-22", COMMIT, "f00d" * 10)))
+    return replace(world(), actions=replace(world().actions, own=own))
 
 
 @cache

@@ -9,6 +9,7 @@ import pytest
 
 from infra.model.errors import ConfigError
 from workflows.actions import Actions, load_actions, read_actions
+from workflows.world import ACTIONS, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = {
@@ -36,12 +37,16 @@ def test_the_committed_table_stands() -> None:
 
 
 def test_the_workflows_of_this_repository_use_what_the_table_says() -> None:
-    found = load_actions(ROOT)
+    world = load_world(ROOT)
+    ours, found = f"{world.images.recipes}/{ACTIONS}/", world.actions
     pattern = re.compile(r"uses: ([\w./-]+)@(\S+) # (\S+)")
     files = sorted((ROOT / ".github" / "workflows").glob("*.y*ml"))
     used = {use for path in files for use in pattern.findall(path.read_text())}
+    pins = {
+        name: world.action(name.removeprefix(ours)) if name.startswith(ours) else found.uses(name) for name, *_ in used
+    }
     assert {name: (commit, version) for name, commit, version in used} == {
-        name: (found.uses(name).commit, found.uses(name).version) for name, _, _ in used
+        name: (pin.commit, pin.version) for name, pin in pins.items() if pin
     }
 
 
@@ -91,6 +96,39 @@ def test_later_versions_are_found_by_number(version: str, newer: bool) -> None:
     assert [str(each) for each in found] == (
         [f"actions/checkout: {version} after v5.0.0 ({ENTRY['source']})"] if newer else []
     )
+
+
+OWN = f"""\
+own:
+  repository: lab/tidepool
+  pins:
+    greet:
+      version: 2026-11-22
+      commit: {"c" * 40}
+      tree: {"7" * 40}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("version: 2026-11-22", "version: v1"),
+        ("lab/tidepool", "lab"),
+        ("  tree: ", "  tre: "),
+        ("commit: c", "commit: "),
+        ("  pins:", "  pin:"),
+    ],
+)
+def test_a_pin_of_our_own_actions_that_is_none_is_refused_with_the_command_that_makes_one(
+    before: str, after: str
+) -> None:
+    assert actions().own is None
+    own = read_actions(table() + OWN, "table").own
+    assert own is not None
+    assert own.to_text() == OWN
+    assert before in OWN
+    with pytest.raises(ConfigError, match="workflows --pin-actions"):
+        read_actions(table() + OWN.replace(before, after), "table")
 
 
 def test_a_tag_that_moved_is_told_and_an_action_of_one_table_alone_is_not() -> None:

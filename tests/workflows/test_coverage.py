@@ -20,7 +20,6 @@ from workflows.collected import Collected, Test, load_collected, read_collected,
 from workflows.coverage import Coverage, Gap, Selection, cover, of_spec, selections
 from workflows.generate import generate
 from workflows.markers import parse
-from workflows.read import read
 from workflows.spec import SpecLine, load_spec
 from workflows.world import load_world
 
@@ -144,7 +143,7 @@ def test_the_labs_tests_run_in_exactly_the_jobs_they_should() -> None:
 def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says() -> None:
     world = load_world(ROOT)
     spec = load_spec(ROOT, "marin", world)
-    files = [read(each.text, each.path) for each in generate(spec, world)]
+    files = [each.whole() for each in generate(spec, world)]
     scene = Scene(tuple(Workflow(file) for file in files), Known())
     written_in_shell = {(found.paths, found.markers) for _, found in commands(scene)}
     assert written_in_shell == {(each.paths, each.markers.text) for each in selections(spec)}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli.workflows.checkout import read_files
 from infra.model.errors import ConfigError
+from infra.operations.workflows.checkout import read_files
 from tests.workflows import monorepo
 from workflows.existing import Checkout, missing, project
 

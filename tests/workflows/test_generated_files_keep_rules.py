@@ -15,7 +15,7 @@ from tests.shipped_stacks import of_this_lab
 from workflows.checks import Known, check, pools_of
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
-from workflows.read import WorkflowFile, read
+from workflows.read import WorkflowFile
 from workflows.spec import load_spec, spec_names
 from workflows.world import load_world
 
@@ -38,7 +38,7 @@ def repositories() -> dict[str, tuple[Generated, ...]]:
 
 
 def files(generated: tuple[Generated, ...]) -> list[WorkflowFile]:
-    return [read(each.text, each.path) for each in generated]
+    return [each.whole() for each in generated]
 
 
 @pytest.mark.parametrize("name", ["own", *spec_names(ROOT)])

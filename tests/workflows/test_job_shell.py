@@ -90,11 +90,12 @@ class Machines:
         if wrong:
             programs.answer(**wrong)
         runner = Runner(
-            folder=folder, programs=programs, variables=VARIABLES, actions=ACTIONS, failing=frozenset({failing}),
+            folder=folder, programs=programs, variables=VARIABLES, actions=ACTIONS, composites=asked.actions,
+            failing=frozenset({failing}),
             environ={"GITHUB_API_URL": self.hub.url, "PAUSE_SECONDS": "0"},
         )  # fmt: skip
         return runner.run(
-            asked.workflow, asked.job, asked.event, matrix=matrix or dict(asked.legs[0].matrix), needs=asked.needs
+            asked.written, asked.job, asked.event, matrix=matrix or dict(asked.legs[0].matrix), needs=asked.needs
         )
 
     def _masked(self, text: str) -> str:

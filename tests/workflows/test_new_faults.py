@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.shipped_stacks import of_this_lab
 from tests.workflows.new_faults import FAULTS, Fault
 from tests.workflows.test_generated_files_keep_rules import files, known, repositories
 from workflows.checks import RULES, Finding, check
+from workflows.dump import dump
+from workflows.generate import Generated
 from workflows.read import read
 
 LEAST, FOUND = 40, 35
@@ -27,8 +30,13 @@ def judged(fault: Fault) -> tuple[Finding, ...]:
     made = repositories()[fault.repository]
     whole = files(made)
     index = next(number for number, each in enumerate(made) if each.path.endswith(f"/{fault.file}"))
-    whole[index] = read(fault.put(made[index].text), made[index].path)
+    whole[index] = read(fault.put(in_full(made[index])), made[index].path)
     return check(whole, known())
+
+
+def in_full(file: Generated) -> str:
+    """The file with every script in it, for faults in those, too."""
+    return dump(replace(file.workflow.document(), data=file.workflow.plain()))
 
 
 def test_each_fault_is_found_or_has_its_reason_and_nearly_all_are_found() -> None:

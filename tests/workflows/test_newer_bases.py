@@ -11,16 +11,13 @@ import yaml
 
 from infra.model.federation import MAIN
 from tests.shipped_stacks import of_this_lab
+from tests.workflows.sandbox.programs import Programs
 from workflows.own import generate_own
 from workflows.world import load_world
 
 pytestmark = of_this_lab
 
 ROOT = Path(__file__).resolve().parents[2]
-GH = """#!/bin/sh
-printf '%s\\n' "$*" >>"$CALLS"
-case "$1 $2" in "issue list") printf '%s' "$OPEN" ;; esac
-"""
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +31,17 @@ def steps() -> dict[str, str]:
 
 def kept(script: str, folder: Path, *, code: str, number: str) -> tuple[int, list[str]]:
     """What gh is asked, its first two words a call."""
-    gh = folder / "gh"
-    gh.write_text(GH)
-    gh.chmod(0o755)
+    programs = Programs(folder / "programs")
+    programs.stand_in(folder / "bin" / "gh", "gh")
+    programs.answer("gh", "^issue list", out=number)
     (folder / "bases.txt").write_text("python  sha256:1  sha256:2\n")
     environ = {
-        "PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(folder / "calls"), "RUNNER_TEMP": str(folder),
-        "REPOSITORY": "lab/tidepool", "GH_TOKEN": "t", "CODE": code, "OPEN": number,
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "RUNNER_TEMP": str(folder),
+        "REPOSITORY": "lab/tidepool", "GH_TOKEN": "t", "CODE": code,
     }  # fmt: skip
     done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], env=environ, check=False)
-    calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
-    return done.returncode, [" ".join(call.split()[:2]) for call in calls]
+    programs.close()
+    return done.returncode, [" ".join(call.argv[:2]) for call in programs.calls()]
 
 
 @pytest.mark.parametrize(

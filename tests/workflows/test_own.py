@@ -19,7 +19,6 @@ from workflows.events import Event, dispatch, pull_request, push, schedule, work
 from workflows.expressions import Scope, expand
 from workflows.generate.result import FOLDER, MARK, Generated
 from workflows.own import COMMAND, generate_own
-from workflows.read import read
 from workflows.runs import Given, run
 from workflows.world import World, load_world
 
@@ -94,7 +93,7 @@ def test_generated_files_are_marked_for_those_who_review() -> None:
 
 
 def test_the_checker_finds_nothing_in_them(own: dict[str, Generated]) -> None:
-    files = [read(each.text, each.path) for each in own.values()]
+    files = [each.whole() for each in own.values()]
     assert not check(files, Known(repository="lab/tidepool"))
 
 

@@ -229,6 +229,24 @@ def test_a_night_that_its_time_limit_ended_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("ended", "result", "said"),
+    [
+        ("failure", "failure", "The tests fail on the main branch"),
+        ("success", "failure", "The tests passed, but"),
+        ("success", "cancelled", "The tests passed, but"),
+        ("", "cancelled", "The time limit of the job ended it"),
+        ("", "failure", "Nothing was tested"),
+    ],
+)
+def test_the_issue_of_a_night_says_what_failed_from_what_ran(ended: str, result: str, said: str) -> None:
+    steps = data("tpu-nightly.yaml")["jobs"]["report"]["steps"]
+    (tests,) = (each["env"] for each in steps if each.get("env", {}).get("TITLE", "").endswith(": failing"))
+    night = Scope({"needs": {"tests": {"result": result, "outputs": {"ended": ended}}}})
+    assert said in str(expand(tests["TEXT"], night))
+    assert expand(tests["OUTCOME"], night) == result
+
+
 def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -> None:
     steps = data("tests.yaml")["jobs"]["unit"]["steps"]
     (cache_step,) = (each for each in steps if each.get("id") == "cache")
@@ -236,7 +254,7 @@ def test_a_tree_that_passed_is_not_tested_again_and_a_failed_one_is_not_kept() -
     skipped = [
         each["name"] for each in steps if each.get("if") == "steps.cache.outputs.cache-hit != 'true'" and "name" in each
     ]
-    assert skipped == ["Install", "Test"]
+    assert skipped == ["Install", "Bring what runs the tests", "Test"]
 
 
 def test_commits_of_one_tree_share_a_result_and_those_of_another_do_not(tmp_path: Path) -> None:

@@ -68,8 +68,9 @@ class Machine:
     def run(self, asked: Asked, zones: str = "", **runner: Any) -> JobEnd:
         self._count += 1
         machine = Runner(
-            folder=self.folder / f"machine-{self._count}", programs=self.programs, variables=VARIABLES, **runner
-        )
+            folder=self.folder / f"machine-{self._count}", programs=self.programs, variables=VARIABLES,
+            composites=asked.actions, **runner,
+        )  # fmt: skip
         return machine.run(_in_zones(asked, zones), asked.job, asked.event, needs=asked.needs)
 
     def gcloud(self, verb: str) -> list[list[str]]:
@@ -81,10 +82,10 @@ class Machine:
 def _in_zones(asked: Asked, zones: str) -> Mapping[str, Any]:
     """The file with other zones."""
     if not zones:
-        return asked.workflow
+        return asked.written
     changed = {job: {**spec, "env": {**spec["env"], "ZONES": zones}} if "ZONES" in spec.get("env", {}) else spec
-               for job, spec in asked.workflow["jobs"].items()}  # fmt: skip
-    return {**asked.workflow, "jobs": changed}
+               for job, spec in asked.written["jobs"].items()}  # fmt: skip
+    return {**asked.written, "jobs": changed}
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from workflows.builders.expression import (
 from workflows.builders.job import Hosted, Job, Ours
 from workflows.builders.matrix import Matrix
 from workflows.builders.policy import Access, Concurrency, Grant, Guard, Permissions, Purpose, Scope
-from workflows.builders.step import Pinned, Step, timed
+from workflows.builders.step import Pinned, Shared, Step, timed
 from workflows.builders.triggers import (
     Input,
     IssueComment,
@@ -50,6 +50,7 @@ __all__ = [
     "Push",
     "Schedule",
     "Scope",
+    "Shared",
     "Step",
     "Template",
     "Triggers",

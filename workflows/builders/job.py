@@ -107,10 +107,10 @@ class Job:
             before = tuple(each.id for each in self.steps[:position] if each.id)
             yield Place(f"step {step.name or step.id or position + 1}", step.reads(), IN_STEP, before)
 
-    def plain(self, guard: Guard) -> dict[str, Any]:
-        """The job in a workflow whose events `guard` knows."""
+    def plain(self, guard: Guard, *, written: bool = False) -> dict[str, Any]:
+        """The job in a workflow whose events `guard` knows, in full or as it is written: with its actions called."""
         condition = self._condition(guard)
-        written: dict[str, Any] = {
+        said: dict[str, Any] = {
             "name": plain(self.name),
             "needs": self.needs[0] if len(self.needs) == 1 else list(self.needs),
             "if": condition.condition if condition else "",
@@ -121,11 +121,11 @@ class Job:
             "concurrency": self.concurrency.plain() if self.concurrency else None,
         }
         return {
-            **{key: value for key, value in written.items() if value},
+            **{key: value for key, value in said.items() if value},
             "permissions": self.permissions.plain(),
             **({"outputs": {key: plain(value) for key, value in self.outputs.items()}} if self.outputs else {}),
             **({"env": {key: plain(value) for key, value in self.env.items()}} if self.env else {}),
-            "steps": [step.plain() for step in self.steps],
+            "steps": [step.written() if written else step.plain() for step in self.steps],
         }
 
     def _condition(self, guard: Guard) -> Expression | None:
@@ -156,9 +156,11 @@ class Job:
 
     def _references(self) -> Iterator[Complaint]:
         keys = self.matrix.keys() if self.matrix else frozenset()
+        outputs = {step.id: step.shared.outputs for step in self.steps if step.id and step.shared}
         for place in self.places():
             yield from references.contexts(place)
             yield from references.steps(place)
+            yield from references.outputs(place, outputs)
             yield from references.matrix(place, keys)
 
     def _runner(self) -> Iterator[Complaint]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from workflows.builders.expression import Expression
 from workflows.builders.step import Complaint
-from workflows.legs import MOST_LEGS, Leg, MatrixError, legs
+from workflows.legs import MOST_LEGS, Leg, legs_if_any
 
 Cell = str | int | float | bool
 
@@ -26,10 +26,7 @@ class Matrix:
 
     def legs(self) -> tuple[Leg, ...]:
         """The legs, which are not known of a computed matrix and none of an empty one: ()."""
-        try:
-            return legs(self._matrix())
-        except MatrixError:
-            return ()
+        return legs_if_any(self._matrix())
 
     def _matrix(self) -> dict[str, Any]:
         written: dict[str, Any] = {name: list(values) for name, values in self.axes.items()}

@@ -50,6 +50,19 @@ def steps(place: Place) -> Iterator[Complaint]:
             )
 
 
+def outputs(place: Place, declared: Mapping[str, Collection[str]]) -> Iterator[Complaint]:
+    """Outputs that a step's action does not declare, and so does not hand on. declared: by the id of the step."""
+    known = {step.lower(): {output.lower() for output in outputs} for step, outputs in declared.items()}
+    for path, name in _second(place, "steps"):
+        field, _, output = path.partition(f"steps.{name}.")[2].partition(".")
+        if field == "outputs" and name in known and output not in known[name]:
+            yield (
+                f"{place.said} reads {path}",
+                "an action hands on the outputs that it declares",
+                f'outputs=("{output}",)',
+            )
+
+
 def matrix(place: Place, keys: Collection[str] | None) -> Iterator[Complaint]:
     """Values that no leg has; None where the legs are not known."""
     for path, name in _second(place, "matrix"):

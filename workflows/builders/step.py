@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workflows.builders.expression import Expression, Value, plain, reads, secret, unescaped, untrusted
@@ -15,6 +15,11 @@ _TIMEOUT = re.compile(
 _KILL_AFTER = re.compile(r"(?:--kill-after[= ]|-k ?)(?P<limit>[0-9.]+)(?P<unit>[smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
+_SURVIVES = re.compile(r"\balways\(|(?<!!)\bcancelled\(")
+"""In a condition that holds when the run is cancelled."""
+_ACTION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+FOLDER_INPUT = "working-directory"
 
 COMPOSED = "an expression is composed, so that it is checked"
 
@@ -35,6 +40,30 @@ class Pinned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """That a step's script stands in an action of this project, once for all steps that run it.
+
+    name: of the action. source: the file that the script is made of. pinned: where the action is, None as long as no
+    commit is pinned: then the script stands in the workflow. outputs: what the script puts out. carried: variables
+    that are the action's own, because they are the same wherever it runs. finishes: what has begun goes on when the
+    run is cancelled. The runner asks the condition of the step within the action again then, and not its caller's:
+    https://github.com/actions/runner/blob/main/src/Runner.Worker/Handlers/CompositeActionHandler.cs (read 2026-11-23).
+    """
+
+    name: str
+    source: str
+    pinned: Pinned | None
+    outputs: tuple[str, ...] = ()
+    carried: frozenset[str] = frozenset()
+    finishes: bool = False
+
+
+def input_of(variable: str) -> str:
+    """The input by which an action is told a variable of its script."""
+    return variable.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """Either `run`, a script, or `uses`, an action with its `inputs`."""
 
@@ -49,10 +78,28 @@ class Step:
     working_directory: str = ""
     timeout_minutes: int | None = None
     continue_on_error: bool = False
+    shared: Shared | None = None
     why: str = ""
     """Lines written above the step."""
 
+    @property
+    def calls(self) -> Pinned | None:
+        """The action that the file names: another's, or the one that has the step's script."""
+        return self.uses or (self.shared.pinned if self.shared else None)
+
+    def written(self) -> dict[str, Any]:
+        """As it stands in the file: a script that is shared is called there, with its variables as inputs."""
+        if not self.shared or not self.shared.pinned:
+            return self.plain()
+        told = {input_of(key): value for key, value in self.env.items() if key not in self.shared.carried}
+        if self.working_directory:
+            told[FOLDER_INPUT] = self.working_directory
+        return replace(
+            self, uses=self.shared.pinned, shared=None, inputs=told, env={}, run="", shell="", working_directory=""
+        ).plain()
+
     def plain(self) -> dict[str, Any]:
+        """What it does, in full."""
         written: dict[str, Any] = {
             "name": self.name,
             "id": self.id,
@@ -84,6 +131,7 @@ class Step:
             yield self.id, "an id is letters, digits, _ and -, a letter or _ first", "read_plan"
         yield from self._text(said)
         yield from self._limits(said, limit_minutes)
+        yield from self._shared(said, self.shared) if self.shared else ()
 
     def _text(self, said: str) -> Iterator[Complaint]:
         scripts = [self.run, self.inputs.get("script", "")]
@@ -108,6 +156,20 @@ class Step:
             if seconds >= limit:
                 rule = f"what runs within ends, killed if need be, before GitHub stops the job after {limit} s"
                 yield f"{said}: timeout of {seconds:g} s", rule, f"{limit - 10} s"
+
+    def _shared(self, said: str, shared: Shared) -> Iterator[Complaint]:
+        if not _ACTION.fullmatch(shared.name):
+            yield f"{said}: {shared.name}", "an action's name is small letters, digits and -", "vm-create"
+        if not self.run or not self.shell:
+            yield said, "an action has a script, and says which shell runs it", 'run=..., shell="bash"'
+        for key in sorted(key for key in self.env if not _VARIABLE.fullmatch(key)):
+            yield f"{said}: {key}", "a variable of an action's script is told by an input of its name", "LIKE_THIS"
+        for key in sorted(shared.carried):
+            if not isinstance(value := self.env.get(key), str) or "${{" in value:
+                yield f"{said}: {key}", "what an action carries is the same wherever it runs", "an input of the action"
+        if self.condition and _SURVIVES.search(self.condition.source) and not shared.finishes:
+            rule = "what goes on when the run is cancelled says so in the action, whose own condition decides then"
+            yield f"{said}: if {self.condition}", rule, "finishes=True"
 
 
 def timed(seconds: int, command: str) -> str:

@@ -35,8 +35,11 @@ class Workflow:
         if found:
             raise ConfigError(found)
 
-    def plain(self) -> dict[str, Any]:
-        """The whole file in the order in which it is written; the token has no right outside a job that asks for it."""
+    def plain(self, *, written: bool = False) -> dict[str, Any]:
+        """All that it does, in the order in which it is written; outside a job the token has no right.
+
+        written: as the file has it, where steps call the actions that have their scripts.
+        """
         guard = Guard(self.triggers.events)
         return {
             "name": self.name,
@@ -45,7 +48,7 @@ class Workflow:
             "permissions": {},
             **({"concurrency": self.concurrency.plain()} if self.concurrency else {}),
             **({"env": {key: plain(value) for key, value in self.env.items()}} if self.env else {}),
-            "jobs": {job.id: job.plain(guard) for job in self.jobs},
+            "jobs": {job.id: job.plain(guard, written=written) for job in self.jobs},
         }
 
     def document(self) -> Document:
@@ -67,9 +70,9 @@ class Workflow:
                 here: Path = ("jobs", job.id, "steps", index)
                 if step.why:
                     above[here] = step.why
-                if step.uses:
-                    beside[*here, "uses"] = step.uses.version
-        return Document(self.plain(), self.header, above, beside)
+                if step.calls:
+                    beside[*here, "uses"] = step.calls.version
+        return Document(self.plain(written=True), self.header, above, beside)
 
     def _complaints(self) -> Iterator[Complaint]:
         yield from self.triggers.complaints()

@@ -1,21 +1,21 @@
 """Rules of runs that wait for one another: none that does something is thrown out by one that does nothing.
 
-Owns the judgement. What a group makes of its runs is `workflows.concurrency`: one waits, and the next takes its place.
+Owns the judgement. What a group makes of its runs is `workflows.concurrency`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from workflows.checks.conditions import situations_of
 from workflows.checks.limits import tells
-from workflows.checks.plain import mapping, text
 from workflows.checks.possible import job_starts
 from workflows.checks.publishing import finishes
 from workflows.checks.rule import Broken, Rule, Scene
 from workflows.checks.situations import Situation
 from workflows.checks.upstream import BAD_ENDS, CONCLUSION
 from workflows.checks.views import Workflow
+from workflows.concurrency import Arrival, Group, named, outcomes
 from workflows.expressions import references
 
 _OF_ONE_RUN = ("github.run_id", "github.run_number", "github.sha", "github.event.workflow_run.id",
@@ -24,8 +24,8 @@ _OF_ONE_RUN = ("github.run_id", "github.run_number", "github.sha", "github.event
 
 def _thrown_out(scene: Scene) -> Iterator[Broken]:
     for workflow in scene.workflows:
-        group = workflow.data.get("concurrency")
-        if group is None or text(mapping(group).get("queue")) == "max":
+        asked = workflow.data.get("concurrency")
+        if asked is None or not _ends_others(named(asked if isinstance(asked, Mapping) else {"group": asked})):
             continue
         around = situations_of(workflow, scene)
         works = [job for job in workflow.jobs if finishes(job)]
@@ -36,6 +36,12 @@ def _thrown_out(scene: Scene) -> Iterator[Broken]:
             event = idle[0].event
             reason = f"a run for {event} that starts no job takes the place of one that waits to publish"
             yield Broken(workflow=workflow, path=("concurrency",), reason=reason)
+
+
+def _ends_others(group: Group) -> bool:
+    """Whether the newest of three runs that meet in it ends one of the others."""
+    came = [Arrival(name, at, 10, group) for at, name in enumerate(("runs", "waits", "newest"))]
+    return any(each.by == "newest" for each in outcomes(came))
 
 
 def _ended(around: tuple[Situation, ...]) -> Iterator[Situation]:

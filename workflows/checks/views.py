@@ -13,7 +13,7 @@ from workflows.checks.shell import Command, commands
 from workflows.document import Path
 from workflows.expressions import ExpressionError, parts
 from workflows.expressions.syntax import Node
-from workflows.legs import Leg, MatrixError, legs
+from workflows.legs import Leg, legs_if_any
 from workflows.read import WorkflowFile
 from workflows.triggering import triggers
 
@@ -286,7 +286,4 @@ def legs_of(matrix: Any) -> tuple[Leg, ...] | None:
         return None
     if any(not isinstance(part, Mapping) for key in ("include", "exclude") for part in matrix.get(key) or ()):
         return None
-    try:
-        return legs(matrix)
-    except MatrixError:
-        return ()
+    return legs_if_any(matrix)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from infra.model.errors import ConfigError
 from workflows.builders import Workflow
+from workflows.composite import called, expanded
 from workflows.dump import dump
+from workflows.read import WorkflowFile, read
 from workflows.seal import sealed
 from workflows.spec import Spec, SpecLine
 
@@ -27,8 +29,12 @@ class Generated:
 
     @property
     def text(self) -> str:
-        """The whole file, with its digest."""
+        """The file as it is written, with its digest: scripts that steps share stand in actions, which it calls."""
         return sealed(dump(self.workflow.document()))
+
+    def whole(self) -> WorkflowFile:
+        """What the written text does, for rules to judge: with the scripts of its actions in their places."""
+        return expanded(read(self.text, self.path), called(self.workflow))
 
 
 @contextmanager

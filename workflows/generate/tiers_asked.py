@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from workflows import steps
 from workflows.builders import (
     Access,
     Concurrency,
@@ -43,7 +44,6 @@ from workflows.generate.tiers_parts import (
     downloaded,
     judged,
     on_tpu,
-    python,
     recording,
     result_of,
     whatever_became,
@@ -85,10 +85,11 @@ def _ask(parts: Parts) -> Job:
         permissions=Permissions.of(START, UNLABEL),
         purpose=Purpose.WATCH,
         steps=[
-            python(
-                "Start the tests, if who set the label may write",
+            steps.python(
+                parts.world,
                 "ask_tests",
-                {
+                name="Start the tests, if who set the label may write",
+                env={
                     **TOKEN,
                     "NUMBER": NUMBER,
                     "SHA": context("github.event.pull_request.head.sha"),
@@ -113,7 +114,14 @@ def _forget(parts: Parts) -> Job:
         timeout_minutes=MINUTES,
         permissions=Permissions.of(UNLABEL),
         purpose=Purpose.WATCH,
-        steps=[python("Take the label off", "unlabel", {**TOKEN, "NUMBER": NUMBER, "LABEL": label})],
+        steps=[
+            steps.python(
+                parts.world,
+                "unlabel",
+                name="Take the label off",
+                env={**TOKEN, "NUMBER": NUMBER, "LABEL": label},
+            )
+        ],
         why="The tests were asked for another commit than the one that is here now.",
     )
 
@@ -157,13 +165,18 @@ def _head(parts: Parts, number: Expression, commit: Expression) -> Job:
         permissions=Permissions.of(COMMENT, STATUS),
         purpose=Purpose.WATCH,
         steps=[
-            python("Compare with the pull request", "same_head", {**TOKEN, "NUMBER": number, "SHA": commit}),
+            steps.python(
+                parts.world,
+                "same_head",
+                name="Compare with the pull request",
+                env={**TOKEN, "NUMBER": number, "SHA": commit},
+            ),
             _status("Set the commit's status", parts, commit, "pending", "the tests run"),
             # A comment that is not taken, as in a locked conversation, keeps no test from running.
-            replace(_comment("Say that they run", number, _said(commit, "run")), continue_on_error=True),
+            replace(_comment("Say that they run", parts, number, _said(commit, "run")), continue_on_error=True),
             # First, since what is required must not hang on a comment.
             _status("Set it to an error", parts, commit, "error", "the tests did not start", lost),
-            _comment("Say that they do not", number, _said(commit, "did not start, set the label again"), lost),
+            _comment("Say that they do not", parts, number, _said(commit, "did not start, set the label again"), lost),
         ],
     )
 
@@ -188,7 +201,7 @@ def _comment_result(parts: Parts, suite: str, number: Expression, commit: Expres
             _status("Set the commit's status", parts, commit, ended, text),
             replace(downloaded(parts), condition=not_cancelled()),
             *judged(parts, history, result_of(suite), not_cancelled()),
-            _comment("Say how they ended", number, _said(commit, outcome), always(), report=REPORT),
+            _comment("Say how they ended", parts, number, _said(commit, outcome), always(), report=REPORT),
         ],
         why="After a cancelled run too, of which the comment would say for ever that it runs.",
     )
@@ -199,14 +212,15 @@ def _status(
 ) -> Step:
     """Of the commit that is tested: the run itself stands at the main branch, where no pull request sees it."""
     told: dict[str, Value] = {**TOKEN, "SHA": commit, "CONTEXT": parts.tiers.asked.name}
-    return python(name, "status", told | {"OUTCOME": outcome, "TEXT": text}, condition)
+    told |= {"OUTCOME": outcome, "TEXT": text}
+    return steps.python(parts.world, "status", name=name, env=told, condition=condition, finishes=True)
 
 
 def _comment(
-    name: str, number: Expression, text: Value, condition: Expression | None = None, report: Value = ""
+    name: str, parts: Parts, number: Expression, text: Value, condition: Expression | None = None, report: Value = ""
 ) -> Step:
-    told: dict[str, Value] = {**TOKEN, "KEY": "tpu-tests", "NUMBER": number, "TEXT": text}
-    return python(name, "comment", told | ({"REPORT": report} if report else {}), condition)
+    told: dict[str, Value] = {**TOKEN, "KEY": "tpu-tests", "NUMBER": number, "TEXT": text, "REPORT": report}
+    return steps.python(parts.world, "comment", name=name, env=told, condition=condition, finishes=True)
 
 
 def _said(commit: Expression, *what: str | Expression) -> Template:

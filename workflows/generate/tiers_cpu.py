@@ -77,7 +77,7 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
     anew = context("steps.cache.outputs.cache-hit").differs("true")
     command = f'uv run --no-project python "$RUNNER_TEMP/run_suite.py" {result} \\\n  ' + " \\\n  ".join(suite.modules)
     seconds = first.target_minutes * MINUTE
-    test = f'mkdir -p {RESULTS}\n{run_suite()}run_suite >"$RUNNER_TEMP/run_suite.py"\n{timed(seconds, command)}\n'
+    runner = f'{run_suite()}run_suite >"$RUNNER_TEMP/run_suite.py"\n'
     return Job(
         id=suite.job,
         name=f"Tests: {suite.job}",
@@ -100,11 +100,18 @@ def _suite(parts: Parts, suite: CpuSuite) -> Job:
             ),
             replace(steps.uv(parts.world, first.python), condition=anew),
             Step(name="Install", condition=anew, run="".join(f"{line}\n" for line in first.install)),
+            Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
+                name="Bring what runs the tests",
+                condition=anew,
+                shell="bash",
+                run=runner,
+                shared=steps.shared(parts.world, "run_suite", "workflows/scripts/run_suite.py"),
+            ),
             Step(
                 name="Test",
                 condition=anew,
                 env={"SUITE": suite.job, "COMMIT": context("github.sha"), "RUN": RUN, "COVER": suite.cover},
-                run=test,
+                run=f"mkdir -p {RESULTS}\n{timed(seconds, command)}\n",
             ),
             *judged(parts, suite.job, result, not_cancelled()),
             uploaded(parts, f"results-{suite.job}", RESULTS, not_cancelled()),

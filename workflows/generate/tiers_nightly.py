@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from workflows import steps
 from workflows.builders import (
     Access,
     Concurrency,
@@ -32,7 +33,6 @@ from workflows.generate.tiers_parts import (
     downloaded,
     judged,
     on_tpu,
-    python,
     recording,
     result_of,
     whatever_became,
@@ -82,6 +82,7 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
         purpose=Purpose.WATCH,
         steps=[
             issue(
+                parts,
                 "Open or close the issue of what is not set up",
                 key=f"{suite}-set-up",
                 title=f"{nightly.name}: not set up",
@@ -90,14 +91,16 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
                 text=f"No night is tested: the repository has no variable {PROVIDER.partition('.')[2]}.",
             ),
             issue(
+                parts,
                 "Open, update or close the issue of the tests",
                 key=suite,
                 title=f"{nightly.name}: failing",
                 labels=nightly.labels,
                 outcome=context("needs.tests.result"),
-                text="The tests fail on the main branch, or their VM was not to be had; the run's log says which.",
+                text=_what_failed(),
             ),
             issue(
+                parts,
                 "Open, update or close the issue of their cost",
                 key=f"{suite}-cost",
                 title=f"{nightly.name}: over the budget",
@@ -111,21 +114,34 @@ def _told(parts: Parts, suite: str, main: Expression) -> Job:
     )
 
 
+def _what_failed() -> Expression:
+    """What the issue of the tests says: the job is red also where the tests are not, or where there were none."""
+    ended = context("needs.tests.outputs.ended")
+    late = context("needs.tests.result").equals("cancelled")
+    return (
+        ended.equals("failure") & literal("The tests fail on the main branch, or take longer than they may.")
+        | ended.equals("success") & literal("The tests passed, but their result was not kept or their VM not deleted.")
+        | late & literal("The time limit of the job ended it, before anything was known of the tests.")
+        | literal("Nothing was tested: there was no VM, or it was taken back, or it could not begin.")
+    )
+
+
 def _compared(parts: Parts, suite: str) -> Iterable[Step]:
     tested = not_cancelled() & context("needs.tests.result").differs("skipped")
     return (replace(downloaded(parts), condition=tested), *judged(parts, suite, result_of(suite), tested))
 
 
 def issue(
+    parts: Parts,
     name: str,
     *,
     key: str,
     title: str,
     labels: Iterable[str],
     outcome: Expression,
-    text: str,
+    text: str | Expression,
     condition: Expression | None = None,
 ) -> Step:
     """One open issue for what fails, closed when it is green."""
     told = {**TOKEN, "KEY": key, "TITLE": title, "LABELS": ",".join(labels), "OUTCOME": outcome, "TEXT": text}
-    return python(name, "issue", told, condition)
+    return steps.python(parts.world, "issue", name=name, env=told, condition=condition)

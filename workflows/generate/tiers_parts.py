@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,15 +67,6 @@ class Parts:
         return cls(spec=spec, tiers=tiers, world=world, shape=shape, cost=cost(spec, tiers, shape))
 
 
-def python(
-    name: str, script: str, env: Mapping[str, Value], condition: Expression | None = None, *, step_id: str = ""
-) -> Step:
-    """A file of workflows/scripts as a step."""
-    return Step(  # noqa: S604 - the shell of a workflow's step; nothing is run here
-        name=name, id=step_id, shell="python", env=env, condition=condition, run=shipped(script)
-    )
-
-
 def run_suite() -> str:
     """Shell that prints what runs a suite."""
     return vm.printing("run_suite", shipped("run_suite"))
@@ -113,16 +103,18 @@ def judged(parts: Parts, suite: str, result: Value, condition: Expression) -> tu
     """Brings the history, and says of a result whether it is slower than that, and what is flaky."""
     history = parts.tiers.history
     return (
-        python(
-            "Bring the history",
+        steps.python(
+            parts.world,
             "fetch_history",
-            {**TOKEN, "HISTORY": HISTORY, "BRANCH": history.branch},
-            condition,
+            name="Bring the history",
+            env={**TOKEN, "HISTORY": HISTORY, "BRANCH": history.branch},
+            condition=condition,
         ),
-        python(
-            "Compare with the history",
+        steps.python(
+            parts.world,
             "judge",
-            {
+            name="Compare with the history",
+            env={
                 "RESULT": result,
                 "HISTORY": HISTORY,
                 "SUITE": suite,
@@ -131,7 +123,7 @@ def judged(parts: Parts, suite: str, result: Value, condition: Expression) -> tu
                 "LEAST": history.least,
                 "REPORT": REPORT,
             },
-            condition,
+            condition=condition,
         ),
     )
 
@@ -151,10 +143,11 @@ def recording(parts: Parts, needs: list[str], condition: Expression, purpose: Pu
         outputs={"budget": context("steps.record.outputs.budget")},
         steps=[
             downloaded(parts),
-            python(
-                "Add to the history",
+            steps.python(
+                parts.world,
                 "record",
-                {
+                name="Add to the history",
+                env={
                     **TOKEN,
                     "RESULTS": RESULTS,
                     "HISTORY": HISTORY,
@@ -166,6 +159,7 @@ def recording(parts: Parts, needs: list[str], condition: Expression, purpose: Pu
                     "BUDGET": str(parts.tiers.money.usd_per_month),
                 },
                 step_id="record",
+                outputs=("budget",),
             ),
         ],
         why=f"Nothing of the tested code runs here. {parts.cost}",
@@ -211,7 +205,7 @@ def on_tpu(
                 "INSTALL": " && ".join(tests.install),
                 "INSTALL_SECONDS": str((ready - 1) * MINUTE),
             },
-            boot=vm.boot(parts.world, "vm_tests.sh", run_suite()),
+            boot=vm.Boot(text=vm.boot(parts.world, "vm_tests.sh", run_suite()), action="vm_create_for_tests"),
             needs=needs,
             only=only,
             while_there=(
@@ -220,6 +214,7 @@ def on_tpu(
                     "vm_result.sh",
                     name="Take the result",
                     condition=there,
+                    finishes=True,
                     timeout_minutes=1,
                     env={
                         "ZONE": context("steps.create.outputs.zone"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -75,6 +76,20 @@ def comparison(spec: Spec, world: World, files: Iterable[Generated]) -> Generate
 
 def _compare(legacy: Legacy, world: World) -> Job:
     ended = context("github.event.workflow_run.conclusion")
+    compared = steps.script(
+        world,
+        SCRIPT,
+        name="Compare",
+        env={
+            "GH_TOKEN": context("github.token"),
+            "SHA": context("github.event.workflow_run.head_sha"),
+            "EVENT": context("github.event.workflow_run.event"),
+            "PAIRS": json.dumps(_pairs(legacy)),
+            "FILES": " ".join(_temporary(legacy)),
+            "UNTIL": legacy.until.isoformat(),
+        },
+        timeout_minutes=8,
+    )
     return Job(
         id="compare",
         purpose=Purpose.WATCH,
@@ -87,22 +102,8 @@ def _compare(legacy: Legacy, world: World) -> Job:
             Grant(Scope.ACTIONS, Access.READ, "runs and their jobs"),
             Grant(Scope.PULL_REQUESTS, Access.WRITE, "one comment, edited in place"),
         ),
-        steps=[
-            steps.script(
-                world,
-                SCRIPT,
-                name="Compare",
-                env={
-                    "GH_TOKEN": context("github.token"),
-                    "SHA": context("github.event.workflow_run.head_sha"),
-                    "EVENT": context("github.event.workflow_run.event"),
-                    "PAIRS": json.dumps(_pairs(legacy)),
-                    "FILES": " ".join(_temporary(legacy)),
-                    "UNTIL": legacy.until.isoformat(),
-                },
-                timeout_minutes=8,
-            )
-        ],
+        # In the file itself: it goes when the old files do.
+        steps=[replace(compared, shared=None)],
     )
 
 

@@ -103,6 +103,7 @@ def plan(around: Surroundings) -> Job:
                 "reviewed_plan.sh",
                 name="Find the reviewed plan of this tree",
                 step_id="reviewed",
+                outputs=("tree", "run"),
                 env={
                     "GH_TOKEN": TOKEN,
                     "ARTIFACT": reviewed.DIGEST,

@@ -39,5 +39,9 @@ def test(around: Surroundings) -> Job:
         runs_on=Hosted(),
         timeout_minutes=30,
         permissions=Permissions.of(READ_CONTENTS),
-        steps=[checkout(around.world), Step(run=".ci/run", timeout_minutes=27)],
+        steps=[
+            # With its history, which says whether the pinned commit of our actions is in it.
+            checkout(around.world, history=True),
+            Step(run=".ci/run", timeout_minutes=27),
+        ],
     )

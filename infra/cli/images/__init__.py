@@ -9,24 +9,26 @@ import click
 
 from infra.cli.lazy import Entry, LazyGroup
 
+_DECLARED, _BUILDING, _RUNNING = (f"infra.cli.images.{module}" for module in ("declared", "building", "running"))
+
 SECTIONS: dict[str, dict[str, Entry]] = {
     "What is declared": {
-        "list": Entry("infra.cli.images.list", "Say what each image is, where it is, and which pools run it."),
-        "plan": Entry("infra.cli.images.plan", "Say what a change of files rebuilds, in which order, and why."),
-        "bases": Entry("infra.cli.images.bases", "Say what images are built from, and propose newer ones."),
-        "listing": Entry("infra.cli.images.listing", "List another repository's files for the check of path filters."),
-        "show": Entry("infra.cli.images.show", "Print the build that is generated for an image."),
+        "list": Entry(_RUNNING, "Say what each image is, where it is, and which pools run it."),
+        "plan": Entry(_DECLARED, "Say what a change of files rebuilds, in which order, and why."),
+        "bases": Entry(_DECLARED, "Say what images are built from, and propose newer ones."),
+        "listing": Entry(_DECLARED, "List another repository's files for the check of path filters."),
+        "show": Entry(_DECLARED, "Print the build that is generated for an image."),
     },
     "Building": {
-        "build": Entry("infra.cli.images.build", "Build an image here, or start its build in the cloud."),
-        "steps": Entry("infra.cli.images.steps", "Write what each step of a build is told."),
-        "record": Entry("infra.cli.images.record", "Record a build that every place has: its commit point."),
-        "current": Entry("infra.cli.images.current", "Print the digest that the record names as current."),
+        "build": Entry(_BUILDING, "Build an image here, or start its build in the cloud."),
+        "steps": Entry(_BUILDING, "Write what each step of a build is told."),
+        "record": Entry(_BUILDING, "Record a build that every place has: its commit point."),
+        "current": Entry(_RUNNING, "Print the digest that the record names as current."),
     },
     "Running": {
-        "promote": Entry("infra.cli.images.promote", "Give a digest to pools."),
-        "undo": Entry("infra.cli.images.undo", "Go back to what a pool ran before."),
-        "where": Entry("infra.cli.images.where", "Find every place that names a digest."),
+        "promote": Entry(_RUNNING, "Give a digest to pools."),
+        "undo": Entry(_RUNNING, "Go back to what a pool ran before."),
+        "where": Entry(_RUNNING, "Find every place that names a digest."),
     },
 }
 

@@ -10,7 +10,7 @@ file or a pipe gets them whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -63,6 +63,23 @@ def show(console: Console, drawn: RenderableType) -> None:
 def machines(body: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print the one object of --json. indent: None for an object on one line."""
     echo(json.dumps(with_cloud(body), indent=indent))
+
+
+def answer(as_json: bool, body: Mapping[str, Any], *lines: str) -> None:
+    """Print the object for machines, or the lines for people."""
+    if as_json:
+        machines(body)
+        return
+    for line in lines:
+        echo(line)
+
+
+def columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines, with a header; nothing where it has no rows."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows)]
 
 
 def is_live(console: Console) -> bool:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
+from rich.console import Console
 from rich.text import Text
 
-from infra.cli.render.plan import STYLES, UNCHANGING, remark
+from infra.cli.render.console import say
+from infra.cli.render.plan import STYLES, remark
 from infra.cli.render.progress import WORDS
 from infra.model.outcome import outcomes
-from infra.model.plan import Op, Plan, Status, Step
+from infra.model.plan import Op, Plan, Status
 from infra.preview.words import change_lines, short_type
 
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:
     """The lines that end an operation. Single failures were told when they came; here they are counted by pool."""
-    steps = [step for step in run.steps if step.op not in UNCHANGING]
+    steps = [step for step in run.steps if step.changes]
     done = Counter(step.op for step in steps if step.status is Status.DONE)
     statuses = Counter(step.status for step in steps)
     line = Text(f"{run.stack}: ", style="bold")
@@ -39,8 +40,9 @@ def outcome(run: Plan, seconds: float) -> Iterator[Text]:
         yield Text("What is done stays done: mend the cause and run the same command again.", style="yellow")
 
 
-SERVICES_OWN = ("etag", "fingerprint", "metadataFingerprint", "effectiveLabels", "pulumiLabels", "updateTime")
-"""Outputs that a service or the provider keeps for itself: they change with anything and say nothing by themselves."""
+def show_outcome(console: Console, run: Plan, seconds: float) -> None:
+    for line in outcome(run, seconds):
+        say(console, line)
 
 
 def drift(run: Plan, seconds: float) -> Iterator[Text]:
@@ -58,18 +60,6 @@ def drift(run: Plan, seconds: float) -> Iterator[Text]:
     counts = f"{len(differing)} differ, {len(gone)} gone, {recorded} as recorded, in {seconds:.1f} s"
     yield Text.assemble((f"{run.stack}: ", "bold"), counts)
     yield from _errors(run)
-
-
-def without_services_own(run: Plan) -> Plan:
-    """A refresh in which a resource with nothing but a new etag and its like is as it was."""
-    return replace(run, steps=tuple(_own_differences(step) for step in run.steps))
-
-
-def _own_differences(step: Step) -> Step:
-    if step.op is not Op.UPDATE:
-        return step
-    diff = {path: each for path, each in step.diff.items() if path.partition(".")[0] not in SERVICES_OWN}
-    return replace(step, op=Op.UPDATE if diff else Op.SAME, diff=diff)
 
 
 def _errors(run: Plan) -> Iterator[Text]:

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
-from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.cli.render.console import say
+from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
 from infra.model.planned_records import record_changes
 from infra.preview.words import change_lines, ranges, short_type, told
@@ -37,8 +39,6 @@ SIGNS = {
     Op.READ: ">",
     Op.SAME: "=",
 }
-UNCHANGING = frozenset((Op.SAME, Op.READ))
-"""What changes nothing anywhere: not counted and not told."""
 CHANGING = tuple(op for op in STYLES if op not in UNCHANGING)
 SHOWN_NAMES = 8
 SHOWN_CHANGES = 6
@@ -60,6 +60,11 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
     yield from _records(plan)
     yield from _capacity(plan)
     yield headline(plan)
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    for line in describe(plan, console.width):
+        say(console, line)
 
 
 def headline(plan: Plan) -> Text:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from infra.engines.states import READY, PoolState
+from infra.cli.render.console import say, show
+from infra.operations.stacks.pools import READY, PoolState
+
+
+def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None:
+    """The table of pools, and below it what VMs that have ended need."""
+    show(console, pools_table(pools))
+    if ended := [name for pool in pools for name in pool.ended]:
+        say(console, "")
+        say(console, ended_line(stack, ended))
 
 
 def pools_table(pools: Sequence[PoolState]) -> Table:
@@ -17,16 +27,16 @@ def pools_table(pools: Sequence[PoolState]) -> Table:
     table.add_column("zone", no_wrap=True)
     table.add_column("accelerator", no_wrap=True)
     for title, total in (
-        ("VMs", sum(pool.slices for pool in pools)),
-        ("hosts", sum(pool.hosts for pool in pools)),
-        ("chips", sum(pool.chips for pool in pools)),
+        ("VMs", sum(pool.row.slices for pool in pools)),
+        ("hosts", sum(pool.row.hosts for pool in pools)),
+        ("chips", sum(pool.row.chips for pool in pools)),
     ):
         table.add_column(title, justify="right", no_wrap=True, footer=Text(str(total), style="bold"))
     table.add_column("state", overflow="fold")
     for pool in pools:
-        place = pool.place
-        counts = (str(pool.slices), str(pool.hosts), str(pool.chips))
-        table.add_row(place.pool, place.zone, place.accelerator, *counts, Text(str(pool) or "-", style=_style(pool)))
+        row = pool.row
+        counts = (str(row.slices), str(row.hosts), str(row.chips))
+        table.add_row(row.pool, row.zone, row.accelerator, *counts, Text(str(pool) or "-", style=_style(pool)))
     return table
 
 

@@ -1,6 +1,6 @@
 """Work in progress: on a terminal a row per resource that is working, with counts and time; elsewhere a line each.
 
-A `Progress` is a listener for an engine. Failed resources and remarks are printed when they come, above the rows, and
+A `Progress` is a watch for an operation. Failed resources and remarks are printed when they come, above the rows, and
 stay; an error that is no resource's is told at the end, with the outcome.
 """
 
@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import is_live, say
-from infra.cli.render.plan import SIGNS, STYLES, UNCHANGING, remark
+from infra.cli.render.plan import SIGNS, STYLES, remark
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded, StepStarted
 from infra.preview.words import short_type
 
@@ -47,7 +47,7 @@ class _Working:
 
 
 class Progress:
-    """Shows an operation while it runs; use it in a `with` and hand it to the engine.
+    """Shows an engine at work; hand it to the operation, which enters it.
 
     total: how many resources it will work on, None where that is not known. heard: remarks that the plan has told.
     lines: whether each resource that is done gets a line where there is no terminal to draw on.
@@ -68,6 +68,7 @@ class Progress:
         self._lines = lines and not is_live(console)
         self._clock = clock
         self._begun = clock()
+        self._over: float | None = None
         self._working: dict[str, _Working] = {}
         self._ended: Counter[Status] = Counter()
         self._lock = Lock()
@@ -77,10 +78,12 @@ class Progress:
     def __enter__(self) -> Self:
         if is_live(self._console):
             self._stack.enter_context(self._live)
+        self._begun = self._clock()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        self._over = self._clock()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, StepStarted):
@@ -93,7 +96,8 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        return self._clock() - self._begun
+        """Since it was entered; until it was left."""
+        return (self._clock() if self._over is None else self._over) - self._begun
 
     def frame(self) -> Group:
         """What the terminal shows now."""
@@ -125,7 +129,7 @@ class Progress:
     def _end(self, step: Step) -> None:
         with self._lock:
             self._working.pop(step.urn, None)
-            if step.op in UNCHANGING:
+            if not step.changes:
                 return
             self._ended[step.status] += 1
         if step.status is Status.FAILED:

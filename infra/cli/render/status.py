@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import indented, say, show
+from infra.cli.render.tables import table
 from infra.cli.render.times import ago, clock, due, since, span
-from infra.fleet.status.queue import Unserved
-from infra.fleet.status.shape import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble
+from infra.operations.fleet.status import FleetStatus, Next, PoolStatus, RolloutStatus, Trouble, Unserved
 from infra.preview.words import vms
 
 LATE: Final = timedelta(minutes=10)
@@ -55,28 +55,22 @@ def headline(status: FleetStatus, cloud: str) -> Text:
 
 
 def _amiss(status: FleetStatus) -> str:
-    vms = sum(len(pool.unhealthy) for pool in status.pools)
-    left = len(status.orphan_vms) + len(status.orphan_runners)
-    said = [f"{vms} of {sum(pool.desired for pool in status.pools)} VMs do not serve"] if vms else []
-    said += [f"{left} without owner"] if left else []
+    said = [f"{len(status.unhealthy)} of {status.desired} VMs do not serve"] if status.unhealthy else []
+    said += [f"{len(status.orphans)} without owner"] if status.orphans else []
     said += [f"{len(status.findings)} to look at"] if status.findings else []
     said += ["not as the stack file says"] if status.unapplied else []
     return ", ".join(said) or "not as declared yet"
 
 
 def _pools(status: FleetStatus) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("pool", overflow="fold")
-    for title in ("desired", "READY", "online", "busy", "queue"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("oldest", no_wrap=True)
-    table.add_column("state", overflow="fold")
+    counted = ("desired", "READY", "online", "busy", "queue")
+    drawn = table("pool", *counted, "oldest", "state", right=counted, folded=("pool", "state"))
     for pool in status.pools:
         queue = pool.queue
         oldest = span(status.at - queue.oldest) if queue.oldest else "?" if queue.waiting is None else "-"
         counts = (str(pool.desired), *map(_number, (pool.ready, pool.online, pool.busy, queue.waiting)))
-        table.add_row(pool.pool, *counts, oldest, _state(pool, _of(pool, status.rollouts)))
-    return table
+        drawn.add_row(pool.pool, *counts, oldest, _state(pool, _of(pool, status.rollouts)))
+    return drawn
 
 
 def _state(pool: PoolStatus, rollout: RolloutStatus | None) -> Text:
@@ -100,10 +94,9 @@ def _state(pool: PoolStatus, rollout: RolloutStatus | None) -> Text:
 def _sections(status: FleetStatus) -> Iterator[tuple[str, Sequence[Text]]]:
     """What there is to say below the table; a section without lines is left out."""
     now = status.at
-    unhealthy = [each for pool in status.pools for each in pool.unhealthy]
     yield from _section("Stack file", _unapplied(status))
-    yield from _section("Unhealthy", _troubles(unhealthy, now, "red"))
-    yield from _section("Without owner", _troubles([*status.orphan_vms, *status.orphan_runners], now, "red"))
+    yield from _section("Unhealthy", _troubles(status.unhealthy, now, "red"))
+    yield from _section("Without owner", _troubles(status.orphans, now, "red"))
     yield from _section("To look at", _troubles(status.findings, now, "yellow"))
     yield from _section("Granted by hand", [Text(f"{each.resource}  {each.says}", "red") for each in status.grants])
     yield from _section("Jobs that no pool takes", [_unserved(each, now) for each in status.unserved])
@@ -169,7 +162,7 @@ def _problems(status: FleetStatus) -> list[Text]:
 
 def _drain(status: FleetStatus, index: int) -> str:
     wish = status.drains[index]
-    return f"{wish.subject}  by {wish.by}, {since(wish.since, status.at)}, waits {wish.minutes} min for running jobs"
+    return f"{wish.what}  by {wish.by}, {since(wish.since, status.at)}, waits {wish.minutes} min for running jobs"
 
 
 def _is_told(rollout: RolloutStatus) -> bool:

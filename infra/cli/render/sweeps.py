@@ -15,9 +15,7 @@ from rich.text import Text
 
 from infra.cli.render.console import indented, say
 from infra.cli.render.times import clock, due, span
-from infra.fleet.controller.actions import Held, Waiting, subject, verb
-from infra.fleet.controller.outcomes import Outcome, Result
-from infra.fleet.controller.sweep import Swept, summary
+from infra.operations.reconcile import Held, Outcome, Result, Swept, Waiting, subject, summary, verb
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +30,7 @@ class SweepTeller:
     _serving: frozenset[str] | None = None
 
     def tell(self, swept: Swept) -> None:
-        serving, standing = _serving(swept), list(_standing(swept))
+        serving, standing = swept.serving, list(_standing(swept))
         lines = [*_done(swept)]
         if self.only_changes and serving is not None and self._serving is not None:
             lines += [Text(f"serves {vm}", style="green") for vm in sorted(serving - self._serving)]
@@ -94,13 +92,3 @@ def _held(held: Held, now: datetime) -> str:
 def _waiting(waiting: Waiting, now: datetime) -> str:
     until = f" (until {due(waiting.until, now)})" if waiting.until else ""
     return f"{waiting.subject}: {waiting.reason}{until}"
-
-
-def _serving(swept: Swept) -> frozenset[str] | None:
-    """Declared VMs that take jobs; None where a source that says so did not answer."""
-    observed = swept.observed
-    if not (observed.hears(swept.desired.scopes) and all(source.known for source in observed.zones.values())):
-        return None
-    ready = {node.name for node in observed.nodes if node.state == "READY"}
-    online = {runner.vm for runner in observed.runners if runner.online}
-    return frozenset(slot.name for slot in swept.desired.slots if slot.name in ready & online)

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.failures import Refusal
-from infra.cli.workspace import workspace
+from infra.operations.errors import Refusal
+from infra.operations.workspace import workspace
 
 DEFAULT_SPEC = "marin"
 """The monorepo's, which a checkout is of where nothing else is said and there are others beside it."""
@@ -28,6 +28,13 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--coverage", "action", flag_value="coverage", help="Say which tests no job runs, or two jobs run.")
 @click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
 @click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
+@click.option(
+    "--pin-actions",
+    is_flag=False,
+    flag_value="newest",
+    metavar="[COMMIT]",
+    help="Pin our own actions, all at COMMIT or each at its newest.",
+)
 @click.option("--read-tests", type=_THERE, metavar="CHECKOUT", help="Write the list of tests from a checkout's files.")
 @click.option("--spec", metavar="NAME", help=f"One of workflows/spec; else the only one, or {DEFAULT_SPEC}.")
 @click.option("--target", type=_FOLDER, metavar="FOLDER", help="The consumer's checkout, not the copies here.")
@@ -41,6 +48,7 @@ def command(
     action: str | None,
     explain: str | None,
     newer: Path | None,
+    pin_actions: str | None,
     read_tests: Path | None,
     spec: str | None,
     target: Path | None,
@@ -59,10 +67,12 @@ def command(
     Exit code 0 when all is well, 1 when --check, --coverage or --newer finds something, 2 for wrong usage or a mistake
     in what the files are made from.
     """
-    asked = [name for name, given in (("explain", explain), ("newer", newer), ("read-tests", read_tests)) if given]
+    with_value = {"explain": explain, "newer": newer, "pin-actions": pin_actions, "read-tests": read_tests}
+    asked = [name for name, given in with_value.items() if given]
     if len(asked) + (action is not None) != 1:
         raise Refusal(
-            "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --read-tests"
+            "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --pin-actions,"
+            " --read-tests"
         )
     if (legacy or back) and (action != "write" or target is None or (legacy and back)):
         raise Refusal("--legacy and --back go with --write --target FOLDER, one of them")
@@ -70,6 +80,11 @@ def command(
         raise Refusal("--target goes with --write and --check")
     if action == "check" and target is not None and not target.is_dir():
         raise Refusal(f"--target {target}: there is no such folder; give the consumer's checkout")
+    if pin_actions is not None:
+        from infra.cli.workflows.told import tell_pinned
+        from infra.operations.workflows.pin import pin_actions as pin
+
+        ctx.exit(tell_pinned(*pin(pin_actions), as_json=as_json))
     ctx.exit(_code(action, explain, newer, read_tests, spec, target, legacy=legacy, back=back, as_json=as_json))
 
 
@@ -87,9 +102,10 @@ def _code(
 ) -> int:
     """Does what was asked for, and gives the exit code."""
     if explain is not None:
-        from infra.cli.workflows.explained import explained
+        from infra.cli.workflows.told import tell_explained
+        from infra.operations.workflows.explained import explained
 
-        return explained(explain, spec, as_json=as_json)
+        return tell_explained(explained(explain, spec), as_json=as_json)
     if newer is not None:
         from infra.cli.workflows.newer import newer_actions
 
@@ -107,16 +123,21 @@ def _code(
 
         return inventory(spec or _default(), as_json=as_json)
     if action == "check":
-        from infra.cli.workflows.check import check_checkout, check_here
+        from infra.cli.workflows.told import tell_checked
+        from infra.operations.workflows.check import check_checkout, check_here
 
-        return check_checkout(target, spec or _default(), as_json=as_json) if target else check_here(as_json=as_json)
-    from infra.cli.workflows.write import write_back, write_checkout, write_here
+        checked = check_checkout(target, spec or _default()) if target else check_here()
+        return tell_checked(checked, as_json=as_json)
+    from infra.cli.workflows.told import tell_written
+    from infra.operations.workflows.write import write_back, write_checkout, write_here
 
     if target is None:
-        return write_here(spec, as_json=as_json)
-    if back:
-        return write_back(target, spec or _default(), as_json=as_json)
-    return write_checkout(target, spec or _default(), legacy=legacy, as_json=as_json)
+        wrote = write_here(spec)
+    elif back:
+        wrote = write_back(target, spec or _default())
+    else:
+        wrote = write_checkout(target, spec or _default(), legacy=legacy)
+    return tell_written(wrote, as_json=as_json)
 
 
 def _default() -> str:

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 from rich.table import Table
 
-from infra.cli.failures import Refusal
 from infra.cli.render.console import machines, people, say, show
 from infra.cli.workflows.below import below
-from infra.cli.workflows.scene import refuse_problems, scene
+from infra.operations.errors import Refusal
+from infra.operations.workflows.scene import refuse_problems, scene
 from workflows.generate import generate
 from workflows.inventory import figures, load_before
 from workflows.inventory.before import FOLDER

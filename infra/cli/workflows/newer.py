@@ -7,8 +7,8 @@ from pathlib import Path
 
 from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say
-from infra.cli.workspace import workspace
 from infra.model.yamlfile import decoded
+from infra.operations.workspace import workspace
 from workflows.actions import TABLE, load_actions, read_actions
 
 

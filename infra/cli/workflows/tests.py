@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,36 +9,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from infra.cli.failures import FAILED, Refusal
+from infra.cli.failures import FAILED
 from infra.cli.render.console import machines, people, say, show
-from infra.cli.workflows.scene import scene
-from infra.cli.workspace import workspace
-from workflows import coverage
-from workflows.collect.static import UnreadableFileError, read_checkout
-from workflows.collected import ENDING, FOLDER, Test, load_collected, written
+from infra.operations.workflows.tests import coverages, write_list
+from workflows.collected import Test
 from workflows.coverage import Coverage
-from workflows.spec import Spec, load_spec, spec_names
-from workflows.world import load_world
-
-_HOW = (
-    "Read from the files without running anything: decorators and pytestmark, as docs/workflows.md says. What is",
-    "marked at run time, or by a hook of conftest.py, is not in here; workflows/collect/tidepool_markers.py has it.",
-)
+from workflows.spec import Spec
 
 
 def told(name: str | None, *, as_json: bool) -> int:
     """The coverage of every specification that has a list of tests, or of one; exit code 1 where it is not complete."""
-    here, console = scene(), people(as_json=as_json)
-    found: dict[str, Coverage] = {}
-    for each in (name,) if name else spec_names(here.root):
-        spec = load_spec(here.root, each, here.world)
-        collected = load_collected(here.root, each)
-        if collected is None:
-            if name:
-                raise Refusal(f"{each} has no list of tests; {FOLDER / each}{ENDING} would be it (docs/workflows.md)")
-            continue
-        found[each] = coverage.of_spec(spec, collected)
-        _say(console, spec, found[each])
+    console = people(as_json=as_json)
+    found = {}
+    for spec, covered in coverages(name):
+        found[spec.name] = covered
+        _say(console, spec, covered)
     code = 0 if all(each.complete for each in found.values()) else FAILED
     if as_json:
         machines({"specs": {each: _document(covered) for each, covered in found.items()}, "exit": code})
@@ -49,22 +32,10 @@ def told(name: str | None, *, as_json: bool) -> int:
 
 def read_list(checkout: Path, name: str, *, as_json: bool) -> int:
     """Write the list of tests of a specification anew from the files of a checkout."""
-    root, console = workspace().root, people(as_json=as_json)
-    spec = load_spec(root, name, load_world(root))
-    folders = sorted({path for job in coverage.selections(spec) for path in job.paths})
-    try:
-        collected = read_checkout(checkout, [each for each in folders if not _inside(each, folders)])
-    except UnreadableFileError as error:
-        raise Refusal(str(error)) from None
-    if not collected.tests:
-        raise Refusal(f"{checkout} has no test below {', '.join(folders)}")
-    day = datetime.now(UTC).date().isoformat()
-    source = f"source: https://github.com/{spec.declared.repository}/tree/{_commit(checkout)}"
-    path = root / FOLDER / f"{name}{ENDING}"
-    path.write_text(written(collected, (f"The tests of {spec.declared.repository}.", source, f"read: {day}", *_HOW)))
-    say(console, f"wrote {FOLDER / name}{ENDING}: {len(collected.tests)} tests; ./tidepool workflows --coverage")
+    file, tests = write_list(checkout, name)
+    say(people(as_json=as_json), f"wrote {file}: {tests} tests; ./tidepool workflows --coverage")
     if as_json:
-        machines({"file": f"{FOLDER / name}{ENDING}", "tests": len(collected.tests), "exit": 0})
+        machines({"file": file, "tests": tests, "exit": 0})
     return 0
 
 
@@ -115,20 +86,3 @@ def _document(covered: Coverage) -> dict[str, Any]:
 
 def _test(test: Test) -> dict[str, Any]:
     return {"test": str(test), "markers": sorted(test.markers)}
-
-
-def _inside(folder: str, others: list[str]) -> bool:
-    return any(folder.startswith(f"{other}/") for other in others)
-
-
-def _commit(checkout: Path) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(checkout), "rev-parse", "--verify", "HEAD"], check=False, capture_output=True, text=True
-        )
-    except FileNotFoundError:
-        raise Refusal("git is not installed; it says at which commit a checkout is") from None
-    if done.returncode != 0:
-        said = done.stderr.strip().partition("\n")[0]
-        raise Refusal(f"{checkout} is no checkout with a commit, which the list names; commit there first ({said})")
-    return done.stdout.strip()

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from pulumi import automation
 
-from infra.engines.official import filestate
 from infra.engines.official.adoption import creating, unsettled, vm_ids
 from infra.engines.official.aside import passing_copy
 from infra.engines.official.recorder import Ear, Recorder
@@ -28,7 +27,7 @@ from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
 from infra.engines.protocol import EngineError, EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
-from infra.engines.strays import delete_strays, for_engine, plan_strays
+from infra.engines.strays import delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
@@ -212,7 +211,9 @@ class OfficialEngine:
         if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
         else:
-            targets = self._targets_of(exported["deployment"])
+            deployment = exported["deployment"]
+            stateless = not deployment.get("resources")
+            targets = targets_of_destroy(request, vm_ids(deployment), _urns(deployment), stateless=stateless)
             self._delete_strays(exported, recorder)
             if targets is None:
                 return
@@ -223,13 +224,6 @@ class OfficialEngine:
                 **self._sparing_protected,
             }
             self._run(recorder, self._stack(work).destroy, options, work)
-
-    def _targets_of(self, deployment: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """Of a destroy, for the CLI alone. Nothing is looked for where nothing was targeted."""
-        if not self._request.targets:
-            return ()
-        strays = plan_strays(self._request, vm_ids(deployment), stateless=not deployment.get("resources"))
-        return for_engine(self._request, strays, _urns(deployment))
 
     def _run(
         self, recorder: Recorder, operation: Operation, options: Mapping[str, Any], work: Workspace | None = None
@@ -264,8 +258,7 @@ class OfficialEngine:
     @contextmanager
     def _workspace(self, say: Callable[[Diagnostic], None]) -> Generator[Workspace]:
         """The workspace, once the CLI can read the state. A command of the CLI that fails in it is an EngineError."""
-        settings = provider_inputs(self._request)
-        for said in filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings):
+        for said in self._made_readable():
             say(said)
         try:
             with workspace(self._request, self._place, self._runner) as work:
@@ -274,6 +267,15 @@ class OfficialEngine:
             raise
         except automation.CommandError as error:
             raise EngineError(_said_by(error)) from None
+
+    def _made_readable(self) -> tuple[Diagnostic, ...]:
+        """What was done to a state in files, which the embedded engine may have written."""
+        if not self._place.in_files:
+            return ()
+        from infra.engines.official import filestate  # no other backend loads anything of the embedded engine
+
+        settings = provider_inputs(self._request)
+        return filestate.readable(self._place.backend, self._request.stack, self._place.passphrase, settings)
 
     def _stack(self, work: Workspace) -> Stack:
         return Stack(self._request.stack, work)

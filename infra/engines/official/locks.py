@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from infra.local.engine.lock import process_start, runs
+from infra.tools.processes import process_start, runs
 
 _LINE = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
 _SECOND = 1.0

@@ -16,10 +16,10 @@ from pulumi.automation import events
 
 from infra.engines.official import values
 from infra.engines.protocol import EngineError, EngineName
-from infra.local.engine import paths
-from infra.local.engine.urns import Targets
+from infra.model import property_paths as paths
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.protected import refused
+from infra.model.urns import Targets
 
 OPS: Final[Mapping[str, Op]] = {
     "same": Op.SAME,

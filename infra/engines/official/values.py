@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from infra.local.engine import paths
+from infra.model import property_paths as paths
 from infra.model.plan import PropertyChange
 
 SECRET = "[secret]"  # noqa: S105 - the mask, not a secret

@@ -20,7 +20,6 @@ from typing import Any, Final
 import yaml
 from pulumi import automation
 
-from infra.engines.official import filestate
 from infra.engines.passphrase import passphrase
 from infra.engines.protocol import CloudName, EngineError, Request
 
@@ -123,6 +122,11 @@ class Place:
     backend: str | None
     passphrase: str
 
+    @property
+    def in_files(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return self.backend is not None and self.backend.startswith("file://")
+
 
 def provider_inputs(request: Request) -> dict[str, str]:
     """What a default gcp provider in the state must say, in the form in which the CLI keeps settings; {} on Google."""
@@ -160,8 +164,17 @@ def workspace(request: Request, place: Place, runner: automation.PulumiCommand) 
     if request.cloud is CloudName.GOOGLE:
         yield _workspace(request.root, request, place, runner)
         return
-    with project_copy(request, salt=filestate.salt(place.backend, request.stack)) as folder:
+    with project_copy(request, salt=_salt(request, place)) as folder:
         yield _workspace(folder, request, place, runner)
+
+
+def _salt(request: Request, place: Place) -> str | None:
+    """The passphrase salt of a state in files, None where there is none."""
+    if not place.in_files:
+        return None
+    from infra.engines.official import filestate  # no other backend loads anything of the embedded engine
+
+    return filestate.salt(place.backend, request.stack)
 
 
 @contextmanager

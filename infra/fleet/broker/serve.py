@@ -30,6 +30,7 @@ from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
 from infra.fleet.broker.settings import Settings
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import names
+from infra.model.errors import OutsideError
 
 HEADER_SECONDS: Final = 10.0
 MAX_HEADERS: Final = 16_384
@@ -91,10 +92,29 @@ def _deciders(
     return Broker(**shared), Keeper(**shared, account=controller)
 
 
-def serve(application: Any, *, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT, which let what is being answered end: then uvicorn raises them once more."""
-    with suppress(KeyboardInterrupt):
-        asyncio.run(uvicorn.Server(server_config(application, host=host, port=port)).serve())
+class NotListeningError(OutsideError):
+    """Nothing can listen at an address."""
+
+
+def serve(
+    settings: Settings, tell: Callable[[dict[str, Any]], None], *, host: str, port: int, clock: Clock = wall_clock
+) -> None:
+    """Serve the broker of these settings until SIGTERM or SIGINT, which let what is being answered end.
+
+    tell: gets the facts of every decision. Raises NotListeningError.
+    """
+    application = service(settings, tell, clock=clock)
+    try:
+        # uvicorn raises the signal once more when it has ended.
+        with suppress(KeyboardInterrupt):
+            asyncio.run(uvicorn.Server(server_config(application, host=host, port=port)).serve())
+    except SystemExit:
+        # uvicorn has said so on its logger; nobody listens to that here.
+        raise NotListeningError(
+            f"nothing can listen at {host}:{port}; is something there already? Try --port"
+        ) from None
+    finally:
+        application.close()
 
 
 def server_config(application: Any, *, host: str, port: int) -> uvicorn.Config:

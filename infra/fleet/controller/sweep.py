@@ -28,8 +28,21 @@ from infra.fleet.records import Record, Records
 from infra.model import names
 
 VERSION: Final = 1
+NO_SWEEP: Final = (LeaseTakenError, SweepError, GoogleError)
+"""What `Sweeper.sweep` raises where a sweep cannot begin, or must not go on."""
+
 _RENEWED: Final = SWEEP_TIME / 15
 """A lease this old is renewed before the next call: one action may take minutes where a service is slow."""
+
+
+class CutOffError(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM in a sweep; its text says what has become of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Interrupted in a sweep: what it had asked of Google and GitHub goes on there, and the rest was not done. "
+            "The next sweep looks at all of it anew."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +59,21 @@ class Swept:
     def settled(self) -> bool:
         """Whether nothing was done, nothing failed and nothing is waited for."""
         return self.decision.settled
+
+    @property
+    def failed(self) -> bool:
+        """Whether something that it did came to nothing."""
+        return any(outcome.result is Result.FAILED for outcome in self.outcomes)
+
+    @property
+    def serving(self) -> frozenset[str] | None:
+        """Declared VMs that take jobs; None where a source that says so did not answer."""
+        observed = self.observed
+        if not (observed.hears(self.desired.scopes) and all(source.known for source in observed.zones.values())):
+            return None
+        ready = {node.name for node in observed.nodes if node.state == "READY"}
+        online = {runner.vm for runner in observed.runners if runner.online}
+        return frozenset(slot.name for slot in self.desired.slots if slot.name in ready & online)
 
     def to_json(self) -> dict[str, Any]:
         """As `control/STACK/sweep.json` and `--json` have it."""
@@ -117,8 +145,14 @@ class Sweeper:
     def sweep(self, *, retry: bool = False) -> Swept:
         """One sweep under the lease; retry: creates that failed are tried again though they have to wait.
 
-        Raises LeaseTakenError, SweepError, GoogleError.
+        Raises LeaseTakenError, SweepError, GoogleError; CutOffError where it is interrupted.
         """
+        try:
+            return self._swept(retry=retry)
+        except KeyboardInterrupt:
+            raise CutOffError from None
+
+    def _swept(self, *, retry: bool) -> Swept:
         with held(self.records, self.stack, Kind.CONTROLLER, self.wall, SWEEP_TIME) as lease:
             desired, record = self._desired()
             remembered = Remembered.read(self.records, self.stack)

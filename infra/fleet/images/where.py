@@ -38,8 +38,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """uses: in the order of the kinds above. silent: sources that did not answer, and why."""
+    """What names a digest. uses: in the order of the kinds above. silent: sources that did not answer, and why."""
 
+    digest: str
     uses: tuple[Use, ...]
     silent: tuple[str, ...]
 
@@ -71,7 +72,7 @@ class Search:
                 uses += self._asked(
                     lambda stack=stack, config=config, zone=zone: self._vms(stack, config, zone, digest)
                 )
-        return Found(tuple(uses), tuple(self._silent))
+        return Found(digest, tuple(uses), tuple(self._silent))
 
     def _asked(self, source: Callable[[], Iterator[Use]], *, may_lack: bool = False) -> list[Use]:
         """may_lack: whether the source may not be there, as the bucket of a stack that was never brought up."""

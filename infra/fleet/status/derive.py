@@ -6,6 +6,7 @@ next; so a status and a sweep never disagree. Owns what of it people are told.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -77,16 +78,17 @@ def last_sweep(record: Mapping[str, Any] | None) -> LastSweep | None:
         failed = [
             f"{each['do']} {each['subject']}: {each['text']}" for each in actions if each["result"] == Result.FAILED
         ]
+        counts = Counter(each["result"] for each in actions)
         return LastSweep(
             at=datetime.fromisoformat(record["at"]),
             settled=bool(record["settled"]),
             fuse=bool(record.get("fuse")),
             freeze=str(record.get("freeze") or ""),
             engine=str(record.get("engine") or ""),
-            done=sum(each["result"] == Result.DONE for each in actions),
-            deferred=sum(each["result"] == Result.DEFERRED for each in actions),
-            changed=sum(each["result"] == Result.CHANGED for each in actions),
-            left=sum(each["result"] == Result.LEFT for each in actions),
+            done=counts[Result.DONE],
+            deferred=counts[Result.DEFERRED],
+            changed=counts[Result.CHANGED],
+            left=counts[Result.LEFT],
             failed=tuple(failed),
         )
     except (KeyError, TypeError, ValueError):
@@ -138,8 +140,8 @@ def _pool(
     zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
     github_known = observed.hears(desired.scopes_of(pool))
     unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_JUDGED}
-    wished = {wish.subject for wish in observed.wishes.drains}
-    drained = {slot.name for slot in slots if wished & {slot.name, pool}}
+    stands = {slot.name: getattr(fleet.slots[slot.name], "zone", slot.home.zone) for slot in slots}
+    drained = {vm for vm, zone in stands.items() if any(each.holds(vm, pool, zone) for each in observed.wishes.drains)}
     resting = {vm for vm in drained if (node := fleet.slots[vm]) is not None and node.state == "READY"}
     return PoolStatus(
         pool=pool,

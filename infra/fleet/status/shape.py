@@ -204,10 +204,25 @@ class FleetStatus:
     problems: tuple[str, ...] = ()
 
     @property
+    def desired(self) -> int:
+        """Declared VMs."""
+        return sum(pool.desired for pool in self.pools)
+
+    @property
+    def unhealthy(self) -> tuple[Trouble, ...]:
+        """Declared VMs that do not serve, pool by pool."""
+        return tuple(each for pool in self.pools for each in pool.unhealthy)
+
+    @property
+    def orphans(self) -> tuple[Trouble, ...]:
+        """What is ours and has no owner: VMs, then runners."""
+        return (*self.orphan_vms, *self.orphan_runners)
+
+    @property
     def healthy(self) -> bool | None:
         """Whether the fleet is as the stack file says, serves, and nothing of ours is left over; None where that is not
         known."""
-        faults = self.orphan_vms or self.orphan_runners or self.findings or self.unapplied or self.grants
+        faults = self.orphans or self.findings or self.unapplied or self.grants
         if faults or any(pool.known and not pool.well for pool in self.pools):
             return False
         known = not self.problems and not self.unknown and all(pool.known for pool in self.pools)
@@ -233,7 +248,8 @@ class FleetStatus:
                 name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
             },
             "drains": [
-                {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes}
+                {"subject": wish.subject, "zone": wish.zone or None, "by": wish.by, "since": wish.since.isoformat()}
+                | {"minutes": wish.minutes}
                 for wish in self.drains
             ],
             "lost": [{"zone": zone, "by": by} for zone, by in sorted(self.lost.items())],

@@ -23,7 +23,7 @@ from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
 from infra.local.registry import LOG, answers
 from infra.local.registry_keeper import start
-from infra.local.turns import is_held, one_at_a_time
+from infra.tools.turns import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
 _HISTORY = 100
@@ -127,7 +127,10 @@ class Yard:
         folder = self.home / "builds" / name
         folder.mkdir(parents=True, exist_ok=True)
         ahead = str(int(self.control.clock()["offset"]))
-        env = {"TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead}
+        env = {
+            "TIDEPOOL_HOME": str(self.home), "TIDEPOOL_ROOT": str(self.root), "TIDEPOOL_AHEAD": ahead,
+            "TIDEPOOL_CLOUD": self.control.url,
+        }  # fmt: skip
         return Machine(folder=folder, registry=registry, env=env)
 
     def _offer(self, machine: Machine, described: Sequence[str], made: int, revision: str = "") -> None:

@@ -18,8 +18,8 @@ from typing import Any
 
 from infra.local.cloud.code import code
 from infra.local.cloud.control import Control, ControlError
-from infra.local.turns import one_at_a_time
 from infra.model.errors import OutsideError
+from infra.tools.turns import one_at_a_time
 
 _ROOT = Path(__file__).resolve().parents[3]
 _START_SECONDS = 30.0

@@ -15,9 +15,9 @@ from infra.local.engine.goal import Answer
 from infra.local.engine.outputs import taken_over
 from infra.local.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
 from infra.local.engine.run import Clock, now
-from infra.local.engine.values import reveal
 from infra.model.plan import Op
 from infra.model.protected import irreplaceable
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.planner import Decision

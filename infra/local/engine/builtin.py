@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import urns
 from infra.local.engine.checkpoint import ORGANIZATION, load
 from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.lock import holders
-from infra.local.engine.values import Secret, reveal
+from infra.model import urns
+from infra.model.secret_values import Secret, reveal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

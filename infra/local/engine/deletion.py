@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from infra.local.engine import urns
 from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import CancelledError, ProviderError
 from infra.local.engine.run import Clock, Run, StoppedError
-from infra.local.engine.values import masked, reveal
-from infra.model import protected
+from infra.local.engine.values import masked
+from infra.model import protected, urns
 from infra.model.plan import Op, Step
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.registry import Registry

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import planner, urns
+from infra.local.engine import planner
 from infra.local.engine.apply import Apply
 from infra.local.engine.errors import EngineError
 from infra.local.engine.goal import Answer
@@ -19,8 +19,10 @@ from infra.local.engine.outputs import taken_over
 from infra.local.engine.planner import CheckFailedError, Decision
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import now
-from infra.local.engine.values import has_unknown, masked, resealed, reveal, without_unknown
+from infra.local.engine.values import has_unknown, masked, resealed, without_unknown
+from infra.model import urns
 from infra.model.plan import Op, Step
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.existing import Existing

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import checkpoint, program, refresh, urns
+from infra.local.engine import checkpoint, program, refresh
 from infra.local.engine.builtin import Builtin
 from infra.local.engine.deletion import Deletion
 from infra.local.engine.deployment import Deployment
@@ -28,9 +28,10 @@ from infra.local.engine.registry import Registry
 from infra.local.engine.replacement import Replacements
 from infra.local.engine.run import Listener, Options, Run
 from infra.local.engine.settle import settle
-from infra.local.engine.values import masked, reveal
-from infra.model import protected
+from infra.local.engine.values import masked
+from infra.model import protected, urns
 from infra.model.plan import Op, Plan
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.backend import Backend, StackFiles

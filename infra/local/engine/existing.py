@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import planner, urns
+from infra.local.engine import planner
 from infra.local.engine.errors import EngineError
 from infra.local.engine.goal import Answer
 from infra.local.engine.outputs import taken_over
 from infra.local.engine.provider import ProviderError, ReadResult
 from infra.local.engine.registry import BUILTIN
-from infra.local.engine.values import masked, reveal
+from infra.local.engine.values import masked
+from infra.model import urns
 from infra.model.plan import Op, Step
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import urns
 from infra.local.engine.errors import RefusedError
 from infra.local.engine.values import from_struct, from_value
+from infra.model import urns
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import alias_pb2, resource_pb2

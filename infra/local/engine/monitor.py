@@ -13,11 +13,12 @@ from google.protobuf import empty_pb2 as _empty_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from infra.local.engine import goal as goals
-from infra.local.engine import urns
 from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import StoppedError
-from infra.local.engine.values import from_struct, reveal, to_struct
+from infra.local.engine.values import from_struct, to_struct
+from infra.model import urns
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine import paths, urns
 from infra.local.engine.provider import PropertyDiff
 from infra.local.engine.run import now
 from infra.local.engine.state import State
-from infra.local.engine.values import DEFAULTS, UNKNOWN, masked, resealed, reveal, secret_places, with_secrets
+from infra.local.engine.values import DEFAULTS, UNKNOWN, masked, resealed, secret_places, with_secrets
+from infra.model import property_paths as paths
+from infra.model import urns
 from infra.model.plan import Op, PropertyChange, Step
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.goal import Goal

@@ -9,14 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from infra.local.engine import urns
 from infra.local.engine.errors import EngineError
 from infra.local.engine.outputs import taken_over
 from infra.local.engine.planner import Decision
 from infra.local.engine.provider import DiffResult, PropertyDiff, ProviderError
 from infra.local.engine.run import Clock, StoppedError, now
-from infra.local.engine.values import masked, reveal, secret_places, with_secrets
+from infra.local.engine.values import masked, secret_places, with_secrets
+from infra.model import urns
 from infra.model.plan import Op, Step
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.registry import Registry

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from infra.local.engine import planner, urns
+from infra.local.engine import planner
 from infra.local.engine.checkpoint import ordered
 from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import ProviderError
+from infra.model import urns
 from infra.model.plan import Op, Step
 from infra.model.protected import replaced_along
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from infra.local.engine.urns import Patterns, Targets
 from infra.model.plan import Diagnostic, Event, Plan, Status, Step, StepEnded, StepStarted
+from infra.model.urns import Patterns, Targets
 
 if TYPE_CHECKING:
     from infra.local.engine.checkpoint import Snapshot

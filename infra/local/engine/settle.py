@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from infra.local.engine import urns
 from infra.local.engine.errors import EngineError
 from infra.local.engine.outputs import taken_over
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import now
-from infra.local.engine.values import reveal
+from infra.model import urns
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.journal import OperationType

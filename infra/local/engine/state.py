@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from infra.local.engine.errors import RefusedError
-from infra.local.engine.values import SECRET_SIGNATURE, SIGNATURE, Secret
+from infra.local.engine.values import SECRET_SIGNATURE, SIGNATURE
+from infra.model.secret_values import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

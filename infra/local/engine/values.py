@@ -6,7 +6,6 @@ the SDK, and masking. Does not own the form in the state (`infra.local.engine.st
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,11 @@ from google.protobuf import struct_pb2 as _struct_pb2
 
 from infra.local.engine.errors import RefusedError
 from infra.local.engine.provider import UNKNOWN
+from infra.model.secret_values import MASK, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from infra.local.engine.secrets import Vault
 
 struct_pb2: Any = _struct_pb2
 """Its classes come into being at import, where no type checker sees them; so Struct and Value are `Any` here."""
@@ -44,58 +43,7 @@ _REFUSED = {
     "5cf8f73096256a8f31e491e813e4eb8e": "a resource reference",
     "d0e6a833031e9bbcd3f4e8bde6ca49a4": "an output value",
 }
-MASK = "[secret]"
 UNKNOWN_MASK = "[unknown]"
-
-
-class Secret:
-    """A value that is never written in clear. Holds a plain value that contains no further `Secret`.
-
-    One that comes from a state stays sealed until someone looks, and keeps its ciphertext, so that an unchanged secret
-    is unchanged in the state too.
-    """
-
-    __slots__ = ("_ciphertext", "_value", "_vault")
-
-    def __init__(self, value: Any) -> None:
-        self._value = reveal(value)
-        self._ciphertext: str | None = None
-        self._vault: Vault | None = None
-
-    @classmethod
-    def sealed(cls, ciphertext: str, vault: Vault) -> Secret:
-        """The secret that a state holds under this vault."""
-        secret = cls(_SEALED)
-        secret._ciphertext, secret._vault = ciphertext, vault
-        return secret
-
-    @property
-    def value(self) -> Any:
-        """The clear value."""
-        if self._value is _SEALED and self._vault is not None and self._ciphertext is not None:
-            self._value = json.loads(self._vault.open(self._ciphertext))
-        return self._value
-
-    def sealed_by(self, vault: Vault) -> str:
-        """Its ciphertext under this vault; the same every time."""
-        if self._ciphertext is None or self._vault is not vault:
-            self._ciphertext = vault.seal(json.dumps(self.value, separators=(",", ":"), ensure_ascii=False))
-            self._vault = vault
-        return self._ciphertext
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Secret):
-            return False
-        same_text = self._ciphertext is not None and self._ciphertext == other._ciphertext
-        return same_text or self.value == other.value
-
-    __hash__ = None
-
-    def __repr__(self) -> str:
-        return MASK
-
-
-_SEALED = object()
 
 
 def from_struct(struct: Any) -> dict[str, Any]:
@@ -170,17 +118,6 @@ def _set(slot: Any, value: Any) -> None:
             _set(slot.list_value.values.add(), item)
     else:
         raise TypeError(f"a provider returned a value of type {type(value).__name__}")
-
-
-def reveal(value: Any) -> Any:
-    """The value with every `Secret` opened: for a provider, never for output."""
-    if isinstance(value, Secret):
-        return value.value
-    if isinstance(value, dict):
-        return {key: reveal(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [reveal(item) for item in value]
-    return value
 
 
 def resealed(new: Any, old: Any) -> Any:

@@ -23,6 +23,7 @@ from infra.model.images.steps import (
     checkouts,
     reference,
 )
+from infra.model.names import image_begun_object
 
 WORKSPACE = "/workspace/.tidepool"
 """Beside what Cloud Build checks out by itself, whose folders could have any name."""
@@ -41,7 +42,8 @@ class Site:
     logs_bucket: its name. service_account: the email that builds run as. timeout: seconds for
     a whole build. disk_gb: gigabytes.
     private: source repositories that nobody reads without a token, with their full names at Cloud Build.
-    mirror: where the containers of steps are pulled through (`mirrors.hub_mirror`).
+    mirror: where the containers of steps are pulled through (`mirrors.hub_mirror`). record_bucket: the bucket with the
+    record of images, in which a build says first of all that it began; empty where it says so nowhere.
     """
 
     project: str
@@ -53,6 +55,7 @@ class Site:
     disk_gb: int
     private: Mapping[str, str] = field(default_factory=dict)
     mirror: str = ""
+    record_bucket: str = ""
 
 
 def build_config(
@@ -89,6 +92,7 @@ def build_config(
         "UNRESOLVED": " ".join(pins.unresolved(CONTAINERS)),
         **{key: escaped(value) for key, value in common_env(spec, images, steps, bootstrap).items()},
         **_private(site, [each.repository for each in sources]),
+        **_begun(site, name),
         **{each: f"${{_{each}}}" if revision else "" for each, revision in named.items()},
     }
     return {
@@ -112,6 +116,12 @@ def _private(site: Site, repositories: Sequence[str]) -> dict[str, str]:
     """What the first step is told of repositories that it needs a token for; nothing where all are public."""
     told = " ".join(f"{each}={site.private[each]}" for each in repositories if each in site.private)
     return {"PRIVATE": told} if told else {}
+
+
+def _begun(site: Site, image: str) -> dict[str, str]:
+    """Where the first step says that the build began. The object's name is part of a URL, where a slash is `%2F`."""
+    named = image_begun_object(image).replace("/", "%2F")
+    return {"BEGUN": f"{site.record_bucket} {named}"} if site.record_bucket else {}
 
 
 def escaped(value: str) -> str:

@@ -15,24 +15,19 @@ from infra.model.schema import StackConfig
 
 HUB: Final = "docker.io/"
 _UPSTREAM: Final = "docker-hub"
-_MULTI_REGIONS: Final = {"us": ("us-", "northamerica-"), "europe": ("europe-",), "asia": ("asia-",)}
-"""Multi-regions of Artifact Registry, and what the names of the regions near them start with."""
 
 
 def hub_mirror(stack: StackConfig) -> str:
     """What the names of Docker Hub's images start with in the mirror that a stack's builds pull from.
 
-    Empty where the stack has none in the region of its builds or the multi-region around it.
+    Empty where the stack has none in the multi-region around its builds, by whose name the names of regions begin;
+    what is declared as a mirror stands in a multi-region.
     """
     if stack.builds is None:
         return ""
-    region = stack.builds.region
-    near = [region, *(multi for multi, starts in _MULTI_REGIONS.items() if region.startswith(starts))]
-    for location in near:
-        for mirror in stack.mirrors:
-            if mirror.upstream == _UPSTREAM and location in mirror.locations:
-                return docker_path(stack.project, location, mirror.name)
-    return ""
+    around = stack.builds.region.partition("-")[0]
+    near = (each.name for each in stack.mirrors if each.upstream == _UPSTREAM and around in each.locations)
+    return next((docker_path(stack.project, around, name) for name in near), "")
 
 
 def through(reference: str, mirror: str) -> str:

@@ -35,6 +35,10 @@ HISTORY: Final = 16
 EARLIER_TARGETS: Final = 4
 """Steps that `undone` can go back. All of them are kept from clean-up, in every region."""
 
+FIRST_LIMITS: Final = {"fetch": 5 * 60, "plan": 10 * 60, "tools": 5 * 60, "parents": 10 * 60}
+"""Seconds after which a step before the images is ended, by kind. After the first two a build says which images it is
+to record."""
+
 DIGEST: Final = r"sha256:[0-9a-f]{64}"
 
 Digest = Annotated[str, StringConstraints(pattern=f"^{DIGEST}$")]

@@ -21,6 +21,7 @@ from pathlib import Path
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.mirrors import through
 from infra.model.images.pins import Pins
+from infra.model.images.record import FIRST_LIMITS
 from infra.model.images.scans import grype_config
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec
 
@@ -48,7 +49,6 @@ TOOLS = ("crane", "grype", "syft")
 """Downloads that steps use; they land in the workspace and run in every base."""
 
 MINUTE = 60
-FIRST_LIMITS = {"fetch": 5 * MINUTE, "plan": 10 * MINUTE, "tools": 5 * MINUTE, "parents": 10 * MINUTE}
 IMAGE_LIMITS = {
     "smoke": 15 * MINUTE,
     "provenance": 5 * MINUTE,

@@ -68,7 +68,7 @@ def test_what_goes_is_shown_before_it_is_asked_about(fleet: Checkout) -> None:
 
 def test_a_job_that_runs_on_keeps_everything(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = (VmStanding(vm=VMS[0], standing=Standing.BUSY, why="job slow"),)
-    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", lambda *_: busy)
+    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", lambda *_: busy)
     failed = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
     assert failed.exit_code == 1
     assert f"still {VMS[0]}: job slow; run destroy again later" in " ".join(failed.output.split())
@@ -169,7 +169,7 @@ def test_a_mistake_in_another_stack_file_keeps_no_fleet_from_being_destroyed(
         at_the_wait.append(standing(fleet))
         return ()
 
-    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", waits)
+    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", waits)
     fleet.ok("destroy", "lone", "--exclude-protected", "--yes")
     assert at_the_wait == [3], "jobs are waited for while everything stands"
     assert standing(fleet) == 0

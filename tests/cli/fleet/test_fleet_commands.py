@@ -196,7 +196,7 @@ def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on
 ) -> None:
     standing.edit("ci", "us-central2-b: 1", "us-central2-b: 0")
     busy = VmStanding(vm=V4, standing=Standing.BUSY, why="job Tests")
-    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", lambda *_: (busy,))
+    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", lambda *_: (busy,))
     said = standing.run("up", "ci")
     assert said.exit_code == 1
     assert f"nothing was changed: after 120 minutes there is still {V4}: job Tests" in said.output
@@ -213,7 +213,7 @@ def test_an_interrupted_drain_of_ups_changes_nothing_and_one_by_command_stands(
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command in ("drained", "drain"):
-        monkeypatch.setattr(f"infra.cli.{command}.wait_for_jobs", _interrupts)
+        monkeypatch.setattr(f"infra.operations.fleet.{command}.wait_for_jobs", _interrupts)
     said = standing.run("up", "ci")
     assert (said.exit_code, "nothing was changed, and the VMs take jobs again" in said.output) == (130, True)
     said = standing.run("drain", "tpu-v4", "--by", "ada")
@@ -230,7 +230,7 @@ def test_a_stack_file_that_is_edited_during_a_drain_is_not_applied_unseen(
         standing.edit("ci", "us-central1-a: 1", "us-central1-a: 0")
         return ()
 
-    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", edits)
+    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", edits)
     said = standing.run("up", "ci")
     standing.edit("ci", "us-central1-a: 0", "us-central1-a: 1")
     assert said.exit_code == 1
@@ -244,7 +244,7 @@ def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_
     left: list[tuple[list[str], list[str]]] = []
 
     def ends(*_: object) -> tuple[()]:
-        monkeypatch.setattr("infra.cli.drained.wait_for_jobs", _interrupts)
+        monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", _interrupts)
         assert standing.run("up", "ci").exit_code == 130
         kept = standing.json("drain", "tpu-v4", "--end")["kept"]
         (found,) = standing.json("status", "ci")["stacks"]
@@ -252,9 +252,9 @@ def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_
         standing.ok("drain", V4, "--end")
         return ()
 
-    monkeypatch.setattr("infra.cli.drain.wait_for_jobs", lambda *_: ())
+    monkeypatch.setattr("infra.operations.fleet.drain.wait_for_jobs", lambda *_: ())
     standing.ok("drain", "tpu-v4", "--by", "ada")
-    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", ends)
+    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", ends)
     said = standing.run("up", "ci")
     assert left == [([V4], ["./tidepool up"])]
     assert (said.exit_code, f"the drain of {V4} was ended meanwhile" in " ".join(said.output.split())) == (1, True)
@@ -263,8 +263,8 @@ def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_
 def test_the_drain_of_an_up_that_was_killed_is_over_by_itself_or_by_command(
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("infra.cli.drained._end", lambda *_: None)
-    monkeypatch.setattr("infra.cli.drained.wait_for_jobs", _interrupts)
+    monkeypatch.setattr("infra.operations.fleet.drained._end", lambda *_: None)
+    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", _interrupts)
     standing.run("up", "ci")
     (found,) = standing.json("status", "ci")["stacks"]
     assert [(each["subject"], each["by"]) for each in found["drains"]] == [(V4, "./tidepool up")]

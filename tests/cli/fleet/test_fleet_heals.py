@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from infra.cli.fleet_place import declared_place
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.stack import load_stack
+from infra.operations.fleet.place import declared_place
 from tests.cli.conftest import Checkout
 
 REPOSITORY = "marin-community/marin"
@@ -196,7 +196,7 @@ def test_a_retry_is_of_the_first_sweep_that_can_begin(fleet: Checkout, monkeypat
         return sweeps(sweeper, retry=retry)
 
     monkeypatch.setattr(Sweeper, "sweep", swept)
-    monkeypatch.setattr("infra.cli.reconcile.time.sleep", lambda _: None)
+    monkeypatch.setattr("infra.operations.reconcile.time.sleep", lambda _: None)
     assert fleet.run("reconcile", "ci", "--watch", "--retry").exit_code == 130
     assert asked == [True, True, False, False]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.cli.fleet_looks import _is_in
+from infra.operations.fleet.looks import _is_in
 from tests.model.given import parse, pool, stack_text
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from infra import program_records
 from infra.fleet.bundle import STUB, runner_bundle
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.stack import load_stack
+from infra.program import records as program_records
 from tests.cli.conftest import Checkout
 
 LABELS = "      labels: [tpu, self-hosted]\n"

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from infra import program_records
 from infra.fleet.bundle import Bundle
 from infra.local.cloud.control import Control
 from infra.local.registry import serve
 from infra.model import names
 from infra.model.stack import load_stack
+from infra.program import records as program_records
 from infra.tools.install import find
 from tests.cli.conftest import Checkout
 from tests.cli.test_images_commands import IMAGE, POOL, REPOSITORY, Lab

@@ -19,7 +19,6 @@ from typing import Any
 import click
 import pytest
 
-from infra.cli import local_broker
 from infra.cli.app import cli
 from infra.fleet.broker.audit import Story, entry
 from infra.fleet.broker.refusals import Reason, Refused
@@ -32,6 +31,7 @@ from infra.model import names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.images.record import Build, built
 from infra.model.stack import parse_stack
+from infra.operations.local import broker as local_broker
 from tests.cli.conftest import Checkout
 from tests.cli.fleet.watched import Watch, extracted, fits, watch
 from tests.program.stacks import text_of

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from infra.cli.fleet_looks import Fleet
 from infra.fleet.arriving import serves
 from infra.fleet.controller.desired import Wanted
 from infra.fleet.draining import Standing, VmStanding
 from infra.local.cloud.control import Control
+from infra.operations.fleet.looks import Fleet
 from tests.cli.conftest import Checkout
 
 OLD = ["tpu-ci-us-east1-c-0", "tpu-ci-us-east1-c-1"]
@@ -74,7 +74,7 @@ def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
     fleet: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "infra.cli.drained.wait_for_jobs",
+        "infra.operations.fleet.drained.wait_for_jobs",
         lambda *_: (VmStanding(vm=OLD[0], standing=Standing.BUSY, why="job slow"),),
     )
     failed = fleet.run("up", "ci")

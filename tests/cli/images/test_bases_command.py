@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.cli.images import bases
 from infra.fleet.images.oci import RegistryError
 from infra.model.images.answers import Answer
 from infra.model.images.pins import Pins, parse_pins
+from infra.operations.images import pins
 from tests.model.given import ROOT
 from tests.model.images.declared import PINS, edited
 from tests.shipped_stacks import of_this_lab
@@ -44,7 +44,7 @@ def world_says(monkeypatch: pytest.MonkeyPatch, **answers: str | None) -> None:
                 raise RegistryError(f"{name}: no answer")
             return Answer(name, value, f"https://registry.example.org/{name}", date(2026, 12, 1))
 
-    monkeypatch.setattr(bases, "resolver", Registries)
+    monkeypatch.setattr(pins, "resolver", Registries)
 
 
 def run(*arguments: str) -> Result:
@@ -137,8 +137,9 @@ def copy(root: Path) -> Path:
     """A working copy of the monorepo with a commit, beside a checkout with the committed declaration."""
     for folder in ("images", "stacks"):
         shutil.copytree(ROOT / folder, root / folder, dirs_exist_ok=True)
-    for name in ("LICENSE", "Pulumi.yaml", "requirements.lock", "infra/x.py"):
-        (root / name).parent.mkdir(exist_ok=True)
+    service = ("infra/__init__.py", "infra/fleet/x.py", "infra/model/x.py", "requirements-service.lock")
+    for name in ("LICENSE", "Pulumi.yaml", *service):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
     copy = root.parent / "monorepo"
     for path in ("uv.lock", "pyproject.toml", "lib/a/pyproject.toml", "lib/a/src/a.py", "docs/x.md"):

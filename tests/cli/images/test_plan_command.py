@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.cli.images import plan
+from infra.operations.images import changes
 from tests.model.given import ROOT
 from tests.shipped_stacks import of_this_lab
 
@@ -71,4 +71,4 @@ def test_a_changed_file_whose_name_is_no_text_is_read_from_git(tmp_path: Path) -
     git("init", "--quiet")
     git("commit", "--quiet", "--allow-empty", "--message", "first")
     Path(f"{tmp_path}/\udcff.txt").touch()
-    assert plan._differing(tmp_path, "HEAD") == ("\N{REPLACEMENT CHARACTER}.txt",)
+    assert changes._differing(tmp_path, "HEAD") == ("\N{REPLACEMENT CHARACTER}.txt",)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli.failures import Failure, Refusal
-from infra.cli.workflows.saved import refuse_unsaved
-from infra.cli.workflows.scene import put
+from infra.operations.errors import Failure, Refusal
+from infra.operations.workflows.saved import refuse_unsaved
+from infra.operations.workflows.scene import put
 from tests.cli.conftest import ROOT, Checkout
 from tests.shipped_stacks import of_this_lab
 

@@ -10,13 +10,13 @@ from typing import Any
 from infra.engines import EngineName
 from infra.engines.phased import apply
 from infra.engines.standing import vm_id, vm_urn
+from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
 from infra.model.node import node_spec
 from infra.model.phases import limits
 from infra.model.plan import Op, Plan, Status
 from infra.model.stack import load_stack, siblings
-from infra.program import STUB
 from tests.engines.live import kills
 from tests.engines.live.live_stacks import EDITS, FULL, OF_IMAGES
 from tests.engines.live.live_worlds import World

@@ -19,7 +19,7 @@ from typing import Any
 from infra.engines import EngineName
 from infra.engines.standing import IN_TRANSIT
 from infra.local.cloud.control import Control
-from infra.local.engine.lock import runs
+from infra.tools.processes import runs
 from tests.engines.live.live_worlds import ROOT, World
 
 HOUR = 3600.0

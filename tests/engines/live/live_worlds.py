@@ -18,7 +18,7 @@ from infra.engines.embedded import EmbeddedEngine
 from infra.engines.official import OfficialEngine
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
-from infra.local.engine.lock import runs
+from infra.tools.processes import runs
 
 ROOT = Path(__file__).resolve().parents[3]
 MAKERS: Mapping[EngineName, Callable[[Request], Engine]] = {
@@ -94,7 +94,7 @@ def begun(folder: Path, engine: EngineName, stack: str, files: Files) -> World:
     # The program takes the folder above its own, wherever a link leads, for the checkout.
     for name in ("images", "infra"):
         shutil.copytree(ROOT / name, root / name)
-    for name in ("LICENSE", "requirements.lock", ".venv"):
+    for name in ("LICENSE", "requirements-service.lock", ".venv"):
         (root / name).symlink_to(ROOT / name)
     files(root)
     return World(engine=engine, stack=stack, folder=folder, url=daemon.ensure_running(home).url)

@@ -18,15 +18,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from infra.cli.local_github import keep_served, local_app
 from infra.fleet.broker.decide import APART
-from infra.fleet.broker.serve import serve, service
+from infra.fleet.broker.serve import serve
 from infra.fleet.broker.settings import Settings
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.local.cloud import daemon
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
+from infra.operations.local.github import keep_served, local_app
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, REPO, STACK, slot
 
 CALLERS, REFUSALS = 16, 2000
@@ -80,7 +80,7 @@ def prepared(url: str, hub: GitHubControl, vms: Sequence[str]) -> Settings:
 
 
 def served(settings: Settings) -> None:
-    serve(service(settings, lambda _: None), host="127.0.0.1", port=PORT)
+    serve(settings, lambda _: None, host="127.0.0.1", port=PORT)
 
 
 def measure(hub: GitHubControl, settings: Settings, broker: int, count: int) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from infra.cli.fleet_place import BROKER, TOKEN, declared_place, told_place
 from infra.fleet.broker.github_app import GitHubApp
 from infra.fleet.broker.keeper import AT_ONCE
 from infra.fleet.broker.settings import BUCKET as BUCKET_NAME
@@ -21,8 +20,10 @@ from infra.fleet.controller.memory import Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN
 from infra.fleet.controller.outcomes import Result
+from infra.fleet.place import BROKER, TOKEN, told_place
 from infra.model import names
 from infra.model.errors import ConfigError
+from infra.operations.fleet.place import declared_place
 from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
 from tests.model.given import parse, pool, stack_text
 

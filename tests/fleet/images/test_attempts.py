@@ -81,6 +81,33 @@ def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket
     assert list(standing(bucket, NOW + LIMIT + timedelta(minutes=1))) == [over]
 
 
+def test_a_build_that_ends_before_it_has_its_recipes_stands_as_failed(bucket: Objects) -> None:
+    """Also of an image without times, of which no build ever came as far as its recipes."""
+    begin(bucket, ["controller"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
+    said = {"version": 1, "build": "cloudbuild/2", "began": (NOW + LIMIT).isoformat()}
+    bucket.update(names.image_begun_object("tpu-ci"), lambda _: said)
+
+    def of_image(after: timedelta) -> list[tuple[str, bool]]:
+        return [(each.build, each.failed) for each in standing(bucket, NOW + LIMIT + after) if each.image == "tpu-ci"]
+
+    assert of_image(timedelta(minutes=15)) == [("cloudbuild/2", False)], "fetch and plan may still be at work"
+    assert of_image(timedelta(minutes=21)) == [("cloudbuild/2", True)]
+    begin(bucket, ["tpu-ci"], "cloudbuild/2", NOW + LIMIT, NOW + LIMIT * 2, declared=DECLARED)
+    assert of_image(timedelta(minutes=21)) == [("cloudbuild/2", False)], "it has them now, and its own limit counts"
+    begin(bucket, ["tpu-ci"], "github/3", NOW + LIMIT + LIMIT, NOW + LIMIT * 3, declared=DECLARED)
+    assert of_image(LIMIT) == [("github/3", False)], "the one that began last counts"
+
+
+@pytest.mark.parametrize(
+    "body", [{"version": 1, "build": "cloudbuild/1"}, {"version": 2, "build": "a", "began": "2026-11-21T03:00:00Z"}, {}]
+)
+def test_a_first_word_of_a_build_that_is_none_is_refused_with_its_name(bucket: Objects, body: dict[str, Any]) -> None:
+    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
+    bucket.update(names.image_begun_object("tpu-ci"), lambda _: body)
+    with pytest.raises(ConfigError, match=r"images/begun/tpu-ci\.json"):
+        list(standing(bucket, NOW))
+
+
 def test_what_a_later_program_writes_besides_is_carried_along() -> None:
     world = World()
     world.bucket.objects[OBJECT] = {**of_one({**GOOD, "by": "x"}), "more": [1]}

@@ -17,7 +17,7 @@ from infra.model.images.load import load_images
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
 from infra.model.stack import load_stack, pulumi_values, stack_names
-from infra.program import run
+from infra.program.stack import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.shipped_stacks import connected, of_this_lab, shipped
 
@@ -61,8 +61,9 @@ def declared():
         (MARIN, "README.md", set()),
         (TIDEPOOL, "images/tpu-ci/Dockerfile", {"tpu-ci"}),
         (TIDEPOOL, "images/steps/lib.sh", {"tpu-ci", "cluster", "controller"}),
-        (TIDEPOOL, "infra/program.py", {"controller"}),
-        (TIDEPOOL, "stacks/Pulumi.ci.yaml", {"controller"}),
+        (TIDEPOOL, "infra/fleet/service.py", {"controller"}),
+        (TIDEPOOL, "infra/program/stack.py", set()),
+        (TIDEPOOL, "stacks/Pulumi.ci.yaml", set()),
         (TIDEPOOL, "images/levanter-base/Dockerfile", set()),
         (TIDEPOOL, "docs/images.md", set()),
     ],

@@ -11,7 +11,7 @@ from infra.local.engine.run import Options
 from infra.local.provider import GoogleProvider
 from infra.model.plan import Op, Plan
 from infra.model.stack import pulumi_values
-from infra.program import run
+from infra.program.stack import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.shipped_stacks import steady
 

@@ -12,7 +12,7 @@ from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.model.images.told import DeclaredImages
 from infra.model.stack import load_stack, stack_names
-from infra.program_builds import build_plan, image_build
+from infra.program.builds import build_plan, image_build
 from tests.model.given import ROOT
 from tests.model.images.test_build_steps import SPEC
 from tests.shipped_stacks import of_this_lab
@@ -57,9 +57,10 @@ def test_no_container_buildkit_or_base_of_cloud_build_comes_from_docker_hub_itse
                 assert "us-docker.pkg.dev" in step.env["REGISTRIES"].split()
 
 
-def test_jobs_of_github_have_no_identity_that_reads_it() -> None:
+def test_jobs_of_github_use_neither_the_mirror_nor_kept_layers_for_lack_of_an_identity() -> None:
     declared = told()
     (image,) = [each for each in SPEC.images if each.builder is Builder.GITHUB and each.bases]
     (build,) = [step for step in declared.steps(image.name, date.max) if step.id.startswith("build-")]
     assert build.env["BASE_IMAGE"].startswith("docker.io/library/python@")
+    assert build.env["CACHE"] == ""
     assert not build.signs_in

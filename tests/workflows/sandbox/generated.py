@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.workflows import monorepo
+from workflows.composite import called
 from workflows.events import Event, dispatch, pull_request, table
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
+from workflows.read import read
 from workflows.runs import Given, LegRun, run
 from workflows.spec import load_spec, spec_names
 
@@ -41,11 +43,16 @@ INPUTS = {"sha": SHA, "pull_request": "12", "revision": SHA, "image": "all"}
 
 @dataclass(frozen=True)
 class Asked:
-    """One job of a file, at the first event that starts it, with its legs."""
+    """One job of a file, at the first event that starts it, with its legs.
+
+    workflow: all that it does. written: as it is shipped; actions: what is in those of ours that it calls.
+    """
 
     file: str
     repository: str
     workflow: Mapping[str, Any]
+    written: Mapping[str, Any]
+    actions: Mapping[str, Mapping[str, Any]]
     job: str
     event: Event
     needs: Mapping[str, Any]
@@ -58,7 +65,7 @@ class Asked:
 @cache
 def files() -> dict[str, tuple[str, Generated]]:
     """By specification and name: the repository and the file."""
-    world = monorepo.world()
+    world = monorepo.pinned()
     found: dict[str, tuple[str, Generated]] = {}
     for name in spec_names(ROOT):
         spec = monorepo.spec() if name == "marin" else load_spec(ROOT, name, world)
@@ -92,7 +99,7 @@ def targets(repository: str) -> tuple[Event, ...]:
 
 def _jobs(name: str) -> Iterator[Asked]:
     repository, file = files()[name]
-    workflow = file.workflow.plain()
+    workflow, written, actions = file.workflow.plain(), read(file.text, name).data, called(file.workflow)
     declared = (workflow["on"].get("workflow_dispatch") or {}).get("inputs") or {}
     inputs = {key: value for key, value in INPUTS.items() if key in declared}
     events = (*table(repository=repository), *targets(repository), dispatch(inputs, repository=repository))
@@ -107,5 +114,5 @@ def _jobs(name: str) -> Iterator[Asked]:
                 needs = {
                     each: {"result": found[each].result, "outputs": dict(OUTPUTS.get(each, {}))} for each in needed
                 }
-                yield Asked(name, repository, workflow, job, event, needs, found[job].legs)
+                yield Asked(name, repository, workflow, written, actions, job, event, needs, found[job].legs)
                 break

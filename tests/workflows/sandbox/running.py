@@ -1,7 +1,7 @@
 """Runs one leg of a job as GitHub's runner does: steps in order with their conditions, environment, outputs and shell.
 
-Actions are not run: each is written down with its inputs, succeeds unless a test says otherwise, and does what the
-runner's table `actions` says. The shells are those of
+This project's own actions are run from their files. Others are not: each is written down with its inputs, succeeds
+unless a test says otherwise, and does what the runner's table `actions` says. The shells are those of
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax (read 2026-11-21); a cancelled run
 interrupts the running step's shell and ends it later
 (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-cancellation, read 2026-11-21).
@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ class Runner:
     """A machine for one job.
 
     actions: what an action does, by its name without the commit: gets its inputs and the runner, gives its outputs.
+    composites: what is in the file of an action, by its name with the commit.
     failing: steps that fail instead of running. cancelled_in: the step in which the run is cancelled, once a call of it
     blocks; by: the signal that its shell gets.
     """
@@ -84,6 +85,7 @@ class Runner:
     environ: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     actions: Mapping[str, Callable[[Mapping[str, str], Runner], Mapping[str, str]]] = field(default_factory=dict)
+    composites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     failing: frozenset[str] = frozenset()
     cancelled_in: str = ""
     by: signal.Signals = signal.SIGINT
@@ -162,7 +164,11 @@ class _Job:
         if not truthy(evaluate(asked, self._scope())):
             self._end(step, "skipped", {})
             return StepRun(name=name, outcome="skipped")
-        done = self._action(name, step) if "uses" in step else self._script(name, number, step)
+        composite = self._runner.composites.get(step.get("uses", ""))
+        if composite:
+            done = self._composite(name, number, step, composite)
+        else:
+            done = self._action(name, step) if "uses" in step else self._script(name, number, step, self._scope())
         self._end(step, done.outcome, done.outputs)
         return done
 
@@ -186,9 +192,20 @@ class _Job:
         outputs = effect(inputs, self._runner) if effect else {}
         return StepRun(name=name, outcome="success", inputs=inputs, outputs=outputs)
 
-    def _script(self, name: str, number: int, step: Mapping[str, Any]) -> StepRun:
+    def _composite(self, name: str, number: int, step: Mapping[str, Any], action: Mapping[str, Any]) -> StepRun:
+        """The one step of an action, which gets what its caller hands over and none of the job's secrets."""
+        [inner] = action["runs"]["steps"]
+        given = self._filled(step.get("with", {}))
+        assert given.keys() == action.get("inputs", {}).keys(), f"{step['uses']} has other inputs"
+        there = {key: value for key, value in self._contexts.items() if key not in ("secrets", "needs", "vars")}
+        done = self._script(name, number, inner, Scope({**there, "inputs": given}, Status()))
+        ended = Scope({"steps": {inner["id"]: {"outputs": done.outputs}}})
+        outputs = {key: text(expand(each["value"], ended)) for key, each in action.get("outputs", {}).items()}
+        return replace(done, outputs={key: value for key, value in outputs.items() if key in done.outputs})
+
+    def _script(self, name: str, number: int, step: Mapping[str, Any], scope: Scope) -> StepRun:
         assert "${{" not in step["run"], "an expression in a script is an injection"
-        own = self._filled(step.get("env", {}))
+        own = self._filled(step.get("env", {}), scope)
         if name in self._runner.failing:
             return StepRun(name=name, outcome="failure", code=1)
         folder, before = self._runner.folder, self._runner.programs.mark()
@@ -197,7 +214,7 @@ class _Job:
             each.touch()
         script = self._runner.temp / f"script-{number}"
         script.write_text(step["run"])
-        where = self._runner.workspace / text(expand(step.get("working-directory", "."), self._scope()))
+        where = self._runner.workspace / text(expand(step.get("working-directory", "."), scope))
         where.mkdir(parents=True, exist_ok=True)
         environ = {
             **self._surroundings(), **self._env, **self._added, **own,
@@ -248,8 +265,9 @@ class _Job:
     def _scope(self) -> Scope:
         return Scope({**self._contexts, "job": {"status": "success"}}, self._status, lambda _: "d" * 64)
 
-    def _filled(self, values: Mapping[str, Any]) -> dict[str, str]:
-        return {key: text(expand(each, self._scope()) if isinstance(each, str) else each)
+    def _filled(self, values: Mapping[str, Any], among: Scope | None = None) -> dict[str, str]:
+        scope = among or self._scope()
+        return {key: text(expand(each, scope) if isinstance(each, str) else each)
                 for key, each in values.items()}  # fmt: skip
 
 

@@ -32,6 +32,7 @@ class Host:
     stack: str
     pool: str
     region: str
+    zone: str
     vm: str
     machine: str
     worker: int

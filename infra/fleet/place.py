@@ -1,0 +1,122 @@
+"""Where a fleet is and who is asked about it: project, bucket, cloud, the way to GitHub, the clock.
+
+Owns what the environment says of it, as on Cloud Run, and by which way GitHub is asked: through the broker that
+TIDEPOOL_BROKER names; else by a person's GITHUB_TOKEN; else through the broker of the published manifest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from infra.fleet.broker.github_calls import GITHUB
+from infra.fleet.broker.settings import BUCKET, GITHUB_API, GOOGLE_ENDPOINT, PROJECT, is_safe
+from infra.fleet.controller.act import Actor
+from infra.fleet.controller.by_broker import BrokerApi
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, RunnerApi
+from infra.fleet.controller.lease import wall_clock
+from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.sweep import Sweeper
+from infra.fleet.google import Clients, GoogleError, clients
+from infra.fleet.identity import identity_token
+from infra.fleet.records import Records
+from infra.model import names
+from infra.model.errors import ConfigError, Problem
+
+BROKER: Final = "TIDEPOOL_BROKER"
+TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - a name
+BUILDS: Final = "TIDEPOOL_BUILDS"
+"""Set where the fleet's stack builds images, so that its sweeps tell of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a fleet is. endpoint: the root URL that takes the place of Google's APIs, None for Google itself.
+
+    clock: the cloud's own time. builds: whether its stack builds images.
+    """
+
+    project: str
+    bucket: str
+    endpoint: str | None
+    github: GitHub
+    clock: Callable[[], datetime] = wall_clock
+    builds: bool = False
+
+    @property
+    def observer(self) -> Observer:
+        return Observer(project=self.project, bucket=self.bucket, endpoint=self.endpoint, github=self.github)
+
+    def sweeper(self, stack: str, google: Clients, *, pause: Callable[[float], None] = time.sleep) -> Sweeper:
+        """Sweeps over a stack here. google: clients of this place. pause: waits so many seconds."""
+        records = Records(google=google, bucket=self.bucket)
+
+        def actor(desired: Desired) -> Actor:
+            return Actor(google=google, records=records, github=self.github, desired=desired, sleep=pause)
+
+        return Sweeper(stack=stack, records=records, observer=self.observer, actor=actor, clock=self.clock)
+
+
+def told_place(stack: str, environ: Mapping[str, str]) -> Place | None:
+    """The place that the environment names, as a Cloud Run job has it, which has no stack file and asks nobody.
+
+    None where it names no project or no bucket. ConfigError for an address that must not be called.
+    """
+    project, bucket = environ.get(PROJECT), environ.get(BUCKET)
+    if not project or not bucket:
+        return None
+    endpoint = environ.get(GOOGLE_ENDPOINT) or None
+    if endpoint is not None:
+        _check(GOOGLE_ENDPOINT, endpoint, "the root of what takes the place of Google's APIs, or nothing for Google")
+    github = github_way(stack, project, bucket, environ, endpoint=endpoint)
+    builds = bool(environ.get(BUILDS))
+    return Place(project=project, bucket=bucket, endpoint=endpoint, github=github, builds=builds)
+
+
+def github_way(
+    stack: str, project: str, bucket: str, environ: Mapping[str, str], *, endpoint: str | None = None
+) -> GitHub:
+    """On Cloud Run a broker is the only way: there is no credential of GitHub's in the controller's environment.
+
+    endpoint: as of the place, where its manifest is read.
+    """
+    if environ.get(BROKER):
+        url = named_broker(environ)
+        return BrokerApi(stack=stack, address=lambda: url, token=partial(identity_token, project=project))
+    if token := environ.get(TOKEN):
+        return RunnerApi(api=environ.get(GITHUB_API, GITHUB), token=lambda _: token)
+    return BrokerApi(
+        stack=stack,
+        address=partial(_published_broker, stack, project, bucket, endpoint),
+        token=partial(identity_token, project=project),
+    )
+
+
+def named_broker(environ: Mapping[str, str]) -> str:
+    """ConfigError for an address that a token must not be sent to."""
+    url = environ[BROKER]
+    _check(BROKER, url, "the broker's URL")
+    return url
+
+
+def _check(name: str, address: str, fix: str) -> None:
+    if not is_safe(address):
+        raise ConfigError([Problem(name, address, "an address is https, or on this machine", fix)])
+
+
+def _published_broker(stack: str, project: str, bucket: str, endpoint: str | None) -> str:
+    """The broker of the manifest, asked for each time: it may be published while somebody watches."""
+    try:
+        with clients(project, endpoint, hurried=True) as google:
+            manifest = Records(google=google, bucket=bucket).read(names.manifest_object(stack))
+    except GoogleError as error:
+        raise GitHubError(str(error)) from None
+    url = manifest.body.get("broker") if manifest else None
+    if not isinstance(url, str) or not is_safe(url):
+        raise GitHubError(NO_WAY)
+    return url

@@ -1,0 +1,68 @@
+"""Serving the token broker of a stack: on Google Cloud by its settings, or beside the local cloud with made-up ones.
+
+Owns where its settings come from. What it decides is `infra.fleet.broker`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from infra.fleet.broker import settings
+from infra.fleet.broker.audit import GRANTED, line
+from infra.fleet.broker.serve import NotListeningError, serve, wall_clock
+from infra.fleet.broker.settings import Settings
+from infra.operations.errors import Refusal
+from infra.operations.ports import SILENT, CloudName, Teller
+from infra.operations.session import reached
+from infra.operations.stacks.declared import declared
+
+__all__ = ("GRANTED", "Broker", "broker", "line")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker that is ready to be served. cloud: whose VMs ask it."""
+
+    settings: Settings
+    cloud: CloudName
+    clock: Callable[[], datetime]
+
+    def serve(self, tell: Callable[[dict[str, Any]], None], *, host: str, port: int) -> None:
+        """Serve it until SIGTERM or SIGINT. tell: gets every decision. Raises Refusal where nothing can listen."""
+        try:
+            serve(self.settings, tell, host=host, port=port, clock=self.clock)
+        except NotListeningError as error:
+            raise Refusal(str(error)) from None
+
+
+def broker(
+    stack: str,
+    port: int,
+    cloud: CloudName | None = None,
+    teller: Teller = SILENT,
+    environ: Mapping[str, str] = os.environ,
+) -> Broker:
+    """The broker of a stack. environ: its settings, as docs/broker.md has them; what of the stack it leaves out is in
+    the stack file.
+
+    cloud: the local one where the environment names no audience, if None. Raises ConfigError with all that is wrong.
+    """
+    if cloud is CloudName.LOCAL or (cloud is None and settings.AUDIENCE not in environ):
+        return _beside_local_cloud(stack, port, teller)
+    if not (environ.get(settings.PROJECT) and environ.get(settings.BUCKET)):
+        config = declared(stack).config
+        environ = {settings.PROJECT: config.project, settings.BUCKET: config.bucket.name, **environ}
+    return Broker(settings=settings.read(stack, environ), cloud=CloudName.GOOGLE, clock=wall_clock)
+
+
+def _beside_local_cloud(stack: str, port: int, teller: Teller) -> Broker:
+    from infra.operations.local.broker import local_settings  # on Google Cloud nothing local is loaded
+    from infra.operations.local.cloud import cloud_clock
+
+    url = reached(CloudName.LOCAL, teller) or ""
+    made_up = local_settings(stack, url, f"http://127.0.0.1:{port}")
+    return Broker(settings=settings.read(stack, made_up), cloud=CloudName.LOCAL, clock=cloud_clock(url))

@@ -1,0 +1,1 @@
+"""Operations on this checkout: its checks, and what its commands cost."""

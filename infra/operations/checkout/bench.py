@@ -1,0 +1,241 @@
+"""What explanations, previews and applies cost at several sizes of fleet, in figures and ratios.
+
+Owns the measured cases and how figures are told. Every case is a whole process, as a person starts it, with a state
+folder and a local cloud of its own. Nothing here judges: a benchmark prints, a test asserts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.operations.errors import Failure
+from infra.operations.workspace import CHECKOUT
+
+SIZES = (10, 100, 300, 1000, 3000)
+
+OFFICIAL: dict[tuple[str, int], tuple[float, float | None]] = {
+    ("preview", 10): (2.1, 480), ("up", 10): (1.8, None), ("preview again", 10): (1.6, None),
+    ("preview", 100): (2.7, 580), ("up", 100): (5.9, 610), ("preview again", 100): (3.2, None),
+    ("preview", 1000): (13.7, 820), ("up", 1000): (340.0, 1850), ("preview again", 1000): (20.2, 970),
+    ("preview", 3000): (46.5, 1260), ("preview again", 3000): (72.0, 1750),
+}  # fmt: skip
+"""Seconds and peak MB of the official engine, for the same case and number of VMs.
+
+Measured with the official CLI 3.259 and the official Google provider, file backend, 2 cores, Python SDK 3.272, against
+a server that answers TPU calls at once; its `up` of 3,000 was not done after 540 s."""
+
+STACK = """\
+# One pool of {count} VMs: what a benchmark declares.
+config:
+  gcp:project: tidepool-bench
+  tidepool:owner: bench
+  tidepool:bucket: {{name: tidepool-bench-records, location: us}}
+  tidepool:pools:
+    - name: bench
+      accelerator: v5litepod-4
+      zones:
+        us-west4-a: {count}
+      capacity: preemptible
+      serves: [example/repository]
+      trust: member
+"""
+
+POOLS, VMS_A_POOL = 500, 20
+STEPS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured run. `peak_mb` is the largest resident size of the command's process, in 10^6 bytes."""
+
+    case: str
+    vms: int
+    engine: str
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+    @property
+    def per_vm_ms(self) -> float:
+        """Wall milliseconds a VM, start included."""
+        return 1000 * self.seconds / self.vms
+
+
+def figures(sizes: Sequence[int], runs: int) -> Iterator[Figure]:
+    """Every case. Where the pulumi CLI is on PATH it runs side by side. Raises Failure for a command that fails."""
+    yield cold_preview_of_ci(runs)
+    yield from explanations(runs)
+    yield long_comment(runs)
+    for engine in ("local", *(["pulumi"] if shutil.which("pulumi") else [])):
+        for size in sorted(sizes):
+            yield from fleet_of(size, engine)
+
+
+def cold_preview_of_ci(runs: int) -> Figure:
+    """Preview of the committed ci stack with an empty state, Python's start included, the cloud already running."""
+    with workspace(None) as (root, home):
+        taken = [measure("preview ci, cold", 9, "local", root, home, "preview", "ci") for _ in range(runs)]
+    return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def explanations(runs: int) -> Iterator[Figure]:
+    """Explain from a cold start: the committed ci stack, and 500 pools of 20 VMs each of which gets one more."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        before, after = Path(folder, "before.yaml"), Path(folder, "after.yaml")
+        before.write_text(pools_text(POOLS, VMS_A_POOL))
+        after.write_text(pools_text(POOLS, VMS_A_POOL + 1))
+        ci = str(CHECKOUT / "stacks" / "Pulumi.ci.yaml")
+        for case, vms, base, head in (
+            ("explain ci, cold", 9, ci, ci),
+            (f"explain {POOLS} pools", POOLS * VMS_A_POOL, str(before), str(after)),
+        ):
+            arguments = ("explain", "ci", "--base", base, "--head", head, "--format", "markdown")
+            taken = [timed(case, vms, "none", CHECKOUT, Path(folder), *arguments) for _ in range(runs)]
+            yield sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def long_comment(runs: int) -> Figure:
+    """The comment of a recorded plan that changes a label of every VM of a large fleet, no two alike."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        recorded = Path(folder, "preview.json")
+        recorded.write_text(json.dumps({"steps": [relabelled(index) for index in range(STEPS)], "changeSummary": {}}))
+        arguments = ("preview", "ci", "--from", str(recorded), "--format", "markdown")
+        case = f"comment of {STEPS:,} steps"
+        taken = [timed(case, STEPS, "none", CHECKOUT, Path(folder), *arguments) for _ in range(runs)]
+    return sorted(taken, key=lambda figure: figure.seconds)[len(taken) // 2]
+
+
+def relabelled(index: int) -> dict[str, Any]:
+    """One step of `pulumi preview --json`: a VM whose label changes."""
+    kind, name = "gcp:tpu/v2Vm:V2Vm", f"bench-us-west4-a-{index}"
+
+    def state(team: str) -> dict[str, Any]:
+        labels = {"tidepool-pool": "bench", "tidepool-stack": "ci", "tidepool-owner": "marin", "team": team}
+        account = {"email": "bench@tidepool-bench.iam.gserviceaccount.com"}
+        inputs = {"acceleratorType": "v5litepod-4", "zone": "us-west4-a", "labels": labels, "serviceAccount": account}
+        return {"inputs": inputs}
+
+    return {
+        "op": "update",
+        "urn": f"urn:pulumi:ci::tidepool::{kind}::{name}",
+        "oldState": state("before"),
+        "newState": state(f"after-{index}"),
+        "detailedDiff": {"labels.team": {"kind": "update", "inputDiff": True}},
+    }
+
+
+def pools_text(pools: int, vms: int) -> str:
+    """A stack file of that many pools, each with that many VMs."""
+    head, name, pool = STACK.format(count=vms).partition("    - name: bench")
+    return head + "".join(f"{name}-{number}{pool}" for number in range(pools))
+
+
+def fleet_of(size: int, engine: str) -> Iterator[Figure]:
+    with workspace(size) as (root, home):
+        for case, verb in (("preview", "preview"), ("up", "up"), ("preview again", "preview")):
+            yield measure(case, size, engine, root, home, verb, "bench")
+
+
+@contextmanager
+def workspace(size: int | None) -> Generator[tuple[Path, Path]]:
+    """A checkout of its own (the committed stacks, or one stack of `size` VMs) and a state folder; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        root, home = Path(folder, "root"), Path(folder, "home")
+        root.mkdir()
+        shutil.copy(CHECKOUT / "Pulumi.yaml", root)
+        for shared in ("infra", "images", "LICENSE", "requirements-service.lock", ".venv"):
+            (root / shared).symlink_to(CHECKOUT / shared)
+        if size is None:
+            shutil.copytree(CHECKOUT / "stacks", root / "stacks")
+        else:
+            (root / "stacks").mkdir()
+            (root / "stacks" / "Pulumi.bench.yaml").write_text(STACK.format(count=size))
+        tidepool(root, home, "cloud", "start", check=True)
+        try:
+            yield root, home
+        finally:
+            tidepool(root, home, "cloud", "stop", check=False)
+
+
+def tidepool(root: Path, home: Path, *arguments: str, check: bool) -> None:
+    environment = {**os.environ, "TIDEPOOL_ROOT": str(root), "TIDEPOOL_HOME": str(home)}
+    subprocess.run([CHECKOUT / "tidepool", *arguments], env=environment, check=check, capture_output=True)
+
+
+def measure(case: str, vms: int, engine: str, root: Path, home: Path, verb: str, stack: str) -> Figure:
+    arguments = [verb, stack, "--engine", engine, "--cloud", "local", "--yes", "--json"]
+    if verb == "preview":
+        arguments.remove("--yes")
+    return timed(case, vms, engine, root, home, *arguments)
+
+
+def timed(case: str, vms: int, engine: str, root: Path, home: Path, *arguments: str) -> Figure:
+    """One command as a process of its own; it must end with exit code 0."""
+    environment = {**os.environ, "TIDEPOOL_ROOT": str(root), "TIDEPOOL_HOME": str(home)}
+    started = time.perf_counter()
+    command_line = [CHECKOUT / "tidepool", *arguments]
+    process = subprocess.Popen(command_line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = process.stderr.read() if process.stderr else b""
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise Failure(f"{case} of {vms} VMs failed:\n{said.decode(errors='replace')[-2000:]}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Figure(
+        case=case,
+        vms=vms,
+        engine=engine,
+        seconds=round(seconds, 2),
+        cpu_seconds=round(usage.ru_utime + usage.ru_stime, 2),
+        peak_mb=round(usage.ru_maxrss * unit / 1e6, 1),
+    )
+
+
+def beside(figure: Figure, measured: dict[tuple[str, int], Figure]) -> tuple[float | None, float | None]:
+    """The official engine's seconds and peak MB for the same case: measured side by side, else published."""
+    if figure.engine == "pulumi":
+        return None, None
+    if other := measured.get((figure.case, figure.vms)):
+        return other.seconds, other.peak_mb
+    return OFFICIAL.get((figure.case, figure.vms), (None, None))
+
+
+def ratio(ours: float, theirs: float | None) -> str:
+    return "" if theirs is None else f"{ours / theirs:.2f}"
+
+
+def growth(figures: Sequence[Figure]) -> str:
+    """What one more VM costs in CPU at large sizes against what it costs at small ones: 1.0 is linear.
+
+    Both leave out the start, which is the same at every size.
+    """
+    lines = []
+    for case in ("preview", "up", "preview again"):
+        mine = {figure.vms: figure for figure in figures if figure.case == case and figure.engine == "local"}
+        sizes = sorted(mine)
+        if len(sizes) > 2:
+            first, largest = sizes[0], sizes[-1]
+            middle = min(sizes[1:-1], key=lambda size: abs(size - largest / 10))
+            early, late = slope(mine[first], mine[middle]), slope(mine[middle], mine[largest])
+            lines.append(
+                f"{case}: one more VM costs {late:.1f} ms of CPU up to {largest:,}, {early:.1f} ms up to {middle:,}: "
+                f"{late / early:.2f} times"
+            )
+    return "\n".join(lines)
+
+
+def slope(small: Figure, large: Figure) -> float:
+    """Milliseconds of CPU that one more VM costs between two sizes."""
+    return 1000 * (large.cpu_seconds - small.cpu_seconds) / (large.vms - small.vms)

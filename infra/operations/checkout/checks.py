@@ -1,0 +1,163 @@
+"""Every check of this repository, in the order in which a mistake is cheapest to hear of.
+
+Owns which checks there are and how their outcome is told. Leaves what each checks to its tool and to pyproject.toml.
+A tool that this machine lacks is named as skipped; `--strict` makes that a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from infra.operations.checkout.secrets_scan import scan
+from infra.operations.errors import Failure
+from infra.operations.workspace import CHECKOUT
+
+BIN = Path(sys.executable).parent
+CODE = ("infra", "workflows", "tests")
+WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
+ACTION_SCHEMA = ("--builtin-schema", "vendor.github-actions")
+GO_TOOLS = ("actionlint", "crane")
+"""What is built from infra/tools before the checks, where Go is on this machine and they are not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One tool and its arguments. `optional` tools come from outside the lock, so a machine may lack them."""
+
+    name: str
+    command: tuple[str, ...]
+    optional: bool = False
+
+    def executable(self) -> str | None:
+        return shutil.which(self.command[0], path=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one check; `seconds` is wall time."""
+
+    name: str
+    status: Literal["passed", "failed", "skipped"]
+    seconds: float
+    note: str = ""
+
+
+def checks_for(
+    *, fast: bool = False, unit: bool = False, heavy: bool = False, live: bool = False, extra: Sequence[str] = ()
+) -> list[Check]:
+    """Which checks there are. fast, unit: the tests alone. extra: further arguments for pytest."""
+    tests = [pytest_check(unit=unit, heavy=heavy, live=live, extra=extra)]
+    return tests if fast or unit else [*static_checks(), *tests]
+
+
+def static_checks() -> list[Check]:
+    shell = tracked(is_shell)
+    workflows, actions = tracked(is_workflow), tracked(is_action)
+    python = (str(path) for path in tracked(lambda path: path.suffix == ".py") if path.parts[0] in CODE)
+    return [
+        Check("ruff", ("ruff", "check", *CODE)),
+        Check("ruff format", ("ruff", "format", "--check", *CODE)),
+        Check("ty", ("ty", "check", *CODE)),
+        Check("import layers", ("lint-imports",)),
+        Check("unused dependencies", ("deptry", "infra", "workflows")),
+        Check("dead code", ("vulture", *python)),
+        Check("shellcheck", ("shellcheck", *map(str, shell))),
+        Check("hadolint", ("hadolint", *map(str, tracked(is_dockerfile)))),
+        Check("secrets", scan(tracked(lambda _: True))),
+        Check("shfmt", ("shfmt", "-i", "2", "-ci", "-d", *map(str, shell))),
+        Check("workflow schema", ("check-jsonschema", *WORKFLOW_SCHEMA, *map(str, workflows))),
+        Check("action schema", ("check-jsonschema", *ACTION_SCHEMA, *map(str, actions))),
+        Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, (*workflows, *actions)))),
+        *actionlint_checks(workflows),
+        Check("generated workflows", (sys.executable, "-m", "infra.cli", "workflows", "--check")),
+        Check("crane", ("crane", "version"), optional=True),
+        Check("gcloud", ("gcloud", "version"), optional=True),
+    ]
+
+
+def actionlint_checks(workflows: Sequence[Path]) -> Iterator[Check]:
+    """One check a repository, for each has runners, and so labels, of its own: this one, and copies for others."""
+    for top in sorted({path.parents[2] for path in workflows}):
+        labels = top / ".github" / "actionlint.yaml"
+        config = ("-config-file", str(labels)) if (CHECKOUT / labels).is_file() else ()
+        shell = ("-shellcheck", str(BIN / "shellcheck"))
+        files = (str(path) for path in workflows if path.parents[2] == top)
+        name = "actionlint" if top == Path() else f"actionlint {top.name}"
+        yield Check(name, ("actionlint", *config, *shell, *files), optional=True)
+
+
+def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
+    tiers = (("heavy", heavy), ("live", live), ("end_to_end", not unit))
+    excluded = [f"not {tier}" for tier, wanted in tiers if not wanted]
+    # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun.
+    workers = () if extra else ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")
+    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra))
+
+
+def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
+    """The files of this checkout that git tracks or would track, relative to its root.
+
+    Raises Failure where git is missing or this is no checkout, as in an unpacked source archive.
+    """
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=CHECKOUT, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+        raise Failure(
+            f"git does not say which files to check ({reason}). Run `./tidepool test --fast` for the tests alone; "
+            "in a source archive, `git init && ./tidepool test` runs every check."
+        ) from None
+    paths = (Path(line) for line in listed.stdout.splitlines())
+    return sorted(path for path in paths if (CHECKOUT / path).is_file() and wanted(path))
+
+
+def is_workflow(path: Path) -> bool:
+    """Of this repository, or a copy of another's in workflows/generated; the faulty ones of tests are neither."""
+    return path.parent.parts[-2:] == (".github", "workflows") and path.parts[0] in {".github", "workflows"}
+
+
+def is_action(path: Path) -> bool:
+    """Of this project's own, which workflows of all repositories call; actionlint reads no such file."""
+    return path.parts[0] == "actions" and path.name == "action.yml"
+
+
+def is_shell(path: Path) -> bool:
+    if path.suffix:
+        return path.suffix == ".sh"
+    with (CHECKOUT / path).open("rb") as file:
+        first = file.readline(80)
+    return first.startswith(b"#!") and first.split()[0].rsplit(b"/", 1)[-1] in {b"sh", b"bash"}
+
+
+def is_dockerfile(path: Path) -> bool:
+    return path.stem == "Dockerfile" and path.suffix != ".dockerignore"
+
+
+def run(check: Check, tell: Callable[[str], None], *, strict: bool, quiet: bool) -> Outcome:
+    """Run one. tell: hears which. quiet: what the tool prints goes to stderr."""
+    executable = check.executable()
+    if executable is None:
+        missing = f"{check.command[0]} is not on this machine"
+        status = "skipped" if check.optional and not strict else "failed"
+        tell(f"{check.name}: {missing}")
+        return Outcome(check.name, status, 0.0, missing)
+    tell(f"-- {check.name}")
+    started = time.perf_counter()
+    environment = {**os.environ, "TIDEPOOL_STRICT": "1" if strict else "0"}
+    done = subprocess.run(
+        [executable, *check.command[1:]],
+        cwd=CHECKOUT, check=False, env=environment, stdout=sys.stderr if quiet else None,
+    )  # fmt: skip
+    seconds = round(time.perf_counter() - started, 2)
+    return Outcome(check.name, "passed" if done.returncode == 0 else "failed", seconds)

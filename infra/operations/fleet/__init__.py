@@ -1,0 +1,1 @@
+"""Operations on the fleets of stacks, as they stand and as the controller keeps them."""

@@ -1,0 +1,122 @@
+"""A drain that a person asks for: a pool or a VM takes no new jobs, until the drain is ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from infra.fleet import draining
+from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.lease import Kind
+from infra.fleet.controller.observed import DrainWish, Wishes
+from infra.fleet.draining import VmStanding
+from infra.fleet.google import clients
+from infra.fleet.records import Records
+from infra.fleet.status.look import Scene
+from infra.fleet.wishes import read_wishes
+from infra.model import names
+from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.fleet.drained import begin, wait_for_jobs
+from infra.operations.fleet.looks import Fleet
+from infra.operations.fleet.requests import login
+from infra.operations.leased import leased
+from infra.preview.words import vms as in_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """What a drain came to. left: VMs that still run a job after so many minutes, or of which that is not known."""
+
+    stack: str
+    subject: str
+    vms: tuple[str, ...]
+    minutes: int
+    left: tuple[VmStanding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "stack": self.stack,
+            "subject": self.subject,
+            "vms": list(self.vms),
+            "minutes": self.minutes,
+            "drained": not self.left,
+            "left": [{"vm": each.vm, "standing": each.standing.value, "why": each.why} for each in self.left],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """What the end of a drain came to. vms: that take jobs again. kept: that another reason keeps from it.
+
+    drained: subjects that were drained when nobody drained this one; None where it was.
+    """
+
+    stack: str
+    subject: str
+    vms: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    drained: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"stack": self.stack, "subject": self.subject, "vms": list(self.vms), "kept": list(self.kept)}
+
+
+def drain(fleet: Fleet, subject: str, *, minutes: int | None = None, by: str | None = None) -> Drain:
+    """Keep a pool or a VM from new jobs, and wait for those that run; the drain stands whatever comes of the wait.
+
+    minutes: how long to wait; `job_minutes` of the stack if None. by: who drains it; the login if None. Raises Refusal
+    where no VM of the subject is published, Failure where the fleet is not known, GoogleError.
+    """
+    scene = fleet.look()
+    desired = _desired(scene)
+    pool_of = _pool_of(subject, desired)
+    limit = desired.settings.job if minutes is None else minutes
+    begin(fleet, [DrainWish(subject=subject, by=by or login(), since=scene.at, minutes=limit)], pool_of)
+    fleet.session.say(
+        f"no more jobs for {in_words(sorted(pool_of))}; running ones are waited for {limit} minutes at most"
+    )
+    try:
+        left = wait_for_jobs(fleet, pool_of, limit)
+    except KeyboardInterrupt:
+        raise Interruption(f"Interrupted. The drain stands; `./tidepool drain {subject} --end` ends it.") from None
+    return Drain(stack=fleet.stack, subject=subject, vms=tuple(pool_of), minutes=limit, left=left)
+
+
+def end_drain(fleet: Fleet, subject: str) -> Released:
+    """Let its VMs take jobs again, but for those that another drain keeps from it. Raises as `drain` does.
+
+    Also of a drain that is over by itself: where no controller sweeps, its VMs are not let work yet.
+    """
+    scene = fleet.look()
+    pool_of = _pool_of(subject, _desired(scene))
+    with clients(fleet.place.project, fleet.place.endpoint) as google:
+        record = Records(google=google, bucket=fleet.place.bucket).read(names.wishes_object(fleet.stack))
+    wished = read_wishes(record.body) if record else Wishes()
+    stand = wished.at(scene.at).drains
+    wishes = tuple(each for each in wished.drains if each in stand or each.subject == subject)
+    if not any(wish.subject == subject for wish in wishes):
+        return Released(stack=fleet.stack, subject=subject, drained=tuple(wish.subject for wish in wishes))
+    released = draining.released(pool_of, pool_of, wishes, subject, scene.memory)
+    with (
+        leased(fleet.config, fleet.session, Kind.DRAIN),
+        clients(fleet.place.project, fleet.place.endpoint) as google,
+    ):
+        draining.end(Records(google=google, bucket=fleet.place.bucket), fleet.stack, {subject}, released)
+    kept = tuple(sorted(set(pool_of) - set(released)))
+    return Released(stack=fleet.stack, subject=subject, vms=released, kept=kept)
+
+
+def _desired(scene: Scene) -> Desired:
+    if scene.desired is None:
+        raise Failure(f"{scene.stack}: {'; '.join(scene.problems)}")
+    if scene.observed is not None and not scene.observed.wishes_source.known:
+        raise Failure(f"{scene.stack}: {scene.observed.wishes_source.reason}")
+    return scene.desired
+
+
+def _pool_of(subject: str, desired: Desired) -> dict[str, str]:
+    """The VMs of a subject with their pools."""
+    found = {slot.name: slot.pool for slot in desired.slots if subject in (slot.name, slot.pool)}
+    if not found:
+        raise Refusal(f"the published fleet of {desired.stack} has no VM of {subject}")
+    return found

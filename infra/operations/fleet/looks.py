@@ -1,0 +1,136 @@
+"""Which stacks a fleet command is about, and how it comes to look at them.
+
+Owns finding the stack of a pool or a VM by its name. Looking itself is `infra.fleet.status.look`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from infra.engines.protocol import CloudName
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Record, Records
+from infra.fleet.status.look import Scene, look
+from infra.model import names
+from infra.model.errors import ConfigError
+from infra.model.fleet import slots
+from infra.model.offers import Offers
+from infra.model.schema import StackConfig
+from infra.model.stack import siblings
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.place import Place, declared_place, guests_at
+from infra.operations.ports import SILENT, Teller, Tone
+from infra.operations.session import CloudSession, open_cloud
+from infra.operations.stacks.stack_file import known_stacks, stack_file
+from infra.operations.workspace import workspace
+
+_PLACE: Final = r"[a-z]+-[a-z]+[0-9]+-[a-z0-9]+-[0-9]+"
+"""A zone and an index, as they end a VM's name."""
+
+
+class UnknownSubject(Refusal):
+    """No stack's pool, and no VM of one, has the name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """One stack's fleet, and the session of the command that is about it.
+
+    trouble: what is wrong with its stack file, by which `config` may not be all that is meant; else empty.
+    """
+
+    config: StackConfig
+    session: CloudSession
+    place: Place
+    trouble: str = ""
+
+    @property
+    def stack(self) -> str:
+        return self.config.stack
+
+    def look(self, *, with_jobs: bool = False) -> Scene:
+        """Look once, on the local cloud with its guests alive until now.
+
+        Raises GoogleError where the bucket does not say what there shall be.
+        """
+        if guests := guests_at(self.place.endpoint):
+            guests.settle()
+        neighbours = Offers.of(siblings(workspace().root, self.stack)).pools if with_jobs else ()
+        return look(self.stack, self.place.observer, self.place.clock, with_jobs=with_jobs, neighbours=neighbours)
+
+    def pause(self, seconds: float) -> None:
+        """Wait; on the local cloud its clock is moved in place of waiting."""
+        if guests := guests_at(self.place.endpoint):
+            guests.advance(seconds)
+        else:
+            time.sleep(seconds)
+
+
+def open_fleet(
+    stack: str, cloud: CloudName | None = None, teller: Teller = SILENT, *, tells_trouble: bool = True
+) -> Fleet:
+    """The fleet of a stack, whatever is wrong with its file; ConfigError where that does not even say where it is.
+
+    tells_trouble: False for what tells of it in its own result.
+    """
+    file = stack_file(stack)
+    session = open_cloud(cloud, teller)
+    if file.trouble and tells_trouble:
+        session.say(file.trouble, Tone.WARNING)
+    place = declared_place(file.config, session.endpoint)
+    return Fleet(config=file.config, session=session, place=place, trouble=file.trouble)
+
+
+def published_manifest(config: StackConfig, endpoint: str | None) -> Record:
+    """The desired fleet of a stack as it is in its bucket. Raises Failure where it is not there or cannot be read."""
+    try:
+        with clients(config.project, endpoint) as google:
+            record = Records(google=google, bucket=config.bucket.name).read(names.manifest_object(config.stack))
+    except GoogleError as error:
+        raise Failure(f"the manifest was not read: {error}") from None
+    if record is None:
+        said = f"gs://{config.bucket.name} has no manifest of {config.stack}"
+        raise Failure(f"{said}; `./tidepool up {config.stack}` publishes it")
+    return record
+
+
+def fleets_declared(stack: str | None) -> list[str]:
+    """The stack that is named; else every stack that declares VMs."""
+    if stack is not None:
+        return [stack]
+    return [name for name, config in _readable(known_stacks()) if slots(config)]
+
+
+def stack_of(subject: str, stack: str | None) -> str:
+    """The stack whose pool, or a pool's VM, has this name. UnknownSubject where none has, Refusal where several do."""
+    configs = [stack_file(stack).config] if stack else [config for _, config in _readable(known_stacks())]
+    found = [config.stack for config in configs if _is_in(subject, config)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Refusal(f"{' and '.join(found)} have a pool that {subject} may be of; say --stack")
+    pools = sorted({pool.name for config in configs for pool in config.pools})
+    raise UnknownSubject(
+        f"there is no pool or VM named {subject}; pools are {', '.join(pools)}, a VM is POOL-ZONE-INDEX"
+    )
+
+
+def _readable(stacks: Iterable[str]) -> Iterator[tuple[str, StackConfig]]:
+    """The stacks of which something can be read: one that is broken altogether hides no other."""
+    for name in stacks:
+        with suppress(ConfigError):
+            yield name, stack_file(name).config
+
+
+def _is_in(subject: str, config: StackConfig) -> bool:
+    """Also a VM that is declared no more, as in a zone that is gone: its story may be asked for."""
+    return any(subject == pool.name or _is_vm_of(subject, pool.name) for pool in config.pools)
+
+
+def _is_vm_of(vm: str, pool: str) -> bool:
+    return re.fullmatch(f"{re.escape(pool)}-{_PLACE}", vm) is not None

@@ -1,0 +1,87 @@
+"""What people ask of the controller, which obeys at its next sweep, and zones that are given up.
+
+Owns how a request is written. What follows of it is the controller's (`infra.fleet.controller`).
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Mapping
+
+from infra.engines.protocol import CloudName
+from infra.fleet import wishes
+from infra.fleet.controller import memory as memories
+from infra.fleet.controller.lease import Kind
+from infra.fleet.google import GoogleError, clients
+from infra.fleet.records import Body, Records
+from infra.model import names
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
+from infra.operations.leased import leased
+from infra.operations.ports import SILENT, Teller
+from infra.operations.stacks.stack_file import stack_file
+
+
+def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
+    """Change the wishes record under the lease. Raises Failure where the bucket refuses, or another holds the lease."""
+    try:
+        with (
+            leased(fleet.config, fleet.session, Kind.DRAIN),
+            clients(fleet.place.project, fleet.place.endpoint) as google,
+        ):
+            Records(google=google, bucket=fleet.place.bucket).update(names.wishes_object(fleet.stack), change)
+    except GoogleError as error:
+        raise Failure(f"nothing was changed: {error}") from None
+
+
+def login() -> str:
+    """Who asks, as status shows it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"
+
+
+def fleet_in(zone: str, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Fleet:
+    """The fleet that may have VMs in a zone, or that had some there once. Refusal where there is none, or several."""
+    zones = {
+        name: {each for pool in stack_file(name).config.pools for each in pool.reach} for name in fleets_declared(stack)
+    }
+    having = [name for name, each in zones.items() if zone in each]
+    if len(having) > 1:
+        raise Refusal(f"{' and '.join(having)} have VMs in {zone}; say --stack, once for each")
+    if not having and stack is None:
+        raise Refusal(f"{_nowhere(zone, zones)}; of a zone that a stack file had once, say --stack")
+    fleet = open_fleet(having[0] if having else stack or "", cloud, teller)
+    if not having and zone not in _remembered(fleet):
+        raise Refusal(f"{_nowhere(zone, zones)}, and the controller remembers none there")
+    return fleet
+
+
+def give_up_zone(fleet: Fleet, zone: str) -> None:
+    """Nothing is made there any more; while it cannot be asked its VMs count as gone."""
+    since = fleet.place.clock()
+    request(fleet, lambda body: wishes.with_lost(body, zone, login(), since))
+
+
+def take_back_zone(fleet: Fleet, zone: str) -> None:
+    """VMs are made there again."""
+    request(fleet, lambda body: wishes.without_lost(body, zone))
+
+
+def _nowhere(zone: str, zones: Mapping[str, set[str]]) -> str:
+    every = sorted({each for found in zones.values() for each in found})
+    return f"no pool may have a VM in {zone}; zones are {', '.join(every) or 'none'}"
+
+
+def _remembered(fleet: Fleet) -> set[str]:
+    """Zones that the controller watches, or that were given up, though nothing is declared there any more."""
+    try:
+        with clients(fleet.place.project, fleet.place.endpoint) as google:
+            records = Records(google=google, bucket=fleet.place.bucket)
+            memory = records.read(names.memory_object(fleet.stack))
+            wished = records.read(names.wishes_object(fleet.stack))
+        lost = wishes.read_wishes(wished.body).lost if wished else {}
+        return {*memories.read(memory.body if memory else None).zones, *lost}
+    except (GoogleError, memories.UnreadableMemoryError) as error:
+        raise Failure(f"nothing was changed: {error}") from None

@@ -1,0 +1,157 @@
+"""How new versions go through pools, and people's say in it: paused, resumed, undone, redone.
+
+Owns what people may ask. The course itself is the controller's (`infra.fleet.controller.rollout`), from its next sweep
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from infra.engines.protocol import CloudName
+from infra.fleet import wishes
+from infra.fleet.controller.memory import Rollout
+from infra.fleet.controller.observed import Target
+from infra.fleet.controller.parts import Part, parts, shown
+from infra.fleet.controller.rollout import not_tried, undoable
+from infra.fleet.status.derive import in_short, rollouts
+from infra.fleet.status.look import Scene
+from infra.fleet.status.shape import RolloutStatus
+from infra.operations.errors import Failure, Refusal
+from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
+from infra.operations.fleet.requests import request
+from infra.operations.ports import SILENT, Teller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Courses:
+    """The rollouts of one stack at a time, as the controller's last sweep left them."""
+
+    stack: str
+    at: datetime
+    rollouts: tuple[RolloutStatus, ...]
+
+
+def courses(
+    pool: str | None = None, stack: str | None = None, cloud: CloudName | None = None, teller: Teller = SILENT
+) -> Iterator[Courses]:
+    """How far rollouts are: of a pool, of a stack's pools, or of every stack's that declares VMs."""
+    for name in [stack_of(pool, stack)] if pool else fleets_declared(stack):
+        scene = _scene(open_fleet(name, cloud, teller))
+        found = tuple(each for each in rollouts(scene) if pool in (None, each.pool))
+        yield Courses(stack=name, at=scene.at, rollouts=found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered:
+    """A fleet, and the pools of it that a request is about."""
+
+    fleet: Fleet
+    pools: tuple[str, ...]
+
+    def pause(self) -> None:
+        """Let no more VMs get what is new."""
+        request(self.fleet, lambda body: wishes.paused(body, self.pools))
+
+    def resume(self) -> None:
+        """Go on with what was paused."""
+        request(self.fleet, lambda body: wishes.resumed(body, self.pools))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What of a pool's rollout was asked for. parts: in words. changed: False where it stood so already.
+
+    leaves_no_image: whether the pool ran no image before.
+    """
+
+    parts: str
+    changed: bool = True
+    leaves_no_image: bool = False
+
+
+def steered(pool: str | None, stack: str | None, cloud: CloudName | None = None, teller: Teller = SILENT) -> Steered:
+    """The pool, or every pool of the stack. Refusal where it is not said which."""
+    stacks = [stack_of(pool, stack)] if pool else fleets_declared(stack)
+    if len(stacks) != 1:
+        raise Refusal(f"stacks with VMs are {', '.join(stacks) or 'none'}; say --stack, or a pool")
+    fleet = open_fleet(stacks[0], cloud, teller)
+    declared = tuple(each.name for each in fleet.config.pools)
+    if pool is not None and pool not in declared:
+        raise Refusal(f"{pool} is no pool of {fleet.stack}; pools are {', '.join(declared)}")
+    return Steered(fleet=fleet, pools=(pool,) if pool else declared)
+
+
+def undo(fleet: Fleet, pool: str) -> Taken:
+    """Bring a pool back to what was proved before; what is taken back is not rolled out again until `redo`.
+
+    Refusal where there is nothing to go back to, Failure where no rollout is known.
+    """
+    course = _course(fleet, pool)
+    if course.taken_back and not course.undoable:
+        return Taken(parts=_said(course.taken_back), changed=False)
+    if not course.undoable:
+        raise Refusal(f"{pool} runs what it ran from the start; there is nothing to go back to")
+    now = fleet.place.clock()
+    request(fleet, lambda body: wishes.undone(body, pool, course.undoable, now))
+    return Taken(parts=_said(course.undoable), leaves_no_image=course.leaves_no_image)
+
+
+def redo(fleet: Fleet, pool: str) -> Taken:
+    """Try again what was undone or went back by itself, behind a canary. Raises as `undo` does."""
+    course = _course(fleet, pool)
+    if not course.taken_back:
+        return Taken(parts=in_short(course.target), changed=False)
+    again, since = course.taken_back, course.rollout.since
+    request(fleet, lambda body: wishes.redone(body, pool, again, since))
+    return Taken(parts=_said(again))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Course:
+    """A pool's rollout, and what the pool shall run.
+
+    undoable: what `undo` takes back. taken_back: what of the target went back, by people or by itself.
+    """
+
+    rollout: Rollout
+    target: Target
+    undoable: frozenset[Part]
+    taken_back: frozenset[Part]
+
+    @property
+    def leaves_no_image(self) -> bool:
+        """Whether an image is taken back and none is proved before it."""
+        rolled_out = self.undoable & parts(self.rollout.stable.target())
+        before = (self.rollout.previous if rolled_out else None) or self.rollout.stable
+        return not before.images and any(part in parts(replace(self.target, bundle=None)) for part in self.undoable)
+
+
+def _course(fleet: Fleet, pool: str) -> _Course:
+    scene = _scene(fleet)
+    rollout, observed = scene.memory.rollouts.get(pool), scene.observed
+    if rollout is None:
+        raise Failure(f"no rollout of {pool} is known: the controller has not swept yet")
+    if observed is None or observed.targets is None or not observed.wishes_source.known:
+        silent = [each for each in (observed.targets_source, observed.wishes_source) if each.reason] if observed else []
+        raise Failure(f"what {pool} shall run is not known" + "".join(f": {each.reason}" for each in silent))
+    target = observed.targets[pool]
+    return _Course(
+        rollout=rollout,
+        target=target,
+        undoable=undoable(rollout, target, observed.wishes, pool),
+        taken_back=not_tried(rollout, target, observed.wishes, pool),
+    )
+
+
+def _said(some: Iterable[Part]) -> str:
+    return ", ".join(shown(some))
+
+
+def _scene(fleet: Fleet) -> Scene:
+    scene = fleet.look()
+    if scene.desired is None:
+        raise Failure(f"{fleet.stack}: {'; '.join(scene.problems)}")
+    return scene

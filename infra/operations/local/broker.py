@@ -1,0 +1,111 @@
+"""The token broker beside the local cloud: its settings made up for it, and one served while a command needs it.
+
+Owns both for every command. What a broker decides is `infra.fleet.broker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from infra.fleet.broker import settings
+from infra.fleet.broker.serve import server_config, service
+from infra.fleet.broker.service import Service
+from infra.local.cloud.github.control import GitHubControl
+from infra.model.errors import ConfigError
+from infra.operations.errors import Failure, Refusal
+from infra.operations.local.cloud import cloud_clock
+from infra.operations.local.github import keep_served, local_app, repositories_served
+from infra.operations.stacks.declared import declared
+
+LOOPBACK = "127.0.0.1"
+_PAUSE = 0.002
+
+
+def local_settings(stack: str, url: str, audience: str) -> dict[str, str]:
+    """Settings for the local cloud, where GitHub knows the repositories that the stack serves, its runner groups, and
+    an app for them."""
+    config = declared(stack).config
+    serves, groups = repositories_served(config), config.runners.groups or {}
+    if not serves:
+        raise Refusal(f"no pool of {stack} serves a repository, so there is nothing to register runners with")
+    keep_served(GitHubControl(url), serves, groups.values())
+    app = local_app(url, config.project, slug=f"tidepool-{stack}", account=serves[0].partition("/")[0])
+    return {
+        settings.AUDIENCE: audience,
+        settings.PROJECT: config.project,
+        settings.BUCKET: config.bucket.name,
+        settings.APP: str(app.id),
+        settings.INSTALLATION: str(app.installation),
+        settings.KEY_SECRET: app.key_secret,
+        settings.GROUPS: json.dumps({trust.value: group for trust, group in groups.items()}),
+        settings.GITHUB_API: app.api,
+        settings.GOOGLE_ENDPOINT: url,
+    }
+
+
+class Brokers:
+    """The brokers of a local cloud's stacks, each served from when its address is first asked for until `close`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._served: dict[str, _Served | None] = {}
+
+    def address(self, stack: str) -> str | None:
+        """Where the broker of a stack listens; None where no stack file declares the stack or it serves nobody."""
+        if stack not in self._served:
+            self._served[stack] = self._serve(stack)
+        found = self._served[stack]
+        return found.url if found else None
+
+    def close(self) -> None:
+        for served in self._served.values():
+            if served is not None:
+                served.close()
+        self._served.clear()
+
+    def _serve(self, stack: str) -> _Served | None:
+        listener = socket.create_server((LOOPBACK, 0))
+        address = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        try:
+            found = settings.read(stack, local_settings(stack, self._url, address))
+        except (ConfigError, Refusal, Failure):
+            listener.close()
+            return None
+        application = service(found, lambda _: None, clock=cloud_clock(self._url))
+        return _Served(application, listener, address)
+
+
+class _Served:
+    """One broker in a thread of this process."""
+
+    def __init__(self, application: Service, listener: socket.socket, url: str) -> None:
+        self.url = url
+        self._application = application
+        self._server = _Server(server_config(application, host=LOOPBACK, port=0))
+        serving: Any = self._server.serve(sockets=[listener])
+        self._thread = threading.Thread(target=asyncio.run, args=[serving], daemon=True)
+        self._thread.start()
+        while not self._server.started and self._thread.is_alive():
+            time.sleep(_PAUSE)
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._application.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn beside a command, which keeps the signals for itself."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield

@@ -1,0 +1,103 @@
+"""Builds of images on this machine, as Cloud Build and GitHub would run them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from infra.local.builds.cloudbuild import UnsupportedError
+from infra.local.builds.machine import Outcome, Status
+from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
+from infra.local.cloud.builds.control import BuildControl
+from infra.local.registry import RegistryError
+from infra.model.images.github import build_jobs
+from infra.model.images.steps import bootstrap
+from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.images.lab import declared
+from infra.operations.local.control import running
+from infra.operations.workspace import workspace
+from infra.tools.install import ToolError
+
+if TYPE_CHECKING:
+    from workflows.image_pushes import ImageJobs
+
+__all__ = ("Outcome", "Status", "github_jobs", "run_builds", "run_jobs")
+
+
+def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], Outcome]]:
+    """Run the builds that wait in the local Cloud Build, the oldest first; each with what became of it.
+
+    fault: a step whose tools fail, `STEP[:REGION]`.
+    """
+    with running() as control, _at_work():
+        yard = _yard(control)
+        while (ran := yard.run_next(fault)) is not None:
+            yield ran
+
+
+def github_jobs(repository: str, files: Sequence[str], *, branch: str = "main", tag: str = "") -> ImageJobs | None:
+    """The jobs that build images at GitHub for a push; None where no workflow of this checkout's making hears of it."""
+    from workflows.image_pushes import image_jobs  # its start takes longer than all else that most commands here do
+
+    return image_jobs(workspace().root, repository, files, branch=branch, tag=tag)
+
+
+def image_repository(name: str) -> str:
+    """A repository as images.yaml spells it; ConfigError where no image is built from it."""
+    return declared().repository(name)
+
+
+def run_jobs(
+    repository: str, changed: Sequence[str], commit: str, fault: str | None
+) -> tuple[ImageJobs, Iterator[tuple[str, Outcome]]]:
+    """The jobs of images that a push to main starts at GitHub, and their runs here, each with what became of it.
+
+    commit: empty for a made-up one.
+    """
+    lab = declared()
+    if commit and not re.fullmatch(r"[0-9a-f]{40}", commit):
+        raise Refusal(f"--commit: {commit!r} is no commit of 40 hexadecimal digits")
+    started = github_jobs(repository, changed)
+    if started is None:
+        raise Refusal(f"this checkout makes no workflow that builds images for pushes to {repository}")
+    builds_of = lab.home.builds
+    if builds_of is None:
+        raise Refusal(f"stack {lab.home.stack} declares no builds; write tidepool:builds in its file")
+    now = int(time.time())
+    pushed = commit or made_up_commit(repository, now)
+    found = build_jobs(
+        lab.spec,
+        lab.pins,
+        places={each.name: lab.places(each.name) for each in lab.spec.images},
+        timeout=builds_of.timeout,
+        bootstrap=bootstrap(lab.root),
+        revisions={each: pushed if each == repository else "" for each in lab.repositories},
+    )
+
+    def runs() -> Iterator[tuple[str, Outcome]]:
+        with running() as control, _at_work():
+            yield from _yard(control).run_jobs(
+                found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
+            )
+
+    return started, runs()
+
+
+def _yard(control: BuildControl) -> Yard:
+    place = workspace()
+    return Yard(control=control, home=place.home, root=place.root, recipes=declared().spec.recipes)
+
+
+@contextmanager
+def _at_work() -> Generator[None]:
+    try:
+        yield
+    except NoSuchStepError as error:
+        raise Refusal(str(error)) from None
+    except (RegistryError, ToolError, UnsupportedError) as error:
+        raise Failure(str(error)) from None
+    except KeyboardInterrupt:
+        raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None

@@ -1,0 +1,55 @@
+"""What an operation is handed by whoever asks for it: engine and cloud by name, and who hears and watches its work.
+
+Its result is what it returns; what it says meanwhile is for people alone. Engine, cloud and records are in its session
+(`infra.operations.session`).
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum, auto
+from typing import Final, Protocol, TypeAlias
+
+from infra.engines.protocol import DEFAULT_PARALLEL, CloudName, EngineName, Listener
+
+__all__ = ("DEFAULT_PARALLEL", "SILENT", "UNWATCHED", "CloudName", "EngineName", "Silent", "Teller", "Tone", "Watch")
+
+
+class Tone(Enum):
+    """How a line is meant; how that looks is for whoever shows it."""
+
+    PLAIN = auto()
+    QUIET = auto()
+    WORKING = auto()
+    GOOD = auto()
+    WARNING = auto()
+    PROBLEM = auto()
+
+
+class Teller(Protocol):
+    """Hears what an operation says while it works."""
+
+    def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
+        """One line of text."""
+        ...
+
+    def works_on(self, cloud: CloudName, said: str) -> None:
+        """Which cloud was chosen, before anything is asked of it. said: that and why, as a line."""
+        ...
+
+
+class Silent:
+    """A teller that nobody hears."""
+
+    def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
+        """Nothing."""
+
+    def works_on(self, cloud: CloudName, said: str) -> None:
+        """Nothing."""
+
+
+SILENT: Final = Silent()
+
+Watch: TypeAlias = AbstractContextManager[Listener | None]
+"""Watches an engine at work: entered just before it begins, left when it has ended; gives who hears its events."""
+UNWATCHED: Final[Watch] = nullcontext()

@@ -1,0 +1,134 @@
+"""From a stack's name to an engine at work: choose engine and cloud, start the local cloud, make the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, observe
+from infra.engines.make import make_engine
+from infra.engines.protocol import CloudName, Engine, EngineName, Request
+from infra.operations.errors import Interruption, Refusal
+from infra.operations.ports import SILENT, Teller, Tone
+from infra.operations.stacks.declared import require_stack
+from infra.operations.workspace import Workspace, workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudSession:
+    """One operation's cloud. url: root of the local cloud, None on Google."""
+
+    choice: CloudChoice
+    teller: Teller = SILENT
+    url: str | None = None
+
+    @property
+    def cloud(self) -> CloudName:
+        return self.choice.cloud
+
+    @property
+    def endpoint(self) -> str | None:
+        """Root URL of the local cloud, None on Google."""
+        return self.url
+
+    def say(self, line: str, tone: Tone = Tone.PLAIN) -> None:
+        self.teller.say(line, tone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session(CloudSession):
+    """One operation's place, choice of engine and cloud, and request."""
+
+    place: Workspace
+    choice: Choice
+    request: Request
+
+    @property
+    def endpoint(self) -> str | None:
+        return self.request.cloud_url
+
+    def engine(
+        self,
+        *,
+        targets: tuple[str, ...] = (),
+        excludes: tuple[str, ...] = (),
+        continue_on_error: bool = False,
+        exclude_protected: bool = False,
+    ) -> Engine:
+        """The engine for one operation. targets: URNs that alone may change, where not those of the session."""
+        request = replace(
+            self.request,
+            targets=targets or self.request.targets,
+            excludes=excludes,
+            continue_on_error=continue_on_error,
+            exclude_protected=exclude_protected,
+        )
+        return make_engine(self.choice.engine, request)
+
+
+@contextmanager
+def interruptible(stack: str, verb: str) -> Generator[None]:
+    """Turn Ctrl-C in an operation into what has become of it; engines end cleanly before they pass it on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = f"`./tidepool {verb} {stack}` goes on from there"
+        raise Interruption(f"Interrupted. Whatever had begun is recorded; {again}.") from None
+
+
+def open_session(
+    stack: str,
+    *,
+    engine: EngineName | None = None,
+    cloud: CloudName | None = None,
+    teller: Teller = SILENT,
+    parallel: int | None = None,
+    targets: tuple[str, ...] = (),
+    refresh: bool = False,
+    starts_cloud: bool = True,
+) -> Session:
+    """Choose engine and cloud, say which and why, and see that the local cloud runs where it is the one.
+
+    starts_cloud: False for what asks no cloud, so that none is started for it. ConfigError for an unknown stack,
+    Refusal for what cannot be had on this machine.
+    """
+    place = workspace()
+    require_stack(place.root, stack)
+    try:
+        choice = choose(observe(), engine, cloud)
+    except ChoiceError as error:
+        raise Refusal(str(error)) from None
+    teller.works_on(choice.cloud, str(choice))
+    request = Request(
+        root=place.root, home=place.home, stack=stack, cloud=choice.cloud, targets=targets, refresh=refresh
+    )
+    if parallel is not None:
+        request = replace(request, parallel=parallel)
+    if starts_cloud:
+        request = replace(request, cloud_url=reached(choice.cloud, teller))
+    return Session(place=place, choice=choice, request=request, teller=teller)
+
+
+def open_cloud(cloud: CloudName | None = None, teller: Teller = SILENT) -> CloudSession:
+    """Choose the cloud for what needs no engine, say which and why, and see that the local one runs where it is it."""
+    choice = cloud_without_engine(cloud)
+    teller.works_on(choice.cloud, str(choice))
+    return CloudSession(choice=choice, teller=teller, url=reached(choice.cloud, teller))
+
+
+def cloud_without_engine(cloud: CloudName | None) -> CloudChoice:
+    """The cloud for what needs neither engine nor state: Google where there are credentials for it."""
+    try:
+        return choose_cloud(observe(), cloud)
+    except ChoiceError as error:
+        raise Refusal(str(error)) from None
+
+
+def reached(cloud: CloudName, teller: Teller) -> str | None:
+    """Root URL of the local cloud of this home, started where it is not running; None on Google."""
+    if cloud is CloudName.GOOGLE:
+        return None
+    from infra.operations.local.cloud import local_cloud  # on Google Cloud nothing local is loaded
+
+    return local_cloud(workspace(), teller)

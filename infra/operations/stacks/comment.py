@@ -1,0 +1,104 @@
+"""The comment of a pull request, in two steps, so that the one that reads a stranger's files has no token, and the one
+that has a token reads no stranger's files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from infra.github import labels, pulls, sticky
+from infra.github.artifact import Artifact
+from infra.github.client import Place
+from infra.github.harmless import cut, harmless
+from infra.github.sticky import Posted
+from infra.model.errors import ConfigError
+from infra.operations.errors import Failure, Refusal
+from infra.operations.stacks.declared import declared
+from infra.operations.stacks.explain import explain_edit
+from infra.operations.stacks.findings import findings_of, recorded
+from infra.operations.stacks.versions import stacks_of
+from infra.operations.workspace import workspace
+from infra.preview.comment import Preview, comment
+from infra.preview.meaning import Facts
+from infra.rules.book import stops
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """previews: what is said of each stack. artifact: what is left behind for who posts it."""
+
+    previews: tuple[Preview, ...]
+    artifact: Artifact
+
+    @property
+    def holds(self) -> bool:
+        """Whether something keeps the edit from being applied as it is."""
+        return any(_holds(each) for each in self.previews)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostedComment:
+    """pull: the number of the pull request."""
+
+    pull: int
+    posted: Posted
+
+
+def write_comment(
+    stacks: Sequence[str], base: str, head: str | None, known: Facts, plans: Mapping[str, Path]
+) -> Written:
+    """What the edit from `base` to `head` means to every stack, to all where none is named.
+
+    plans: by stack, files of what `pulumi preview --json --show-sames` printed. Raises Refusal for a version or a stack
+    that is not there.
+    """
+    there = stacks_of(workspace().root, base, head)
+    if absent := sorted({*stacks, *plans} - set(there)):
+        raise Refusal(f"neither version has a stack {', '.join(absent)}; there is {', '.join(there) or 'none'}")
+    previews = tuple(_planned(_preview(stack, base, head, known), plans) for stack in stacks or there)
+    meanings = [each.meaning for each in previews if each.meaning is not None]
+    told = () if len(meanings) < len(previews) else tuple(sorted(labels.wanted(meanings)))
+    made = Artifact(labels=told, markdown=comment(*previews) if previews else "There is no stack.")
+    return Written(previews=previews, artifact=made)
+
+
+def post_comment(place: Place, made: Artifact, head: str, *, planned: bool) -> tuple[PostedComment, ...]:
+    """Let the pull requests whose newest commit is `head` have the comment and the labels of an artifact.
+
+    planned: whether it shows an engine's plan; the comment without one gives way to it. Raises PostError.
+    """
+    room = sticky.LONGEST - len(sticky.MARKER) - len(sticky.mark_of_plan(head)) - 2
+    text = cut(f"{harmless(made.markdown)}\n\n<sub>For {head[:12]}.</sub>", room)
+    posts = []
+    for pull in pulls.of_head(place, head):
+        posted = sticky.post(place, pull, text, head=head, planned=planned)
+        labels.put(place, pull, frozenset(made.labels))
+        posts.append(PostedComment(pull=pull.number, posted=posted))
+    return tuple(posts)
+
+
+def _planned(preview: Preview, plans: Mapping[str, Path]) -> Preview:
+    """The same with the stack's plan and what the rules say of it, or with the reason why it has none."""
+    if preview.failure or preview.stack not in plans:
+        return preview
+    try:
+        plan = recorded(plans[preview.stack], preview.stack)
+        found = findings_of(plan, declared(preview.stack))
+    except (ConfigError, Failure) as unreadable:
+        return replace(preview, failure=str(unreadable))
+    return replace(preview, plan=plan, findings=found)
+
+
+def _holds(preview: Preview) -> bool:
+    known = preview.meaning is not None and not preview.meaning.stops
+    failed = bool(preview.failure) or (preview.plan is not None and preview.plan.failed)
+    return failed or not known or stops(preview.findings)
+
+
+def _preview(stack: str, base: str, head: str | None, known: Facts) -> Preview:
+    """What the edit means to one stack, or why nobody can say."""
+    try:
+        return Preview(stack=stack, meaning=explain_edit(stack, base, head, known))
+    except (ConfigError, Refusal) as unreadable:
+        return Preview(stack=stack, failure=str(unreadable))

@@ -1,0 +1,127 @@
+"""Deleting all that a stack has made: what would go, and its deletion with its VMs drained and its fleet held."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from infra.engines.protocol import Engine
+from infra.fleet.controller.lease import Kind
+from infra.fleet.google import GoogleError
+from infra.fleet.withdraw import declare_again, withdraw
+from infra.model import names
+from infra.model.errors import ConfigError
+from infra.model.partial import partial_stack
+from infra.model.plan import Op, Plan
+from infra.model.planned_capacity import VM_TYPE
+from infra.model.schema import StackConfig
+from infra.model.stack import load_stack
+from infra.operations.errors import Failure
+from infra.operations.fleet.drained import drained_before
+from infra.operations.fleet.looks import Fleet
+from infra.operations.fleet.place import declared_place
+from infra.operations.leased import leased
+from infra.operations.ports import UNWATCHED, Watch
+from infra.operations.session import Session, interruptible
+from infra.operations.stacks.stack_file import stack_file
+
+
+def preview_destroy(session: Session, *, exclude_protected: bool = False) -> Plan:
+    """What `destroy` would delete. FAILED where anything protected would go, unless that is left out."""
+    return _engine(session, exclude_protected=exclude_protected).preview_destroy()
+
+
+def destroy(
+    session: Session,
+    plan: Plan,
+    watch: Watch = UNWATCHED,
+    *,
+    drains: bool = True,
+    exclude_protected: bool = False,
+) -> Plan:
+    """Delete what `preview_destroy` has shown; what became of it.
+
+    drains: whether jobs are waited for. Raises Failure where nothing was deleted.
+    """
+    records = _records_of(session, plan)
+    # The bucket stays, and from a manifest that stays in it the controller would make every VM again.
+    withdraws = exclude_protected and not session.request.targets
+    with (
+        _drained(session, plan) if drains else nullcontext(),
+        leased(records, session, Kind.DESTROY) if records else nullcontext(),
+        _withdrawn(records, session) if records and withdraws else nullcontext(),
+        interruptible(session.request.stack, "destroy"),
+        watch as listener,
+    ):
+        return _engine(session, exclude_protected=exclude_protected).destroy(listener)
+
+
+def _engine(session: Session, *, exclude_protected: bool) -> Engine:
+    return session.engine(continue_on_error=True, exclude_protected=exclude_protected)
+
+
+def _config(session: Session) -> StackConfig | None:
+    """What the stack file says; None where it is wrong, for what it made once can be deleted all the same."""
+    try:
+        return load_stack(session.request.root, session.request.stack, alone=True)
+    except ConfigError:
+        return None
+
+
+def _records_of(session: Session, plan: Plan) -> StackConfig | None:
+    """A stack file that says where the fleet's records are, though it may say nothing else; None where none are.
+
+    What is wrong in the file is taken from its last commit, or else from what goes.
+    """
+    try:
+        return stack_file(session.request.stack).config
+    except ConfigError:
+        pass
+    inputs = {step.name: step.old_inputs or {} for step in plan.steps}
+    bucket = inputs.get(names.manifest_object(session.request.stack), {}).get("bucket")
+    projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
+    if bucket and len(projects) == 1:
+        (project,) = projects
+        return partial_stack(
+            {"stack": session.request.stack, "project": project, "bucket": {"name": bucket, "location": "us"}}
+        )
+    if any(step.type == VM_TYPE for step in plan.steps):
+        raise Failure(
+            f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, and nothing else says where "
+            "the fleet's records are, from which the controller would make its VMs again: mend it"
+        )
+    return None
+
+
+def _drained(session: Session, plan: Plan) -> AbstractContextManager[None]:
+    vms = sorted(step.name for step in plan.steps if step.type == VM_TYPE and step.op is Op.DELETE)
+    if not vms:
+        return nullcontext()
+    config = _config(session)
+    if config is None:
+        file = f"stacks/Pulumi.{session.request.stack}.yaml"
+        raise Failure(
+            f"nothing was deleted: {file} is wrong, so that its VMs cannot be drained: mend it, or say --no-drain, "
+            "which cuts off what they run"
+        )
+    place = declared_place(config, session.endpoint)
+    return drained_before(Fleet(config=config, session=session, place=place), vms, "destroy")
+
+
+@contextmanager
+def _withdrawn(config: StackConfig, session: Session) -> Generator[None]:
+    """The manifest without VMs, for as long as the block lasts; one that then still stands declares them again."""
+    try:
+        before = withdraw(config, session.endpoint)
+    except GoogleError as error:
+        raise Failure(f"nothing was deleted: the manifest could not be emptied: {error}") from None
+    try:
+        yield
+    finally:
+        if before is not None:
+            try:
+                if declare_again(config, session.endpoint, before):
+                    session.say("the manifest stays, and declares again what it did: not everything was deleted")
+            except GoogleError as error:
+                again = f"`./tidepool up {config.stack}` writes it again"
+                session.say(f"problem: the manifest stays, and declares no VM: {error}; {again}")

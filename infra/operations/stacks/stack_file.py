@@ -1,0 +1,70 @@
+"""What a stack file says to commands that look at a fleet or act on it, also while somebody is editing it.
+
+Owns that a broken working tree hides no fleet: what cannot be read of the file is taken from its committed version.
+What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.operations.stacks.declared`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.model.errors import ConfigError, Problem
+from infra.model.partial import has
+from infra.model.schema import StackConfig
+from infra.model.stack import Reading, load_stack, stack_names
+from infra.operations.errors import Refusal
+from infra.operations.stacks.versions import stacks_of, version
+from infra.operations.workspace import workspace
+from infra.preview.whole import whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFile:
+    """config: the stack as far as it can be read. trouble: what keeps it from being all that is meant, else empty."""
+
+    config: StackConfig
+    trouble: str = ""
+
+
+def stack_file(stack: str) -> StackFile:
+    """ConfigError where neither the working tree nor its last commit says where the fleet of `stack` is."""
+    try:
+        return StackFile(config=load_stack(workspace().root, stack, alone=True))
+    except ConfigError as error:
+        root = workspace().root
+        earlier, now = _reading(root, stack, "HEAD"), _reading(root, stack, None)
+        before = whole(earlier) if earlier is not None and _is_placed(earlier) else None
+        config = whole(now, before) if now is not None and (before or _is_placed(now)) else before
+        if config is None:
+            raise
+        return StackFile(config=config, trouble=_trouble(error.problems, now))
+
+
+def known_stacks() -> tuple[str, ...]:
+    """The stacks of the working tree and of its last commit, by name."""
+    root = workspace().root
+    try:
+        return stacks_of(root, None, "HEAD")
+    except Refusal:  # no git, or no commit yet
+        return stack_names(root)
+
+
+def _reading(root: Path, stack: str, where: str | None) -> Reading | None:
+    with suppress(ConfigError, Refusal):
+        return version(root, stack, where).reading(stack)
+    return None
+
+
+def _is_placed(reading: Reading) -> bool:
+    """Whether it says where the fleet is."""
+    return has(reading.config, "project", "bucket") and has(reading.config.bucket, "name")
+
+
+def _trouble(problems: tuple[Problem, ...], now: Reading | None) -> str:
+    first = problems[0]
+    more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+    taken = "what of it is wrong" if now else "all of it"
+    said = f": {first.value}" if first.value else ""
+    return f"{first.subject}{said}: {first.rule}{more}; {taken} is taken from the last commit"

@@ -1,0 +1,50 @@
+"""Who has which part of the fleet bucket: the arguments of the component that makes it.
+
+Owns how long records are kept. Leaves who has access to `infra.model.bucket_access`, and the objects that the program
+declares to `infra.program.records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from infra.components.bucket import FleetBucketArgs, PrefixAccess
+from infra.components.identities import Identities
+from infra.model import bucket_access, federation, names
+from infra.model.schema import StackConfig
+from infra.program.shared import grantee, labels
+
+FORGOTTEN = {names.REPORTS_PREFIX: 30, names.BROKER_PREFIX: 400}
+"""Days after their last write for which records of VMs are kept, by prefix.
+
+A VM that lives writes its report every few minutes. Which VM a machine is, is written once, and must outlast it.
+"""
+
+
+def fleet_bucket(
+    config: StackConfig,
+    identities: Identities,
+    image_builder: pulumi.Input[str] | None,
+    run_makers: Mapping[str, pulumi.Input[str]],
+) -> FleetBucketArgs:
+    """image_builder: None where a stack has none. run_makers: by key, members that make VMs for runs."""
+    outside = {federation.IMAGE_BUILDER[0]: image_builder, **run_makers}
+
+    def member(key: str) -> pulumi.Input[str] | None:
+        return outside[key] if key in outside else identities.member(key)
+
+    return FleetBucketArgs(
+        project=config.project,
+        bucket=config.bucket.name,
+        location=config.bucket.location,
+        labels=labels(config),
+        access=[
+            PrefixAccess(name=grantee(part.key), member=found, prefix=part.prefix, writes=part.writes)
+            for part in bucket_access.parts(config)
+            if (found := member(part.key)) is not None
+        ],
+        forgotten=FORGOTTEN,
+        listers={key: identities.member(key) for key in bucket_access.LISTERS},
+    )

@@ -1,0 +1,60 @@
+"""The stack's own service accounts, and the secrets that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infra.components.federation import Federation
+from infra.components.identities import Identities, IdentitiesArgs, Identity
+from infra.components.secrets import SecretContainer, SecretsArgs
+from infra.model import federation, names
+from infra.model.schema import StackConfig
+from infra.program.shared import CLOCK, grantee, labels, pool_key
+
+
+def identities_args(
+    config: StackConfig, siblings: Sequence[StackConfig], github: Federation | None, *, serving: bool
+) -> IdentitiesArgs:
+    """The stack's own accounts. What another stack lets in to make VMs as a pool of this one is made by that stack.
+
+    serving: whether the stack declares its broker and controller.
+    """
+    purposes = {"broker": "Registers runners with GitHub", "controller": "Keeps the fleet as its manifest says"}
+    if config.registries:
+        purposes["builder"] = "Builds and pushes images"
+    if config.builds:
+        purposes["starter"] = "Hands messages that start a build to Cloud Build"
+    if serving:
+        purposes[CLOCK] = "Runs the controller at its times"
+    roles = tuple(
+        Identity(key=role, account_id=names.role_account_id(config.stack, role), purpose=purpose)
+        for role, purpose in purposes.items()
+    )
+    pools = tuple(
+        Identity(
+            key=pool_key(pool),
+            account_id=names.pool_account_id(config.stack, pool.name),
+            purpose=f"VMs of pool {pool.name} (trust {pool.trust})",
+            lent_to={
+                grantee(maker.key): github.member(maker.key)
+                if github and maker.stack == config.stack
+                else f"serviceAccount:{maker.email}"
+                for maker in federation.makers_as(pool.name, config.project, (config, *siblings))
+            },
+        )
+        for pool in config.pools
+    )
+    return IdentitiesArgs(project=config.project, identities=roles + pools)
+
+
+def secrets_args(config: StackConfig, identities: Identities) -> SecretsArgs:
+    return SecretsArgs(
+        project=config.project,
+        labels=labels(config),
+        secrets=[
+            SecretContainer(
+                secret_id=secret.name, readers={grantee(key): identities.member(key) for key in secret.readers}
+            )
+            for secret in config.secrets
+        ],
+    )

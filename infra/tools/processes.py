@@ -1,0 +1,36 @@
+"""Processes of this machine: which run, and since when."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there that has not ended. One that its parent has not asked about yet has ended: in a
+    container whose first process asks about nobody it stays so for ever."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return _status(pid)[:1] not in (["Z"], ["X"])
+
+
+def process_start(pid: int) -> float | None:
+    """When a process started, in seconds since the epoch; None where the system does not say (no /proc)."""
+    try:
+        ticks = int(_status(pid)[19])
+        boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None
+    return int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _status(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on (proc_pid_stat(5)); none where the system has no such file."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

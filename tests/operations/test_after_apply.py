@@ -1,0 +1,42 @@
+"""What `up` does about images after an apply: nothing of it can make the apply look as if it had not happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.model.errors import ConfigError, Problem
+from infra.model.plan import Plan
+from infra.model.stack import load_stack
+from infra.operations.images import after_apply
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = Plan(stack="ci", engine="local", cloud="local", steps=())
+MISTAKE = Problem("images/images.yaml:3", "tpu-cj", "no such image", "one of tpu-ci")
+
+
+def test_a_mistake_in_images_is_a_problem_after_the_apply_and_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    def broken() -> None:
+        read.append("images.yaml")
+        raise ConfigError([MISTAKE])
+
+    monkeypatch.setattr(after_apply, "declared", broken)
+    monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: True)
+    found = after_apply.after_apply(load_stack(ROOT, "ci"), RUN, None)
+    kept, builds = found.problems
+    assert (found.started, read) == ((), ["images.yaml"])
+    assert kept.startswith("what the broker and the controller run is not kept from clean-up: ")
+    assert builds.startswith("which builds are to be started is not known: ")
+    for each in found.problems:
+        assert "images/images.yaml:3" in each
+        assert "Next: `./tidepool up ci`" in each
+
+
+def test_a_stack_without_images_reads_no_declaration_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(after_apply, "declared", lambda: pytest.fail("it was read"))
+    config = load_stack(ROOT, "ci").model_copy(update={"builds": None, "registries": None})
+    monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: False)
+    assert after_apply.after_apply(config, RUN, None) == after_apply.ImagesAfterApply()

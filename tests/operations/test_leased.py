@@ -1,0 +1,123 @@
+"""Commands that change a fleet hold its lease: they wait for a sweep, and the controller waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from infra.fleet.controller.lease import Kind, LeaseTakenError, held, wall_clock
+from infra.fleet.google import Api, clients, execute
+from infra.fleet.records import Records
+from infra.model import names
+from infra.operations.errors import Failure
+from infra.operations.fleet.drained import begin
+from infra.operations.leased import leased
+from infra.tools.turns import one_at_a_time
+from tests.model.given import parse, stack_text
+
+if TYPE_CHECKING:
+    from infra.local.cloud.testing import TestCloud
+
+CONFIG = parse(stack_text())
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def session(cloud: TestCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("TIDEPOOL_HOME", str(tmp_path))
+    return cast(Any, SimpleNamespace(endpoint=cloud.url, say=lambda line: None))
+
+
+@pytest.fixture
+def records(cloud: TestCloud) -> Iterator[Records]:
+    with clients(CONFIG.project, cloud.url) as google:
+        body = {"name": CONFIG.bucket.name, "location": "us"}
+        execute(google.api(Api.STORAGE).buckets().insert(project=CONFIG.project, body=body), "making a bucket")
+        yield Records(google=google, bucket=CONFIG.bucket.name)
+
+
+def test_while_a_command_works_no_sweep_begins_and_afterwards_one_may(session: Any, records: Records) -> None:
+    with (
+        leased(CONFIG, session, Kind.UP),
+        pytest.raises(LeaseTakenError, match="tidepool up"),
+        held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE),
+    ):
+        pass
+    with held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE):
+        pass
+
+
+def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: Any, records: Records) -> None:
+    refusal = pytest.raises(Failure, match="nothing was changed: the controller acts")
+    sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
+    with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0):
+        pytest.fail("both acted")
+
+
+def test_a_command_that_waited_in_vain_says_what_it_had_done(session: Any, records: Records) -> None:
+    refusal = pytest.raises(Failure, match=r"^what is new stands: the controller acts")
+    sweep = held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE)
+    with sweep, refusal, leased(CONFIG, session, Kind.UP, patience=0, state="what is new stands"):
+        pytest.fail("both acted")
+
+
+def test_a_drain_says_what_its_command_had_done_where_another_holds_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, state: str) -> None:
+        raise Failure(state)
+
+    monkeypatch.setattr("infra.operations.fleet.drained.leased", refuse)
+    place = SimpleNamespace(project=CONFIG.project, endpoint=None)
+    fleet = cast(Any, SimpleNamespace(config=CONFIG, session=None, place=place))
+    with pytest.raises(Failure, match="what is new stands"):
+        begin(fleet, (), (), state="what is new stands")
+
+
+def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:
+    with pytest.raises(ZeroDivisionError), leased(CONFIG, session, Kind.DESTROY):
+        raise ZeroDivisionError
+    with held(records, "ci", Kind.CONTROLLER, wall_clock, MINUTE):
+        pass
+
+
+def test_a_stack_that_was_never_up_has_nothing_to_hold(session: Any, cloud: TestCloud) -> None:
+    with leased(CONFIG, session, Kind.UP), clients(CONFIG.project, cloud.url) as google:
+        assert google.endpoint is not None
+
+
+def test_a_lease_that_cannot_be_understood_holds_nobody_back(session: Any, records: Records) -> None:
+    records.update(names.lease_object("ci"), lambda _: {"holder": "x", "until": "soon"})
+    with leased(CONFIG, session, Kind.UP, patience=0):
+        pass
+
+
+def test_a_command_of_this_home_that_was_killed_is_succeeded_at_once(
+    session: Any, records: Records, tmp_path: Path
+) -> None:
+    mark = tmp_path / "leases" / "c0ffee"
+    mark.parent.mkdir()
+    mark.touch()
+    _held_elsewhere(records, "machine/7/c0ffee")
+    with leased(CONFIG, session, Kind.UP, patience=0):
+        assert not mark.exists()
+    assert list(mark.parent.iterdir()) == []
+
+
+def test_a_command_that_lives_or_is_of_another_machine_is_waited_for(
+    session: Any, records: Records, tmp_path: Path
+) -> None:
+    refusal = pytest.raises(Failure, match="nothing was changed")
+    _held_elsewhere(records, "machine/7/c0ffee")
+    with refusal, leased(CONFIG, session, Kind.UP, patience=0):
+        pytest.fail("both acted")
+    with one_at_a_time(tmp_path / "leases" / "c0ffee"), refusal, leased(CONFIG, session, Kind.UP, patience=0):
+        pytest.fail("both acted")
+
+
+def _held_elsewhere(records: Records, holder: str) -> None:
+    until = (wall_clock() + MINUTE).isoformat()
+    records.update(names.lease_object("ci"), lambda _: {"holder": holder, "kind": "up", "until": until})
