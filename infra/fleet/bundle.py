@@ -1,4 +1,4 @@
-"""The runner's shell files as one archive whose digest depends on their content alone.
+"""What runs on a runner's VM as one archive whose digest depends on their content alone.
 
 Owns which files are in it, that two machines make the same text of them, and that nothing in it is unpinned. Leaves
 where it is kept to the program, and how a VM fetches it to `runner/stub.sh`, which alone is not in it.
@@ -26,7 +26,7 @@ from infra.model.errors import ConfigError, Problem
 RUNNER: Final = Path(__file__).resolve().parent / "runner"
 STUB: Final = RUNNER / "stub.sh"
 
-_FILES: Final = ("*.sh", "*.env", "*.service", "steps/*.sh")
+_FILES: Final = ("*.sh", "*.env", "*.service", "steps/*.sh", "machine/*.sh", "supervisor/*.py")
 _UNRESOLVED: Final = re.compile(r"^(\w+)_SHA256=unresolved$", re.MULTILINE)
 _BLOCK: Final = 512
 _MEMBER: Final = b"bundle.tar"
@@ -43,7 +43,7 @@ class Bundle:
 
 
 def runner_bundle(root: Path = RUNNER) -> Bundle:
-    """The bundle of the shell files below `root`: equal files, equal bytes, wherever and whenever it is made.
+    """The bundle of the files below `root`: equal files, equal bytes, wherever and whenever it is made.
 
     Raises ConfigError where a download is not pinned: every VM would refuse it and take no job; and where a file has
     other than 7-bit characters.

@@ -16,7 +16,7 @@ from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names
 
 MOST_BYTES: Final = 256 * 1024
-"""Several times what `report.sh` writes of 50 steps and 50 events at their longest."""
+"""Several times what a VM writes of 50 steps and 50 events at their longest."""
 AHEAD: Final = timedelta(minutes=5)
 """By how much a VM's clock may be ahead. One whose clock is off by half a minute takes no job, and says so."""
 _LONGEST: Final = 300

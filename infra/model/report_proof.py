@@ -1,6 +1,6 @@
 """The form of a report's proof: a token whose audience is the report's checksum, as the last key of its JSON text.
 
-`infra/fleet/runner/report.sh` writes the same. Does not own what is believed of a token (`infra.fleet.proofs`).
+`infra/fleet/runner/supervisor/report.py` writes it. Does not own what is believed of a token (`infra.fleet.proofs`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,6 @@ _END: Final = b'"}'
 def audience(report: bytes) -> str:
     """Of the token that proves a report, which has no proof yet."""
     return f"{_AUDIENCE}{hashlib.sha256(report).hexdigest()}"
-
-
-def sealed(report: bytes, token: str) -> bytes:
-    """A report, the text of a JSON object without white space around it, with its proof."""
-    return report.removesuffix(b"}") + _MARK + token.encode() + _END
 
 
 def parted(content: bytes) -> tuple[bytes, str]:

@@ -1,7 +1,7 @@
 """A VM in a folder: a real server of metadata, storage, broker and downloads; recorded stand-ins for what changes a
 machine.
 
-The shell files run as they are, under the real bash, curl, jq, tar and sha256sum. Only what touches the system (apt,
+The bundle runs as it is, under the real Python, bash, curl, jq, tar and sha256sum. Only what touches the system (apt,
 systemd, udev, docker, iptables, mounts, users) or the internet is replaced, and every such call is written down.
 """
 
@@ -191,16 +191,20 @@ class Sandbox:
         self.objects[f"runner/bundles/{name or bundle.sha256}.tar.gz"] = bundle.content.encode()
         return bundle.sha256
 
+    def limit(self, **values: str) -> None:
+        """Change how long the supervisor waits, and how often it tries."""
+        self.edit("supervisor/limits.py", **values)
+
     def pin(self, **values: str) -> None:
         """Change lines of versions.env."""
         self.edit("versions.env", **values)
 
     def edit(self, file: str, **values: str) -> None:
-        """Change the values of variables in a shell file."""
+        """Change the values of variables in a shell file, or of constants in a module."""
         path = self.runner / file
         text = path.read_text()
         for key, value in values.items():
-            text, found = re.subn(rf"^{key}=\S*", f"{key}={value}", text, flags=re.MULTILINE)
+            text, found = re.subn(rf"^({key}(?:=|: Final = ))\S*", rf"\g<1>{value}", text, flags=re.MULTILINE)
             assert found, f"{file} has no {key}"
         path.write_text(text)
 
@@ -323,7 +327,7 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         fake = path / "bin" / name
         fake.write_text(text)
         fake.chmod(0o755)
-    shutil.copytree(RUNNER, path / "runner")
+    shutil.copytree(RUNNER, path / "runner", ignore=shutil.ignore_patterns("__pycache__"))
     with _server() as (server, address):
         vm = Sandbox(path=path, server=address, runner=path / "runner")
         server.vm = vm
@@ -331,7 +335,7 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         (vm.root / "proc").mkdir(parents=True)
         (vm.root / "proc/meminfo").write_text(f"MemTotal:       {48 << 20} kB\nMemFree:        1 kB\n")
         # Grants of the sandbox's broker follow one another without a wait, but where a test says otherwise.
-        vm.edit("broker.sh", ask_apart="0")
+        vm.limit(ASK_APART="0")
         vm.publish()
         vm.device(0)
         yield vm

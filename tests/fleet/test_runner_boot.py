@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from infra.fleet.bundle import RUNNER, STUB, runner_bundle
+from infra.fleet.runner.supervisor import metadata
 from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.node import node_spec
@@ -52,7 +53,7 @@ def test_shell_files_are_formatted() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in SHELL_FILES if "/steps/" in path or path.endswith(("stub.sh", "start.sh", "supervisor.sh"))],
+    [path for path in SHELL_FILES if not path.endswith(("lib.sh", "versions.env"))],
 )
 def test_every_program_stops_at_its_first_error(path: str) -> None:
     assert "\nset -euo pipefail\n" in Path(path).read_text()
@@ -65,10 +66,10 @@ def test_the_stub_is_small_and_says_the_same_on_every_vm() -> None:
 def test_a_vm_knows_what_the_stub_and_the_steps_ask_its_metadata_for() -> None:
     config = load_stack(Path(__file__).parents[2], "ci")
     known = set(node_spec(config, slots(config)[0]).metadata)
-    text = "".join(Path(path).read_text() for path in SHELL_FILES)
-    asked = set(re.findall(r"\(own ([a-z-]+)\)", text)) - {"vm", "machine", "zone", "worker", "endpoints", "tpu-env"}
-    assert asked == {"bucket", "stack", "pool", "region"}, "the rest is what Google says of every TPU VM"
-    assert {f"tidepool-{name}" for name in asked} <= known
+    paths = [*metadata.PATHS.values(), *re.findall(r"meta (attributes/[a-z-]+)", STUB.read_text())]
+    asked = {path.removeprefix("attributes/") for path in paths if path.startswith("attributes/tidepool-")}
+    assert asked == {f"tidepool-{name}" for name in ("bucket", "stack", "pool", "region")}
+    assert asked <= known, "the rest is what Google says of every TPU VM"
 
 
 def test_a_first_boot_does_every_step_in_order_and_registers_last(vm: Sandbox, update_goldens: bool) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from infra.fleet.bundle import RUNNER
+from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, Sandbox, sandbox
 
 pytestmark = pytest.mark.heavy
@@ -96,7 +97,6 @@ def image(folder: Path) -> None:
 def test_a_real_daemon_takes_the_options_and_its_container_holds(vm: Sandbox, tmp_path: Path) -> None:
     vm.grants(1)
     (call,) = [call for call in vm.supervise().calls if call.startswith("docker run ")]
-    entry = (RUNNER / "container.sh").read_text().split("entry='")[1].split("'\n")[0]
     arguments = shlex.split(call.split(" -c read")[0])[2:]
     # No TPU is here, shared memory may be small, and a lock of 64 GiB may be more than this machine grants.
     at = arguments.index("--device")
@@ -109,7 +109,7 @@ def test_a_real_daemon_takes_the_options_and_its_container_holds(vm: Sandbox, tm
     own.mkdir(parents=True)
     (own / "endpoints").write_text("unknown:unknown:10.0.0.2")
     done = subprocess.run(
-        ["unshare", "--net", "--mount", "bash", "-c", DAEMONS, "daemons", *spelled, "-c", entry],
+        ["unshare", "--net", "--mount", "bash", "-c", DAEMONS, "daemons", *spelled, "-c", RUNNER_ENTRY],
         cwd=tmp_path,
         env={
             **os.environ,

@@ -94,9 +94,9 @@ def requests(vm: Sandbox) -> tuple[str, str]:
     return f"{curl} http://{vm.server}/{bucket}/", write
 
 
-def joins(vm: Sandbox, phase: str = "joined", reason: str = "", key: str = KEY) -> None:
-    """Have host 1 answer whatever round worker 0 opens; it listens where the sandbox's server does."""
-    vm.edit("slice.sh", ssh_port=vm.server.partition(":")[2])
+def joins(vm: Sandbox, phase: str = "joined", reason: str = "", key: str = KEY, port: str = "") -> None:
+    """Have host 1 answer whatever round worker 0 opens; it listens on that port, or where the sandbox's server does."""
+    vm.limit(SSH_PORT=port or vm.server.partition(":")[2])
     vm.metadata["attributes/worker-network-endpoints"] = ADDRESSES.replace("127.0.0.2", "127.0.0.1")
     publish(vm)
     read, write = requests(vm)
@@ -162,7 +162,7 @@ def test_a_slice_is_as_fit_as_each_of_its_hosts(vm: Sandbox, told: tuple[str, ..
 @HEAVY
 def test_a_host_that_joined_and_does_not_answer_is_waited_for(vm: Sandbox) -> None:
     joins(vm)
-    vm.edit("slice.sh", ssh_port="9")
+    vm.limit(SSH_PORT="9")
     publish(vm)
     vm.grants(1)
     vm.supervise(sleeps=3)
@@ -179,11 +179,11 @@ def test_what_a_host_said_of_another_round_is_not_believed(vm: Sandbox) -> None:
 
 @HEAVY
 def test_a_runner_without_a_job_is_stopped_when_a_host_no_longer_answers(vm: Sandbox) -> None:
-    joins(vm)
-    vm.edit("supervisor.sh", look_every="1")
-    publish(vm)
-    known = vm.root / "var/lib/tidepool/own/endpoints"
-    vm.flag("container", f"printf '{ADDRESSES}' >{known}\n{NO_JOB}")
+    listener = socket.create_server(("127.0.0.1", 0))
+    vm.limit(LOOK_EVERY="1")
+    joins(vm, port=str(listener.getsockname()[1]))
+    vm.registered = listener.close
+    vm.flag("container", NO_JOB)
     vm.grants(1)
     cycle = vm.supervise(sleeps=9)
     assert "docker stop tidepool-job" in cycle.calls
@@ -196,7 +196,7 @@ def test_a_runner_without_a_job_is_stopped_when_a_host_no_longer_answers(vm: San
 @pytest.fixture
 def other(vm: Sandbox) -> Sandbox:
     """Host 1 of the slice, which looks at worker 0 every second."""
-    vm.edit("supervisor.sh", gather_every="1")
+    vm.limit(GATHER_EVERY="1")
     of_two(vm, worker=1)
     return vm
 
@@ -379,7 +379,7 @@ tidepool-hosts run bash -c '! pgrep -f "sleep 6[0-3]"' && say "leaves nothing be
 tidepool-hosts run bash -c 'grep -o "CapEff.*" /proc/self/status | tr -d "\\t"; find /tmp /opt -name "left-*"
   touch /tmp/left-by-a-job; for path in STATE SANDBOX /run/docker.sock; do [[ ! -e $path ]] || echo "sees $path"; done
   for process in /proc/[0-9]*; do
-    { tr "\\0" " " <"$process/cmdline"; } 2>/dev/null | grep -q "supervisor[.]sh" && echo "sees the supervisor"
+    { tr "\\0" " " <"$process/cmdline"; } 2>/dev/null | grep -q "run_[m]odule" && echo "sees the supervisor"
   done; true' | tell
 cp /opt/tidepool/slice/id /opt/tidepool/slice/known_hosts KEYS/ 2>/dev/null || say "keeps nothing of it"
 echo "2026-11-21 15:00:01Z: Running job: curious"
@@ -426,8 +426,8 @@ def slice_of_two(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Slice]:
         with socket.create_server(("127.0.0.2", 0)) as free:
             port = str(free.getsockname()[1])
         for worker, host in enumerate(hosts):
-            host.edit("supervisor.sh", gather_every="1", look_every="1")
-            host.edit("slice.sh", ssh_port=port)
+            host.limit(GATHER_EVERY="1", LOOK_EVERY="1")
+            host.limit(SSH_PORT=port)
             of_two(host, worker)
             host.flag("container", CONTAINER)
             places = {"STATE": str(host.root / "var/lib/tidepool"), "SANDBOX": str(host.path), "KEYS": str(tmp_path)}

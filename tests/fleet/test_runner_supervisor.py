@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from infra.fleet.broker.decide import A_TURN
-from infra.fleet.bundle import RUNNER, runner_bundle
-from infra.local.guests.guest import ASK_APART
+from infra.fleet.bundle import runner_bundle
+from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
+from infra.fleet.runner.supervisor.limits import ASK_APART
 from infra.model import report_proof
 from tests.fleet.sandbox import IMAGE, JIT, NEEDED, NO_JOB, ONE_JOB, ORDERS, REPORT, TOKEN, VM, Boot, Sandbox, sandbox
 
@@ -63,6 +64,22 @@ def test_a_good_cycle_cleans_registers_runs_one_job_and_asks_again(vm: Sandbox, 
 
 
 @HEAVY
+def test_a_boot_and_a_job_go_the_same_way_under_the_oldest_python_of_a_runtime(
+    vm: Sandbox, tool: Callable[[str], str]
+) -> None:
+    found = [tool("python3.10"), "-c", "import sys; print(sys.executable)"]
+    oldest = subprocess.run(found, capture_output=True, text=True, check=False)
+    if oldest.returncode != 0:
+        pytest.skip("python3.10 is the name of a program that does not start")
+    vm.without("python3")
+    (vm.path / "bin/python3").symlink_to(oldest.stdout.strip())
+    boot = vm.boot()
+    assert boot.status == 0, boot.log
+    vm.grants(1)
+    assert vm.supervise().log == (GOLDEN / "job-cycle.log").read_text()
+
+
+@HEAVY
 def test_the_broker_is_told_who_asks_and_nothing_else(vm: Sandbox) -> None:
     vm.supervise()
     token = f"Bearer identity of http://{vm.server} full"
@@ -104,23 +121,19 @@ def test_a_registration_of_another_shape_is_left_to_the_runner(tmp_path: Path, p
     home.mkdir()
     (home / "run.sh").write_text('#!/bin/bash\nprintf %s "$ACTIONS_RUNNER_INPUT_JITCONFIG"\n')
     (home / "run.sh").chmod(0o755)
-    text = (RUNNER / "container.sh").read_text()
-    entry = text.partition("runner_entry='")[2].partition("'\n")[0].replace("/opt/actions-runner", str(home))
+    entry = RUNNER_ENTRY.replace("/opt/actions-runner", str(home))
     done = subprocess.run(["bash", "-c", entry], input=f"{packed}\n", capture_output=True, text=True, check=True)
     assert done.stdout == packed
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["run.sh"]
 
 
 def test_a_long_registration_passes_through_no_file_either(vm: Sandbox) -> None:
-    jq = (vm.path / "bin/jq").readlink()
-    (vm.path / "bin/jq").unlink()
-    (vm.path / "bin/jq").write_text(f'#!/bin/bash\nreadlink /proc/self/fd/0 >>"$SANDBOX/inputs"\nexec {jq} "$@"\n')
-    (vm.path / "bin/jq").chmod(0o755)
+    vm.flag("container", f'readlink /proc/self/fd/0 >"$SANDBOX/input"\n{ONE_JOB}')
     long = JIT * 500
     vm.broker = [(200, 0, {"runner": f"{VM}-000000", "jit": long, "expires": "2026-11-21T16:00:00Z"})]
     vm.supervise()
     assert (vm.path / "jits").read_text() == f"{long}\n"
-    assert not [line for line in (vm.path / "inputs").read_text().splitlines() if "(deleted)" in line]
+    assert (vm.path / "input").read_text().startswith("pipe:")
 
 
 @HEAVY
@@ -259,7 +272,7 @@ def test_a_job_leaves_the_machine_processes_and_memory(vm: Sandbox) -> None:
 
 
 def test_a_runner_that_goes_on_after_its_job_is_stopped(vm: Sandbox) -> None:
-    vm.edit("supervisor.sh", look_every="1", longest_end="0")
+    vm.limit(LOOK_EVERY="1", LONGEST_END="0")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.flag("container", ONE_JOB + NO_JOB.partition("\n")[2].partition("\n")[2])
     vm.grants(1)
@@ -291,20 +304,20 @@ def test_rules_are_set_again_before_a_job(vm: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "again", "sleeps"), [(409, 30, ["15", "15"]), (429, 20, ["15", "5"]), (503, 7, ["7", "7"])]
+    ("status", "again", "sleeps"), [(409, 30, ["15", "15"]), (429, 20, ["15", "5"]), (503, 7, ["7"])]
 )
 def test_a_refusal_is_waited_out_for_as_long_as_the_broker_says(
     vm: Sandbox, status: int, again: int, sleeps: list[str]
 ) -> None:
     vm.broker = [(status, again, {"reason": "word", "message": "Why."})] * 2
-    cycle = vm.supervise(sleeps=2)
+    cycle = vm.supervise(sleeps=len(sleeps))
     assert [call for call in cycle.calls if call.startswith("sleep")] == [f"sleep {seconds}" for seconds in sleeps]
     assert vm.report["phase"] == "registering"
     assert vm.report["reason"] == f"the broker gives no registration: {status} word: Why."
 
 
 def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: Sandbox) -> None:
-    vm.edit("broker.sh", ask_apart=f"{A_TURN.total_seconds():.0f}")
+    vm.limit(ASK_APART=f"{A_TURN.total_seconds():.0f}")
     vm.grants(2)
     vm.supervise()
     assert len(vm.asked) == 1
@@ -313,8 +326,7 @@ def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: 
     assert len(containers(vm.supervise(sleeps=8))) == 1, "and then it is asked"
 
 
-def test_the_turn_of_a_supervisor_and_of_its_guest_is_the_brokers() -> None:
-    assert f"\nask_apart={A_TURN.total_seconds():.0f}\n" in (RUNNER / "broker.sh").read_text()
+def test_the_turn_of_a_supervisor_is_the_brokers() -> None:
     assert A_TURN.total_seconds() == ASK_APART
 
 
@@ -361,7 +373,7 @@ def test_a_vm_that_is_drained_in_another_zone_takes_jobs(vm: Sandbox) -> None:
 
 
 def test_a_runner_without_a_job_is_stopped_when_its_vm_is_drained(vm: Sandbox) -> None:
-    vm.edit("supervisor.sh", look_every="1")
+    vm.limit(LOOK_EVERY="1")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.flag("container", NO_JOB)
     vm.registered = lambda: vm.order(drain=True)
@@ -373,7 +385,7 @@ def test_a_runner_without_a_job_is_stopped_when_its_vm_is_drained(vm: Sandbox) -
 
 @HEAVY
 def test_a_running_job_is_not_stopped_by_a_drain_or_a_rollout(vm: Sandbox) -> None:
-    vm.edit("supervisor.sh", look_every="1")
+    vm.limit(LOOK_EVERY="1")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     begins, ends = ONE_JOB.rsplit("echo", 1)
     vm.flag("container", f"{begins}/bin/sleep 1.2\n[[ ! -e $SANDBOX/stopped ]] && echo{ends}")
@@ -386,7 +398,7 @@ def test_a_running_job_is_not_stopped_by_a_drain_or_a_rollout(vm: Sandbox) -> No
 
 @HEAVY
 def test_a_restart_is_obeyed_once_even_under_a_runner_that_hangs(vm: Sandbox) -> None:
-    vm.edit("supervisor.sh", look_every="1")
+    vm.limit(LOOK_EVERY="1")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.flag("container", NO_JOB.replace("Listening for Jobs", "Running job: hangs"))
     vm.registered = lambda: vm.order(restart=3)
@@ -539,7 +551,7 @@ def test_without_a_broker_a_vm_says_so(vm: Sandbox) -> None:
 
 @HEAVY
 def test_a_runner_that_is_removed_while_idle_is_asked_for_again_at_once(vm: Sandbox) -> None:
-    vm.edit("supervisor.sh", at_once="0")
+    vm.limit(AT_ONCE="0")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.flag("container", 'echo "2026-11-21 15:00:00Z: Listening for Jobs"\n')
     vm.grants(2)
@@ -550,7 +562,7 @@ def test_a_runner_that_is_removed_while_idle_is_asked_for_again_at_once(vm: Sand
 
 @HEAVY
 def test_an_image_whose_runner_ends_at_once_again_and_again_makes_the_vm_unfit(vm: Sandbox) -> None:
-    vm.edit("supervisor.sh", most_idle_ends="2")
+    vm.limit(MOST_IDLE_ENDS="2")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     vm.flag("container", "exit 127\n")
     vm.grants(2)

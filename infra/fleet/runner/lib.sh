@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What every script uses: where things are, the log and its events, retries, verified downloads, the metadata server.
+# What every step uses: where things are, the log, retries, verified downloads, the metadata server. What is decided of
+# them is in supervisor/.
 export TZ=UTC LC_ALL=C
 
 # A sandbox sets TIDEPOOL_ROOT; on a VM it is empty.
@@ -15,31 +16,16 @@ export DOCKER_HOST=unix:///run/tidepool/docker.sock
 # To standard error: functions that say a value to their caller log too.
 log() { printf '%(%Y-%m-%dT%H:%M:%SZ)T tidepool: %s\n' -1 "$*" >&2; }
 
-# blame TEXT...: a log line that is also the reason, should this step or phase fail.
+# blame TEXT...: a log line that is also the reason, should this step fail.
 blame() {
   log "$*"
   printf '%s' "$*" >"$state/blame"
 }
 
-# json TEXT: as a JSON string. What a job prints may come through here, so only plain characters do.
-json() {
-  local text=${1:0:500}
-  text=${text//[^ -~]/?}
-  text=${text//\\/\\\\}
-  printf '"%s"' "${text//\"/\\\"}"
-}
-
-# event NAME [KEY TEXT]...: a line for machines, on the console and in the VM's report.
-event() {
-  local line
-  printf -v line '{"at":"%(%Y-%m-%dT%H:%M:%SZ)T","event":%s' -1 "$(json "$1")"
-  shift
-  while (($#)); do
-    line+=,$(json "$1"):$(json "$2")
-    shift 2
-  done
-  printf 'tidepool-event: %s}\n' "$line" >&2
-  printf '%s}\n' "$line" >>"$state/events"
+# fail TEXT...: the end of a step, and its reason.
+fail() {
+  blame "$*"
+  exit 1
 }
 
 # retry ATTEMPTS COMMAND...: again after 2, 4, 8 ... at most 60 seconds.
@@ -81,30 +67,14 @@ metadata() {
     "http://${GCE_METADATA_HOST:-169.254.169.254}/computeMetadata/v1/instance/$1"
 }
 
-# own NAME: something that this VM is, asked for once. The names of a TPU VM's attributes are as Ray reads them:
-# https://github.com/ray-project/ray, python/ray/_private/accelerators/tpu.py (read 2026-11).
-own() {
-  local file=$state/own/$1 path value
-  case $1 in
-    vm) path=attributes/instance-id ;; # the name of the TPU node
-    machine) path=id ;;
-    zone) path=zone ;; # projects/NUMBER/zones/ZONE
-    worker) path=attributes/agent-worker-number ;;
-    endpoints) path=attributes/worker-network-endpoints ;;
-    tpu-env) path=attributes/tpu-env ;;
-    *) path=attributes/tidepool-$1 ;; # bucket, stack, pool, region
-  esac
-  if [[ ! -s $file ]]; then
-    value=$(metadata "$path") || return 1
-    mkdir -p "$state/own"
-    printf '%s' "$value" >"$file"
-  fi
-  printf '%s' "$(<"$file")"
-}
-
-# workers: the addresses of the slice's hosts, in order, one a line.
+# workers: the addresses of the slice's hosts, in order, one a line; asked for once, by whoever comes first
+# (supervisor/metadata.py).
 workers() {
-  local endpoints
-  endpoints=$(own endpoints) || return 1
-  tr ',' '\n' <<<"$endpoints" | sed 's/.*://'
+  local file=$state/own/endpoints endpoints
+  if [[ ! -s $file ]]; then
+    endpoints=$(metadata attributes/worker-network-endpoints) || return 1
+    mkdir -p "$state/own"
+    printf '%s' "$endpoints" >"$file"
+  fi
+  tr ',' '\n' <"$file" | sed 's/.*://'
 }

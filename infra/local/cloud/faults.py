@@ -55,8 +55,8 @@ class Rule:
         `preempt` takes preemptible and spot nodes away at `per_hour` (chance per hour of cloud time, each node on its
         own). Of guests, once a making of a node: `mute`
         boots and never asks for a registration; `slow-boot` boots `seconds` (of cloud time) longer; `unfit` fails the
-        check before a job, for `message`; `broken` is what a guest comes to whenever it is about to run such an image
-        (unfit) or has booted with such a bundle (halted).
+        check before a job, for `message`; with `broken` the runner of such an image ends at once, and a boot with such
+        a bundle halts, for `message`.
     method, project, zone, accelerator, name, running: patterns with `*`; all must match.
     count: how often it fires before it goes; None for ever. probability: chance to fire, drawn from `seed`.
     until: cloud time in epoch seconds when it goes; None for never. seen: matching requests so far.

@@ -1,43 +1,36 @@
-"""A boot in the guest: the steps of `infra/fleet/runner/start.sh`, and how long each takes."""
+"""How long a boot takes in the guest, step by step. Which steps there are is the supervisor's."""
 
 from __future__ import annotations
 
 import random
-from typing import Any, Final
+from typing import Final
 
-from infra.local.cloud.clock import timestamp
+from infra.fleet.runner.supervisor.boot import STEPS
 
-STEPS: Final = {
-    "hold-upgrades": 10.0,
-    "install-packages": 20.0,
-    "install-docker": 25.0,
-    "build-walls": 1.0,
-    "pull-image": 90.0,
-    "warm-cache": 60.0,
-    "allow-reset": 1.0,
-    "install-runner": 12.0,
-    "start-supervisor": 1.0,
-}
-"""By name in their order, the realistic seconds of the first boot; a model, not a measurement."""
+SECONDS: Final = dict(zip(STEPS, (10.0, 20.0, 25.0, 1.0, 90.0, 60.0, 1.0, 12.0, 1.0), strict=True))
+"""By step, the realistic seconds of the first boot; a model, not a measurement."""
 
 AGAIN: Final = 0.05
 """What a step takes where its work is done already, as a part of the first time."""
 
-HALTED: Final = "step install-docker: a command of it failed, see the log"
-"""What a guest says of a bundle that a fault breaks, where the fault has no message."""
+RESTARTS: Final = 15.0
+"""Seconds until systemd starts again what ended: RestartSec of tidepool-supervisor.service."""
+
+STUB_ASKS: Final = 60.0
+"""Seconds until the stub looks again for a bundle; on a VM 15, which nobody outside can tell apart."""
+
+BREAKS: Final = "steps/install-docker"
+"""The step at which a boot fails with a bundle that a fault breaks."""
 
 UNFIT: Final = "the TPU stays busy: /dev/vfio/0 did not open within 30 s"
-"""The same of a VM that a fault makes unfit."""
-
-BROKEN: Final = "runners end at once without a job, 5 in a row, the last with status 1"
-"""The same of an image that a fault breaks."""
+"""What a guest says that a fault makes unfit, where the fault has no message."""
 
 
 def seconds(life: str, *, first: bool) -> float:
     """Realistic seconds of a boot; the place within a fifth more or less belongs to the life."""
     # The spread of a model, not of a secret.
     spread = random.Random(f"boot {life}").uniform(0.8, 1.2)  # noqa: S311
-    return sum(STEPS.values()) * spread * (1.0 if first else AGAIN)
+    return sum(SECONDS.values()) * spread * (1.0 if first else AGAIN)
 
 
 def slowest(life: str, hosts: int, *, first: bool) -> tuple[int, float]:
@@ -49,16 +42,6 @@ def slowest(life: str, hosts: int, *, first: bool) -> tuple[int, float]:
     )
 
 
-def story(began: float, ended: float) -> list[dict[str, Any]]:
-    """The steps of a boot between two moments of cloud time, as a report has them."""
-    whole, at, told = sum(STEPS.values()), began, []
-    for step, share in STEPS.items():
-        after = at + (ended - began) * share / whole
-        told.append({"step": step, "began": moment(at), "ended": moment(after), "outcome": "done"})
-        at = after
-    return told
-
-
-def moment(seconds_: float) -> str:
-    """A time as the shell files write it: `2026-11-21T08:00:00Z`."""
-    return f"{timestamp(seconds_)[:19]}Z"
+def share(step: str) -> float:
+    """The part of a boot that a step takes, from 0 to 1."""
+    return SECONDS[step] / sum(SECONDS.values())

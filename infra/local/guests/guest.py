@@ -1,26 +1,28 @@
-"""One guest: what `start.sh` and `supervisor.sh` decide on a VM, taken at the moments of the cloud's clock.
+"""One guest: the supervisor of a VM, driven at the moments of the cloud's clock.
 
-Owns the decisions and the report. What is reached is `surroundings`, what lasts is `disk`. Different from a VM: work on
-the machine itself (cleaning, pulling) takes no time, a runner whose registration was lost hears nothing and goes on,
-and where no image is promoted a guest does without one, so that a fleet comes alive before its first build.
+Owns when the supervisor is asked what follows, and what GitHub's runner says. What it decides is the core that VMs run
+(`infra.fleet.runner.supervisor`), what it asks for is done by `machine`, what lasts is `disk`.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
+from infra.fleet.runner.supervisor import orders, report
+from infra.fleet.runner.supervisor.boot import Boot
+from infra.fleet.runner.supervisor.effects import Steps
+from infra.fleet.runner.supervisor.orders import UnreadableError as NoOrdersError
+from infra.fleet.runner.supervisor.state import State, Waits
+from infra.fleet.runner.supervisor.supervise import Supervisor
 from infra.local.cloud.control import ControlError
 from infra.local.guests import boot
-from infra.local.guests.disk import FIRST_DELAY, LONGEST_STORY, Disk
-from infra.local.guests.surroundings import Orders, Surroundings, UnreadableError, Vm
-
-LONGEST_PAUSE: Final = 300.0
-ASK_APART: Final = 60.0
-REPORT_EVERY: Final = 300.0
+from infra.local.guests.disk import Disk
+from infra.local.guests.machine import HangsError, Machine, end_runner
+from infra.local.guests.surroundings import Surroundings, UnreadableError, Vm
 
 _RESULTS: Final = {"success": "Succeeded", "failure": "Failed", "cancelled": "Canceled"}
-_MOST_TURNS: Final = 50
+_MOST_TURNS: Final = 100
+_STOPPED: Final = 143
 
 
 class Guest:
@@ -30,9 +32,10 @@ class Guest:
         self, vm: Vm, disk: Disk, around: Surroundings, *, now: float, compression: float, jobs_wait: bool, faults: bool
     ) -> None:
         self._vm, self.disk, self._around = vm, disk, around
-        self._now, self._at = now, now
-        self._compression, self._jobs_wait, self._faults = compression, jobs_wait, faults
-        self._news = False
+        self._now = now
+        self._compression, self._jobs_wait = compression, jobs_wait
+        self._machine = Machine(vm, disk, around, at=now, faults=faults)
+        self._core = self._supervisor()
 
     def live(self) -> None:
         """Do everything that there was time for until now."""
@@ -40,184 +43,141 @@ class Guest:
             self._lie_down()
             return
         if self.disk.down:
-            self._at = min(self._vm.since, self._now)
-            self._boot("", first=not self.disk.drawn)
+            self._machine.at = min(self._vm.since, self._now)
+            self._boots("", first=not self.disk.drawn)
         for _ in range(_MOST_TURNS):
             if not self._goes_on():
                 break
-        if self._news or self._now - self.disk.reported >= REPORT_EVERY:
+        if self._machine.news:
             self._report()
 
     def _goes_on(self) -> bool:
         """One decision; whether another may follow at this moment."""
-        disk = self.disk
-        due = disk.until is not None and disk.until <= self._now
-        if disk.phase == "booting" and disk.began:
-            if due:
-                self._booted()
-            return due
-        if disk.phase in ("idle", "busy"):
-            return self._meanwhile(due=due)
-        # Whoever halts at the first boot has no supervisor, which is what hears orders.
-        if (disk.phase == "halted" and not disk.seen) or (not due and disk.seen == self._orders_text()):
+        disk, machine = self.disk, self._machine
+        if disk.boots is not None:
+            return self._booted()
+        waits = disk.state.waits
+        if waits is Waits.CONTAINER:
+            return self._attends()
+        if waits is Waits.REST and (disk.state.until is None or disk.state.until > self._now):
+            machine.at = self._now
+            self._decides(self._core.look())
+            return disk.state.waits is not Waits.REST
+        if waits is Waits.HANDED_OVER:
+            # Whoever halts at the first boot has no supervisor, which is what hears orders.
             return False
-        self._at = disk.until if due and disk.until is not None else self._now
-        self._serve()
+        if waits is Waits.REST and disk.state.until is not None:
+            machine.at = disk.state.until
+        self._decides(self._core.serve())
         return True
+
+    def _supervisor(self) -> Supervisor:
+        # A guest does without an image before the first is promoted. Pauses are in the middle of what a VM draws.
+        return Supervisor(
+            self.disk.state,
+            clock=self._clock,
+            ticks=self._clock,
+            luck=lambda: 0.5,
+            host=self._machine.host,
+            imageless=True,
+        )
+
+    def _clock(self) -> float:
+        return self._machine.at
+
+    def _begins_anew(self) -> State:
+        """Another process, with what lasts of the one before."""
+        self.disk.state = self.disk.state.reborn()
+        self._core = self._supervisor()
+        return self.disk.state
+
+    def _decides(self, steps: Steps[None]) -> None:
+        """One decision, and what the runner says to it at once."""
+        disk, machine = self.disk, self._machine
+        before = disk.jit
+        try:
+            machine.carry_out(steps)
+        except HangsError:
+            # It is asked again where it is to do something else.
+            disk.state.waits, disk.state.until, disk.state.under = Waits.REST, None, disk.state.own.text
+        if machine.boots is not None:
+            bundle, machine.boots = machine.boots, None
+            self._boots(bundle, first=False)
+        elif disk.state.waits is Waits.CONTAINER:
+            if not disk.jit:
+                machine.carry_out(self._core.ended(_STOPPED if before else 1))
+            elif not before:
+                machine.carry_out(self._core.hear(machine.say("Listening for Jobs")))
 
     # Boot
 
-    def _boot(self, reason: str, *, first: bool) -> None:
-        disk, longer = self.disk, 0.0
+    def _boots(self, bundle: str, *, first: bool) -> None:
+        """Begin a boot, with that bundle or the one that the stub finds."""
+        disk, machine, longer = self.disk, self._machine, 0.0
+        end_runner(self._around, disk)
         if not disk.drawn:
             disk.drawn = True
-            disk.mute = self._struck("mute") is not None
-            slow = self._struck("slow-boot")
+            disk.mute = machine.struck("mute") is not None
+            slow = machine.struck("slow-boot")
             longer = slow["seconds"] if slow else 0.0
-        disk.down, disk.began = False, self._at
-        disk.until = self._at + longer + boot.seconds(disk.life, first=first) / self._compression
+        state = self._begins_anew()
+        state.phase, state.boot = "booting", []
+        machine.news = True
+        disk.down, disk.began, disk.starting = False, machine.at, bundle or self._first_bundle()
+        disk.boots = machine.at + longer + boot.seconds(disk.life, first=first) / self._compression
         disk.last_host, seconds = boot.slowest(disk.life, self._vm.hosts, first=first)
-        disk.gathered = self._at + seconds / self._compression
-        disk.boot = []
-        self._phase("booting", reason)
+        disk.gathered = machine.at + seconds / self._compression
 
-    def _booted(self) -> None:
-        disk = self.disk
-        self._at = disk.until or self._now
-        bundle = disk.bundle or self._first_bundle()
-        if not bundle or not self._has_bundle(bundle):
-            # The stub asks until there is one, and tells nobody.
-            disk.until = self._now + LONGEST_PAUSE
-            return
-        disk.boot, disk.bundle = boot.story(disk.began, self._at), bundle
-        for step in disk.boot:
-            self._event("step-ended", at=step["ended"], step=step["step"], outcome=step["outcome"])
-        disk.began = 0.0
-        if fault := self._struck("broken", bundle):
-            disk.until = None
-            self._phase("halted", fault["message"] or boot.HALTED)
+    def _booted(self) -> bool:
+        """Whether a boot is over. Without a bundle none begins: the stub asks until there is one, and tells nobody."""
+        disk, machine = self.disk, self._machine
+        if disk.boots is None or disk.boots > self._now:
+            return False
+        if not disk.starting or not machine.has_bundle(disk.starting):
+            disk.starting, disk.boots = self._first_bundle(), self._now + boot.STUB_ASKS
+            return False
+        machine.step_seconds, machine.at = disk.boots - disk.began, disk.began
+        bundle = disk.starting
+        state = self._begins_anew()
+        started = machine.carry_out(Boot(state, clock=self._clock, ticks=self._clock, host=machine.host).boot(bundle))
+        ended, disk.boots, disk.starting = disk.boots, None, ""
+        machine.at = max(ended, machine.at)
+        if started:
+            disk.current = bundle
+        elif disk.current:
+            machine.at += boot.RESTARTS
         else:
-            self._serve()
+            return False
+        self._begins_anew()
+        machine.carry_out(self._core.begin(disk.current))
+        return True
 
     def _first_bundle(self) -> str:
         """As the stub takes it: the orders', else everybody's."""
-        with suppress(UnreadableError):
-            return self._around.orders(self._vm).bundle or str((self._around.startup(self._vm) or {}).get("bundle", ""))
-        return ""
-
-    def _has_bundle(self, sha256: str) -> bool:
-        with suppress(UnreadableError):
-            return self._around.has_bundle(self._vm, sha256)
-        return False
-
-    # One round of the supervisor
-
-    def _serve(self) -> None:
-        disk = self.disk
-        disk.seen = self._orders_text()
+        machine = self._machine
         try:
-            orders = self._around.orders(self._vm)
-        except UnreadableError as error:
-            self._pause("registering", str(error))
-            return
-        if self._obeyed(orders):
-            return
-        if orders.drain:
-            self._phase("draining", "drained by order")
-            disk.until = None
-        elif self._unfit():
-            self._phase("unfit", disk.spoiled)
-            disk.until = None
-        else:
-            self._register(orders)
-
-    def _obeyed(self, orders: Orders) -> bool:
-        """Whether a restart or another bundle was ordered, which both begin with a boot."""
-        disk = self.disk
-        # What stood there first was told to another VM of its name.
-        disk.obeyed = orders.restart if disk.obeyed is None else disk.obeyed
-        if orders.restart > disk.obeyed:
-            disk.obeyed = orders.restart
-            self._event("restart", number=str(orders.restart))
-            self._stop_runner()
-            self._boot(f"restarted by order {orders.restart}", first=False)
-            return True
-        if orders.bundle in ("", disk.bundle):
-            return False
-        if not self._has_bundle(orders.bundle):
-            self._pause("booting", f"the ordered bundle {orders.bundle[:12]} cannot be read")
-            return True
-        disk.bundle = orders.bundle
-        self._boot(f"bundle {orders.bundle[:12]} by order", first=False)
-        return True
-
-    def _unfit(self) -> bool:
-        if not self.disk.spoiled and (fault := self._struck("unfit")):
-            self.disk.spoiled = fault["message"] or boot.UNFIT
-        return bool(self.disk.spoiled)
-
-    def _register(self, orders: Orders) -> None:
-        disk = self.disk
-        if disk.phase != "registering":
-            self._phase("cleaning")
-        if orders.image != disk.image:
-            self._phase("pulling")
-            disk.image = orders.image
-        disk.until = None
-        if broken := self._struck("broken", disk.image):
-            self._phase("unfit", broken["message"] or boot.BROKEN)
-            return
-        self._phase("registering", disk.reason if disk.phase == "registering" else "")
-        if disk.mute:
-            return
-        if self._now < disk.gathered:
-            disk.until = disk.gathered
-            self._phase("registering", f"waits for host {disk.last_host} of its slice")
-            return
-        if self._now < disk.turn:
-            disk.until = disk.turn
-            self._phase("registering", "the broker is asked again when it lets a VM come")
-            return
-        answer = self._around.register(self._vm)
-        self._at = self._now
-        # From when it answered, as the broker counts, and not from when this look began.
-        disk.turn = self._around.control.clock()["seconds"] + (ASK_APART if answer.jit else answer.again or 0.0)
-        if not answer.jit:
-            self._pause("registering", answer.reason, None if answer.again is None else disk.turn)
-            return
-        disk.jit, disk.runner, disk.delay, disk.until = answer.jit, answer.runner, FIRST_DELAY, None
-        self._event("registered", runner=answer.runner)
-        try:
-            self._around.control.connect(answer.jit)
-        except ControlError as error:
-            self._stop_runner()
-            self._pause("registering", f"runner {answer.runner} ended at once without a job: {error}")
-            return
-        self._phase("idle")
+            ordered = orders.own(machine.document(orders.orders_object(self._vm.id)), zone=self._vm.zone).bundle
+            return ordered or str((machine.document(orders.STARTUP) or {}).get("bundle", ""))
+        except (UnreadableError, NoOrdersError):
+            return ""
 
     # While a runner runs
 
-    def _meanwhile(self, *, due: bool) -> bool:
-        disk, orders = self.disk, self._own_orders()
-        if disk.phase == "busy" and due:
+    def _attends(self) -> bool:
+        disk, machine = self.disk, self._machine
+        if disk.ends is not None and disk.ends <= self._now:
+            machine.at = disk.ends
             self._end_job()
-        elif orders is not None and orders.restart > (disk.obeyed or 0):
-            self._stop_runner()
-        elif disk.phase == "busy":
-            return False
-        elif orders is not None and self._is_wanted_elsewhere(orders):
-            self._stop_runner()
-        else:
-            return self._took_a_job()
-        self._serve()
-        return True
-
-    def _is_wanted_elsewhere(self, orders: Orders) -> bool:
-        return orders.drain or orders.image != self.disk.image or orders.bundle not in ("", self.disk.bundle)
+            return True
+        machine.at = self._now
+        self._decides(self._core.look())
+        if disk.state.waits is not Waits.CONTAINER:
+            return True
+        return self._took_a_job()
 
     def _took_a_job(self) -> bool:
-        disk = self.disk
-        if not self._jobs_wait:
+        disk, machine = self.disk, self._machine
+        if not self._jobs_wait or disk.number:
             return False
         try:
             work = self._around.control.take_work(disk.jit)
@@ -226,75 +186,27 @@ class Guest:
             return False
         if work["job"] is None:
             return False
-        disk.number, disk.job, disk.conclusion = work["job"]["id"], work["job"]["name"], "success"
-        disk.until = None if work["seconds"] is None else self._now + work["seconds"]
-        self._event("job-began", job=disk.job, runner=disk.runner)
-        self._phase("busy")
+        disk.number, disk.conclusion = work["job"]["id"], "success"
+        disk.ends = None if work["seconds"] is None else self._now + work["seconds"]
+        machine.carry_out(self._core.hear(machine.say(f"Running job: {work['job']['name']}")))
         return True
 
     def _end_job(self) -> None:
-        disk = self.disk
-        self._at = min(disk.until or self._now, self._now)
+        disk, machine = self.disk, self._machine
         try:
             self._around.control.end_job(disk.jit, disk.conclusion)
-            self._event("job-ended", job=disk.job, result=_RESULTS[disk.conclusion])
-        except ControlError as error:
-            self._event("job-ended", job=disk.job, result="Abandoned", reason=str(error))
-        self._event("runner-ended", runner=disk.runner)
+            result = _RESULTS[disk.conclusion]
+        except ControlError:
+            result = "Abandoned"
+        machine.carry_out(self._core.hear(machine.say(f"Job {disk.job} completed with result: {result}")))
         disk.forget_runner()
-
-    def _stop_runner(self) -> None:
-        if self.disk.jit:
-            self._event("runner-ended", runner=self.disk.runner)
-        end_runner(self._around, self.disk)
+        machine.carry_out(self._core.ended(0))
 
     def _lie_down(self) -> None:
         if not self.disk.down:
             end_runner(self._around, self.disk)
-            self.disk.down, self.disk.until = True, None
-
-    # What it tells
-
-    def _pause(self, phase: str, reason: str, until: float | None = None) -> None:
-        """Wait because of what is blamed: until when the broker says, or longer each time."""
-        disk = self.disk
-        disk.until = self._now + disk.delay * 1.5 if until is None else until  # in the middle of what it draws
-        disk.delay = min(disk.delay * 2, LONGEST_PAUSE)
-        self._phase(phase, reason)
-
-    def _phase(self, name: str, reason: str = "") -> None:
-        if (self.disk.phase, self.disk.reason) == (name, reason):
-            return
-        self.disk.phase, self.disk.reason = name, reason
-        self._event("phase", phase=name, **({"reason": reason} if reason else {}))
-
-    def _event(self, event: str, at: str = "", **more: str) -> None:
-        told = {"at": at or boot.moment(self._at), "event": event, **more}
-        self.disk.events = [*self.disk.events, told][-LONGEST_STORY:]
-        self._news = True
+            self.disk.down = True
 
     def _report(self) -> None:
-        disk, vm = self.disk, self._vm
-        disk.reported = self._now
-        body = {"version": 1, "at": boot.moment(self._now), "stack": vm.stack, "pool": vm.pool, "vm": vm.id}
-        self._around.report(vm, body | {"machine": vm.machine, "worker": 0} | disk.told())
-
-    def _orders_text(self) -> str:
-        return orders.text if (orders := self._own_orders()) else ""
-
-    def _own_orders(self) -> Orders | None:
-        with suppress(UnreadableError):
-            return self._around.orders(self._vm)
-        return None
-
-    def _struck(self, kind: str, running: str = "") -> dict[str, Any] | None:
-        return self._around.control.strike_guest(self._vm.name, kind, running) if self._faults else None
-
-
-def end_runner(around: Surroundings, disk: Disk) -> None:
-    """The program of a runner stops without a word; GitHub sees it go offline."""
-    if disk.jit:
-        # There may be no registration any more.
-        with suppress(ControlError):
-            around.control.disconnect(disk.jit)
-    disk.forget_runner()
+        self.disk.state.reported = self._now
+        self._around.report(self._vm, report.text(self.disk.state, self._machine.host, self._now))

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from infra.local.cloud.control import ControlError
 from infra.local.guests.control import GuestControl
 from infra.local.guests.disk import Disk
-from infra.local.guests.guest import Guest, end_runner
+from infra.local.guests.guest import Guest
+from infra.local.guests.machine import end_runner
 from infra.local.guests.surroundings import Surroundings, Vm
 
 _SHORTEST = 0.001
@@ -82,7 +83,7 @@ class Guests:
         look = self.settle()
         for name, (_, disk) in look.vms.items():
             if disk.number == number:
-                disk.until, disk.conclusion = look.now, conclusion
+                disk.ends, disk.conclusion = look.now, conclusion
                 self._control.write_disks({name: disk.to_json()})
                 self.settle()
                 return

@@ -27,6 +27,8 @@ from tests.cli.conftest import Checkout
 from tests.cli.test_images_commands import IMAGE, POOL, REPOSITORY, Lab
 
 CANARY = "tpu-ci-europe-west4-b-0"
+TRIES = 8
+"""Sweeps within which a VM has tried an image five times, calls itself unfit, and serves again with the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ def course(fleet: Checkout, sweeps: int) -> list[list[str]]:
     return done
 
 
+def done_in(fleet: Checkout, sweeps: int) -> list[list[str]]:
+    """What the sweeps did that did anything."""
+    return [done for done in course(fleet, sweeps) if done]
+
+
 def rollout(fleet: Checkout) -> dict[str, Any]:
     (found,) = fleet.json("rollout", "status", POOL)["rollouts"]
     return found
@@ -100,7 +107,7 @@ def test_a_broken_first_image_reaches_one_vm_and_a_command_says_that_people_know
     images.ok("record", *images.build(tmp_path, "broken", hours=0))
     fleet.ok("cloud", "fail", "broken", "--running", f"*@{images.ok('current', IMAGE).stdout.strip()}")
     images.ok("promote", IMAGE, "--pool", POOL)
-    assert course(fleet, 4) == [[f"assign {CANARY}"], [f"assign {CANARY}"], [], []]
+    assert done_in(fleet, TRIES) == [[f"assign {CANARY}"], [f"assign {CANARY}"]]
     assert (reports(fleet, "image"), reports(fleet, "phase")) == ({"None": 6}, {"idle": 6})
     assert "the controller obeys at its next sweep" in fleet.ok("rollout", "undo", POOL).output
     assert course(fleet, 1) == [[]]
@@ -129,7 +136,7 @@ def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _
     bad = images.ok("current", IMAGE).stdout.strip()
     fleet.ok("cloud", "fail", "broken", "--running", f"*@{bad}")
     images.ok("promote", IMAGE, "--pool", POOL)
-    assert course(fleet, 4) == [[f"assign {CANARY}"], [f"assign {CANARY}"], [], []], "and no VM is made again for it"
+    assert done_in(fleet, TRIES) == [[f"assign {CANARY}"], [f"assign {CANARY}"]], "and no VM is made again for it"
     said = fleet.ok("rollout", "status", POOL).output
     assert f"{CANARY} says that it is unfit with it: runners end at once without a job" in " ".join(said.split())
     assert rollout(fleet)["stage"] == "failed"
@@ -184,7 +191,7 @@ def test_a_bundle_that_up_publishes_goes_the_same_way_and_a_bad_one_spoils_no_vm
     fleet.ok("cloud", "preempt", "tpu-ci-us-west4-a-1")
     course(fleet, 5)
     assert (rollout(fleet)["stage"], good == new) == ("failed", False)
-    assert f"{CANARY} says that it is halted with it" in rollout(fleet)["why"]
+    assert f"{CANARY} says that it is unfit with it: bundle {bad[:12]} did not start" in rollout(fleet)["why"]
     assert (reports(fleet, "bundle"), reports(fleet, "phase")) == ({new: 6}, {"idle": 6})
 
 

@@ -13,6 +13,7 @@ from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Phase, ReportSeen
 from infra.fleet.google import Api, execute
+from infra.fleet.runner.supervisor.report import sealed
 from infra.model import names, report_proof
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World
 from tests.fleet.broker.test_sweep_by_broker import api, desired
@@ -54,7 +55,7 @@ def said(world: World, phase: str = "unfit", **more: str) -> bytes:
 
 def signed(world: World, vm: str, report: bytes, **token: Any) -> bytes:
     """A report with the proof that a VM can give it."""
-    return report_proof.sealed(report, world.token(vm, report_proof.audience(report), **token))
+    return sealed(report.decode(), world.token(vm, report_proof.audience(report), **token)).encode()
 
 
 def write(world: World, vm: str, content: bytes) -> None:
@@ -104,7 +105,7 @@ def test_another_host_of_a_slice_says_nothing_for_a_vm_that_has_registered(pair:
 def test_a_proof_is_good_for_the_text_that_was_signed(pair: World) -> None:
     mine = signed(pair, VM, said(pair, "idle"))
     _, token = report_proof.parted(mine)
-    write(pair, VM, report_proof.sealed(said(pair), token))
+    write(pair, VM, sealed(said(pair).decode(), token).encode())
     assert VM not in heard(pair)[0]
 
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from infra.fleet.broker.serve import service
+from infra.fleet.runner.supervisor.boot import STEPS
 from infra.local.cloud.control import CloudClock
-from infra.local.guests import boot
 from infra.local.guests.control import GuestControl
 from infra.local.guests.guests import Guests
 from infra.model import names
@@ -78,7 +78,7 @@ def test_a_vm_boots_registers_runs_a_job_cleans_up_and_registers_again(world: Wo
     told = [event["event"] for event in report["events"] if not event["event"].startswith("step-")]
     assert told.count("registered") == 3
     assert told.count("job-ended") == 2
-    assert [step["step"] for step in report["boot"]] == list(boot.STEPS), "a guest of the local cloud boots alike"
+    assert [step["step"] for step in report["boot"]] == list(STEPS), "a guest of the local cloud boots alike"
     assert {step["outcome"] for step in report["boot"]} == {"done"}
 
     granted = [line for line in world.lines if line["outcome"] == "granted"]

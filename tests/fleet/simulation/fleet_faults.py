@@ -156,11 +156,11 @@ def _ghost(life: Life, fault: Fault) -> None:
 
 
 def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
-    """A new image, or a new bundle: of a bad one, guests or their runners end at once."""
+    """A new image, or a new bundle: with a bad one, runners end at once or nothing starts."""
     world, number = life.world, life.world.number()
-    new = f"{number:064x}" if fault.roll < 0.3 else f"sha256:{number:x}"
+    new = f"{number:064x}" if fault.roll < 0.3 else f"sha256:{number:064x}"
     if bad:
-        world.bad[new] = fault.roll < 0.6
+        world.bad.add(new)
     world.tell(f"a {'bad' if bad else 'good'} {'bundle' if fault.roll < 0.3 else 'image'} is promoted")
     if fault.roll < 0.3:
         world.promote(bundle=new)

@@ -6,7 +6,6 @@ Stands in the place of `Surroundings` and of the cloud's control. Owns no state;
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,12 @@ from infra.fleet.broker.audit import Story
 from infra.fleet.broker.decide import Instance, Request
 from infra.fleet.broker.refusals import Refused
 from infra.fleet.proofs import ForgedReportError, Proofs
+from infra.fleet.runner.supervisor import report
+from infra.fleet.runner.supervisor.effects import Answer
 from infra.local.guests.disk import Disk
 from infra.local.guests.guest import Guest
-from infra.local.guests.surroundings import Orders, Registration, Vm
-from infra.model import names, report_proof
+from infra.local.guests.surroundings import Vm
+from infra.model import names
 from infra.model.catalogue import AcceleratorType
 
 if TYPE_CHECKING:
@@ -67,43 +68,40 @@ class _Around:
     def control(self) -> Any:
         return _Control(self.world)
 
-    def startup(self, vm: Vm) -> Mapping[str, Any] | None:
-        return self.world.document(names.startup_object())
-
-    def orders(self, vm: Vm) -> Orders:
-        told = self.world.document(names.orders_object(vm.id)) or {}
-        return Orders.read(told, self.world.document(names.pointer_object()) or {}, vm.pool, vm.region, vm.zone)
+    def document(self, vm: Vm, name: str) -> Any:
+        return self.world.document(name)
 
     def has_bundle(self, vm: Vm, sha256: str) -> bool:
         return True
 
-    def report(self, vm: Vm, body: Mapping[str, Any]) -> None:
+    def report(self, vm: Vm, text: str) -> None:
         """At the time of the VM's own clock."""
         if not self.world.is_down("bucket"):
-            ahead = timedelta(seconds=self.world.clocks.get(vm.id, 0.0))
-            at = (datetime.fromisoformat(body["at"]) + ahead).isoformat()
-            content = json.dumps({**body, "at": at}).encode()
-            content = report_proof.sealed(content, signed(vm, report_proof.audience(content)))
-            self.world.write(names.report_object(vm.pool, vm.id), content)
+            if ahead := self.world.clocks.get(vm.id, 0.0):
+                body = json.loads(text)
+                at = datetime.fromisoformat(body["at"]) + timedelta(seconds=ahead)
+                text = report.line({**body, "at": report.moment(at.timestamp())})
+            content = report.sealed(text, signed(vm, report.audience(text)))
+            self.world.write(names.report_object(vm.pool, vm.id), content.encode())
 
-    def register(self, vm: Vm) -> Registration:
+    def register(self, vm: Vm) -> Answer:
         request = Request(stack=vm.stack, vm=vm.id, pool=vm.pool)
         token = f"{vm.name}|{self.world.number():x}"
         try:
             granted = self.world.broker.register(token, request, Story(request=request))
         except Refused as refused:
-            return Registration(reason=refused.reason.word, again=float(refused.again))
-        return Registration(jit=granted.jit, runner=granted.runner)
+            return Answer(refused.reason.status, again=refused.again, reason=f"{refused.reason.word}: {refused}")
+        return Answer(200, jit=granted.jit, runner=granted.runner)
 
 
 def signed(vm: Vm, audience: str) -> str:
     """A token of the VM's metadata server, whose signature is not simulated."""
-    return f"{vm.name}|{vm.machine}|{audience}"
+    return f"{vm.name}|{vm.machine}|{audience}".encode().hex()
 
 
 def signer(_: Proofs, token: str, audience: str, _written: datetime) -> Instance:
     """As `Proofs` finds the machine that a report's token is for."""
-    name, machine, signed_for = token.split("|")
+    name, machine, signed_for = bytes.fromhex(token).decode().split("|")
     if signed_for != audience:
         raise ForgedReportError("its proof is of another report")
     return Instance(id=machine, zone=name.split("/")[3])

@@ -147,7 +147,7 @@ def is_limited(node: Node) -> bool:
 
 def _strays(node: Node) -> bool:
     image = node.disk.image if node.disk else ""
-    return node.state == "READY" and bool(image) and image.partition("/")[0] != region_of(node.zone)
+    return node.state == "READY" and bool(image) and not image.startswith(f"{region_of(node.zone)}-docker.pkg.dev/")
 
 
 def _draws_on(node: Node, cap: Cap) -> bool:

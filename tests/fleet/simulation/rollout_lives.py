@@ -28,6 +28,9 @@ HOURS: Final = 3.0
 """Of events; what follows of them takes as long as it takes."""
 
 
+LAST: Final = f"sha256:{'e' * 64}"
+
+
 @dataclass
 class RolloutLife:
     """A life in which versions come and go. grown: when it was as declared first."""
@@ -97,8 +100,8 @@ class RolloutLife:
         """First as it was left, then with something good: everybody serves with what may be run."""
         resume(self, 0.0)
         self._comes_to(lambda: [*self.life.world.promises.missing(), *self._runs_what_it_should_not()], "left")
-        self.life.world.promote(image="sha256:last", bundle="ef" * 32)
-        self._comes_to(lambda: [*self.life.world.promises.missing(), *self._lacks("sha256:last")], "good")
+        self.life.world.promote(image=LAST, bundle="ef" * 32)
+        self._comes_to(lambda: [*self.life.world.promises.missing(), *self._lacks(LAST)], "good")
 
     def _comes_to(self, missing: Callable[[], list[str]], what: str) -> None:
         world = self.life.world
@@ -165,9 +168,9 @@ def _has_bad(life: Life, node: Node) -> bool:
 
 
 def _image(one: RolloutLife, roll: float, *, bad: bool = False) -> None:
-    new = f"sha256:{one.life.world.number():x}"
+    new = f"sha256:{one.life.world.number():064x}"
     if bad:
-        one.life.world.bad[new] = roll < 0.5
+        one.life.world.bad.add(new)
     one.life.world.tell(f"promote {new}")
     one.life.world.promote(image=new)
 
@@ -175,7 +178,7 @@ def _image(one: RolloutLife, roll: float, *, bad: bool = False) -> None:
 def _bundle(one: RolloutLife, _: float, *, bad: bool = False) -> None:
     new = f"{one.life.world.number():064x}"
     if bad:
-        one.life.world.bad[new] = True
+        one.life.world.bad.add(new)
     one.life.world.tell(f"publish {new[-6:]}")
     one.life.world.promote(bundle=new)
 

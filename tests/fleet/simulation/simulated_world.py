@@ -31,7 +31,7 @@ from tests.fleet.simulation.promises import FOREIGN, NEIGHBOUR, STRANGER, Promis
 from tests.fleet.simulation.simulated_tpus import Node, SimulatedTpus
 
 BEGAN = datetime(2026, 11, 2, tzinfo=UTC).timestamp()
-GOOD = "sha256:first"
+GOOD = f"sha256:{'f' * 64}"
 
 
 class World:
@@ -39,7 +39,7 @@ class World:
 
     down: until when what does not answer. struck: what befalls the next guest of a slot. clocks: by how many seconds
         those of VMs are ahead. clocks_agree: whether those of controllers do.
-    bad: images and bundles, whether a guest calls itself unfit with it; else its runner ends at once.
+    bad: images, whose runner ends at once, and bundles, which do not start.
     outages: seconds from each loss of a serving VM until its slot served again.
     """
 
@@ -53,7 +53,7 @@ class World:
         self.struck: dict[tuple[str, str], int] = defaultdict(int)
         self.clocks: dict[str, float] = {}
         self.clocks_agree = True
-        self.bad: dict[str, bool] = {}
+        self.bad: set[str] = set()
         self.outages: list[float] = []
         self.story: list[str] = []
         self._seed = seed
@@ -181,7 +181,10 @@ class World:
         if bundle:
             self.declare(self.manifest)
         regions = sorted({region_of(zone) for zone in manifests.read(self.manifest).zones})
-        images = {pool: {region: f"{region}/runner@{self._image}" for region in regions} for pool in self.desired.pools}
+        images = {
+            pool: {region: f"{region}-docker.pkg.dev/lab/runner@{self._image}" for region in regions}
+            for pool in self.desired.pools
+        }
         self.write(names.pointer_object(), json.dumps({"version": 1, "images": images}).encode())
 
     # Guests
@@ -194,7 +197,7 @@ class World:
 
     def strike(self, vm: str, kind: str, running: str) -> bool:
         if kind == "broken":
-            return self.bad.get(running.rpartition("@")[2], False)
+            return running.rpartition("@")[2] in self.bad
         if self.struck.get((vm, kind), 0) <= 0:
             return False
         self.struck[vm, kind] -= 1

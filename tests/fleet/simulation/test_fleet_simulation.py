@@ -82,7 +82,7 @@ def get_messy(life: Life, turn: int) -> None:
     assert node is not None
     world.tpus.becomes(node, "PREEMPTED")
     world.tpus.add(slot.home.zone, f"run-{turn}", {"tidepool-run": "5-1", "tidepool-expires": str(int(world.now))})
-    world.promote(image=f"sha256:{turn:x}")
+    world.promote(image=f"sha256:{turn:064x}")
 
 
 def settle(life: Life) -> None:

@@ -14,7 +14,7 @@ import pytest
 from infra.fleet import wishes
 from infra.fleet.controller import forgotten, rollout, trial
 from infra.fleet.controller.observed import DrainWish
-from infra.local.guests.surroundings import Orders
+from infra.fleet.runner.supervisor import orders
 from tests.fleet.simulation.fleet_life import grow_up, in_process
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError
@@ -104,9 +104,12 @@ def test_orders_of_a_sweep_that_died_before_it_remembered_them_are_no_more_than_
 
 def reads_none_as_the_pointer() -> AbstractContextManager[Any]:
     """As VMs did that knew no word for no image."""
-    real = Orders.read
-    old = lambda told, *rest: real({**told, "image": None} if told.get("image") == "none" else told, *rest)  # noqa: E731
-    return patch.object(Orders, "read", old)
+    real = orders.own
+
+    def old(told: Any, *, zone: str) -> orders.Own:
+        return real({**told, "image": None} if told and told.get("image") == "none" else told, zone=zone)
+
+    return patch.object(orders, "own", old)
 
 
 def forgets_what_went_back() -> AbstractContextManager[Any]:

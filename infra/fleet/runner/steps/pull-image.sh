@@ -1,20 +1,23 @@
 #!/bin/bash
-# Pulls the image that this VM is to run, so that its first job does not wait for it.
+# pull-image.sh REFERENCE: has the image, by digest, with the VM's own identity.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=../lib.sh
-source "$here/lib.sh"
-# shellcheck source=../bucket.sh
-source "$here/bucket.sh"
-# shellcheck source=../orders.sh
-source "$here/orders.sh"
-# shellcheck source=../image.sh
-source "$here/image.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-retry 6 read_orders
-image=$(wanted_image)
-if [[ -z $image ]]; then
-  log "$(why_no_image); pull skipped"
+if docker image inspect "$1" >/dev/null 2>&1; then
+  log "image $1 is there"
   exit 0
 fi
-pull_image "$image"
+
+# A docker configuration of its own, so that the access token does not stay behind in root's.
+login_and_pull() {
+  local config ended=0
+  config=$(mktemp -d)
+  { metadata service-accounts/default/token | jq -r .access_token |
+    DOCKER_CONFIG=$config timeout 60 docker login -u oauth2accesstoken --password-stdin "https://${1%%/*}" >/dev/null &&
+    DOCKER_CONFIG=$config timeout 1800 docker pull -q "$1" >&2; } || ended=1
+  rm -rf "$config"
+  return "$ended"
+}
+
+retry 6 login_and_pull "$1"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Fills uv's cache from the locks of the repositories that the pool serves. Whoever calls this ignores a failure.
+# warm-cache.sh REPOSITORY...: fills uv's cache from the locks of the repositories that the pool serves. Whoever calls this
+# ignores a failure.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=../lib.sh
@@ -42,11 +43,8 @@ warm() {
     as_runner "$2" timeout 900 "$uv" sync --locked --directory "$2/checkout"
 }
 
-# The step before this one has read the start-up record.
-pool=$(own pool)
-served=$(jq -r --arg pool "$pool" '.serves[$pool] // [] | .[]' "$state/startup.json")
 failed=0
-for repository in $served; do
+for repository in "$@"; do
   mark=$warmed/${repository//\//_}
   if [[ -e $mark ]]; then
     log "the cache is warm for $repository"

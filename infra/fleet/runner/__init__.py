@@ -1,0 +1,1 @@
+"""What runs on a runner's VM: the bundle's files. `supervisor/` decides, shell files do what needs the machine."""

@@ -1,0 +1,177 @@
+"""The machine of a guest: carries out what the supervisor's decisions ask for, on a VM that is only a record.
+
+Different from a VM: work on the machine (cleaning, pulling) takes no time but in a boot, a registration that was lost
+ends no runner, and the other hosts of a slice are there once their boot is over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from infra.fleet.runner.supervisor import effects as e
+from infra.fleet.runner.supervisor import orders, rounds
+from infra.local.cloud.control import ControlError
+from infra.local.guests import boot
+from infra.local.guests.disk import Disk
+from infra.local.guests.surroundings import Surroundings, UnreadableError, Vm
+
+_A_KEY: Final = f"ssh-ed25519 {'A' * 68}"
+_BROKER: Final = "https://the.broker.of.the.stack"
+"""In a start-up record, where the broker is whichever the local cloud has."""
+_DISK_MB: Final = 100_000
+_PREPARED: Final = e.Prepared(
+    memory_mb=190_000, devices=(), tpu_env="", cache=False, runner=False, uv_cache="", job="", slice_folder="",
+    hosts_command="",
+)  # fmt: skip
+
+
+class HangsError(Exception):
+    """What was asked for is never answered."""
+
+
+class Machine:
+    """at: cloud time of what is being done. faults: whether there are any at all.
+
+    news: whether a report is due. boots: the bundle with which to boot, None where that is not asked for. step_seconds:
+        of the whole boot that is under way.
+    """
+
+    def __init__(self, vm: Vm, disk: Disk, around: Surroundings, *, at: float, faults: bool) -> None:
+        self._vm, self._disk, self._around, self._faults = vm, disk, around, faults
+        self.at = at
+        self.host = e.Host(
+            stack=vm.stack,
+            pool=vm.pool,
+            region=vm.region,
+            zone=vm.zone,
+            vm=vm.id,
+            machine=vm.machine,
+            worker=0,
+            addresses=tuple(f"host-{number}" for number in range(vm.hosts)),
+        )
+        self.news = False
+        self.boots: str | None = None
+        self.step_seconds: float = 0.0
+
+    def carry_out(self, steps: e.Steps[Any]) -> Any:
+        """Until a decision is through. Raises HangsError where it never is."""
+        answer = None
+        while True:
+            try:
+                effect = steps.send(answer)
+            except StopIteration as ended:
+                return ended.value
+            answer = self._performed(effect)
+
+    def struck(self, kind: str, running: str = "") -> dict[str, Any] | None:
+        return self._around.control.strike_guest(self._vm.name, kind, running) if self._faults else None
+
+    def say(self, text: str) -> str:
+        """A line as GitHub's runner prints it."""
+        return f"{time.strftime('%Y-%m-%d %H:%M:%SZ', time.gmtime(self.at))}: {text}"
+
+    def _performed(self, effect: e.Effect) -> Any:
+        match effect:
+            case e.Tell():
+                self._pass(effect.event)
+            case e.WriteReport():
+                self.news = True
+            case e.Read():
+                return self._read(effect.name)
+            case e.Register():
+                return self._register()
+            case e.RunStep():
+                return self._step(effect.name)
+            case e.FreeDisk():
+                return _DISK_MB
+            case e.ReadSkew():
+                return 0
+            case e.PrepareJob():
+                return _PREPARED
+            case e.RunContainer():
+                self._run(effect.jit)
+            case e.StopContainer():
+                end_runner(self._around, self._disk)
+            case e.FetchBundle():
+                return None if self.has_bundle(effect.sha256) else e.Failed("cannot be read")
+            case e.StartOver():
+                self.boots = effect.bundle
+            case e.Sleep():
+                self.at += effect.seconds
+            case e.MakeKey():
+                return _A_KEY
+            case e.Answers():
+                return True
+        return None
+
+    def document(self, name: str) -> Any:
+        """Raises UnreadableError."""
+        return self._around.document(self._vm, name)
+
+    def has_bundle(self, sha256: str) -> bool:
+        with suppress(UnreadableError):
+            return self._around.has_bundle(self._vm, sha256)
+        return False
+
+    def _read(self, name: str) -> Any:
+        for number in range(1, self._vm.hosts):
+            if name == rounds.slice_object(self.host, number):
+                return self._joined(number)
+        try:
+            document = self.document(name)
+        except UnreadableError as error:
+            return e.Failed(str(error))
+        return {**document, "broker": _BROKER} if name == orders.STARTUP and document else document
+
+    def _joined(self, number: int) -> dict[str, str] | None:
+        """What another host says of the round; nothing, while its boot is not over."""
+        if number == self._disk.last_host and self.at < self._disk.gathered:
+            return None
+        return {"round": self._disk.state.round, "phase": "joined", "host_key": _A_KEY}
+
+    def _register(self) -> e.Answer | e.Failed:
+        if self._disk.mute:
+            raise HangsError
+        answer = self._around.register(self._vm)
+        # From when it answered, as the broker counts, and not from when this look began.
+        self.at = max(self.at, self._around.control.clock()["seconds"])
+        return answer
+
+    def _step(self, name: str) -> e.Failed | None:
+        disk = self._disk
+        if name == "machine/clean-tpu":
+            if not disk.spoiled and (fault := self.struck("unfit")):
+                disk.spoiled = fault["message"] or boot.UNFIT
+            return e.Failed(disk.spoiled) if disk.spoiled else None
+        if name == boot.BREAKS and (fault := self.struck("broken", disk.starting)):
+            return e.Failed(fault["message"])
+        return None
+
+    def _pass(self, event: Mapping[str, str]) -> None:
+        """A step of a boot takes its time, whatever there is to do."""
+        if event["event"] == "step-began":
+            self.at += self.step_seconds * boot.share(event["step"])
+
+    def _run(self, jit: str) -> None:
+        """A runner that cannot even begin leaves none behind."""
+        self._disk.jit = jit
+        begun = not self.struck("broken", self._disk.state.image)
+        if begun:
+            try:
+                self._around.control.connect(jit)
+            except ControlError:
+                begun = False
+        if not begun:
+            end_runner(self._around, self._disk)
+
+
+def end_runner(around: Surroundings, disk: Disk) -> None:
+    """The program of a runner stops without a word; GitHub sees it go offline."""
+    if disk.jit:
+        # There may be no registration any more.
+        with suppress(ControlError):
+            around.control.disconnect(disk.jit)
+    disk.forget_runner()
