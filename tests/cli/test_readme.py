@@ -41,7 +41,7 @@ def test_the_first_command_shows_the_fleet(upped: tuple[Checkout, str]) -> None:
 
 def test_one_number_edited_shows_the_plan(upped: tuple[Checkout, str]) -> None:
     checkout, _ = upped
-    where, count = re.findall(r"write `(\S+): (\d+)`, then", README)[0]
+    where, count = re.findall(r"write\s+`(\S+): (\d+)`", README)[0]
     checkout.edit("ci", f"        {where}: 2\n", f"        {where}: {count}\n")
     assert missing("preview ci", checkout.ok("preview", "ci").output) == []
     checkout.edit("ci", f"        {where}: {count}\n", f"        {where}: 2\n")

@@ -42,7 +42,7 @@ WALKERS = (
 def rows(heading: str) -> list[list[str]]:
     """The cells of the table below a heading, without its head."""
     section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and set(line) - set("| -")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines[1:]]
 
 

@@ -126,11 +126,11 @@ def test_the_page_has_the_figures(update_goldens: bool) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for each in computed_today():
         if each.what not in COMMAND_ONLY:
-            row = f"| {each.what} | {each.before} | {each.after} | {each.target} |".replace("|  |", "| |")
+            row = f"| {each.what} | {each.before} | {each.after} | {each.target} |"
             if update_goldens:
                 page = re.sub(rf"(?m)^\| {re.escape(each.what)} \|.*$", lambda _, row=row: row, page)
                 PAGE.write_text(page, encoding="utf-8")
-            assert row in page, f"docs/workflows.md lacks {row}"
+            assert row in page.replace("\\<", "<"), f"docs/workflows.md lacks {row}"
 
 
 def test_a_past_without_a_reason_for_an_assumption_is_refused() -> None:

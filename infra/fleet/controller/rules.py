@@ -219,7 +219,7 @@ def markdown() -> str:
 
 def _lines() -> Iterator[str]:
     yield "| Rule | State, health | When | Waits | Then | In a freeze | Because |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| -- | -- | -- | -- | -- | -- | -- |"
     for each in rules():
         states = "any" if each.states == "any" else ", ".join(each.states)
         health = f"; {', '.join(each.health)}" if each.health else ""

@@ -72,6 +72,7 @@ def static_checks() -> list[Check]:
         Check("shellcheck", ("shellcheck", *map(str, shell))),
         Check("hadolint", ("hadolint", *map(str, tracked(is_dockerfile)))),
         Check("secrets", scan(tracked(lambda _: True))),
+        Check("prose", ("mdformat", "--check", *map(str, tracked(is_prose)))),
         Check("shfmt", ("shfmt", "-i", "2", "-ci", "-d", *map(str, shell))),
         Check("workflow schema", ("check-jsonschema", *WORKFLOW_SCHEMA, *map(str, workflows))),
         Check("action schema", ("check-jsonschema", *ACTION_SCHEMA, *map(str, actions))),
@@ -130,6 +131,11 @@ def is_workflow(path: Path) -> bool:
 def is_action(path: Path) -> bool:
     """Of this project's own, which workflows of all repositories call; actionlint reads no such file."""
     return path.parts[0] == "actions" and path.name == "action.yml"
+
+
+def is_prose(path: Path) -> bool:
+    """Pages that people write; what tests write, as examples of comments, is as it is."""
+    return path.suffix == ".md" and path.parts[0] != "tests" and path.name not in {"preview.md", "workflow-events.md"}
 
 
 def is_shell(path: Path) -> bool:
