@@ -17,7 +17,7 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
-from infra.fleet.controller.orders import drain, order
+from infra.fleet.controller.orders import order
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.records import ABSENT, Records
@@ -53,15 +53,14 @@ def begin(records: Records, stack: str, drains: Sequence[DrainWish], vms: Iterab
     """Wish these drains and order them. Raises GoogleError."""
     records.update(names.wishes_object(stack), lambda body: wishes.with_drains(body, drains))
     for vm in vms:
-        for zone in {wish.zone for wish in drains if wish.subject == vm} or {""}:
-            drain(records, vm, zone)
+        order(records, vm, drain=True)
 
 
 def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[str]) -> None:
     """Wish them no more, and let these VMs take jobs. Raises GoogleError."""
     records.update(names.wishes_object(stack), lambda body: wishes.without_drains(body, subjects))
     for vm in vms:
-        order(records, vm, drain=False, drain_in="")
+        order(records, vm, drain=False)
 
 
 def end_own(records: Records, stack: str, own: Sequence[DrainWish], pool_of: Mapping[str, str], now: datetime) -> None:
@@ -71,7 +70,7 @@ def end_own(records: Records, stack: str, own: Sequence[DrainWish], pool_of: Map
     others = {wish.subject for wish in wishes.read_wishes(record.body).at(now).drains} if record else set()
     for vm in (wish.subject for wish in own):
         if not others & {vm, pool_of.get(vm, "")}:
-            order(records, vm, drain=False, drain_in="")
+            order(records, vm, drain=False)
 
 
 def released(
@@ -109,18 +108,6 @@ def said(records: Records, pool_of: Mapping[str, str], observed: Observed) -> di
     return found
 
 
-def fallbacks(desired: Desired, observed: Observed | None, returning: Collection[str]) -> dict[str, str]:
-    """Where each of these slots' VMs stands away from home; left out where it does so in no zone or in several."""
-    if observed is None:
-        return {}
-    found: dict[str, str] = {}
-    for slot in (each for each in desired.slots if each.name in returning):
-        alive = (node for node in observed.nodes_of(slot.name) if node.state not in DEAD)
-        if len(zones := {node.zone for node in alive} - {slot.home.zone}) == 1:
-            found[slot.name] = zones.pop()
-    return found
-
-
 def silent_zones(vm: str, desired: Desired, observed: Observed, memory: Memory, now: datetime) -> tuple[str, ...]:
     """Zones in which a VM may be and that do not answer, without those that people gave up.
 
@@ -142,16 +129,14 @@ def standing(
     settled: bool,
     running: Mapping[str, RunningJob],
     silent: Collection[str],
-    zone: str = "",
 ) -> VmStanding:
     """How far a VM is. reports: see `said`. settled: whether a supervisor has had the time to read its orders.
 
-    running: by runner. silent: see `silent_zones`. zone: of the VM that is meant, where another may stand under its
-    name; empty for whatever does.
+    running: by runner. silent: see `silent_zones`.
 
     Where GitHub does not answer, a VM's own report counts. One that never reported has no supervisor and so no job.
     """
-    nodes = tuple(each for each in observed.nodes_of(vm) if zone in ("", each.zone))
+    nodes = observed.nodes_of(vm)
     # One that Google took back stays listed at home, beside the VM that was made at the fallback.
     alive = [each for each in nodes if each.state not in DEAD]
     node = min(alive, key=lambda each: each.state != "READY", default=None)
@@ -159,8 +144,6 @@ def standing(
         if not nodes and silent:
             return VmStanding(vm=vm, standing=Standing.UNKNOWN, why=f"{', '.join(silent)} did not answer")
         return VmStanding(vm=vm, standing=Standing.QUIET)
-    if zone and any(each.zone != zone and each.state not in DEAD for each in observed.nodes_of(vm)):
-        return _of_two(vm, zone, observed, settled=settled)
     last = reports.get(vm)
     heard = vm in reports and (last is None or last.is_of(node.made))
     report = last if heard else None
@@ -177,29 +160,6 @@ def standing(
             return VmStanding(vm=vm, standing=Standing.BUSY, why=f"{_named(report) or 'a job'}, by its own report")
     at_rest = report is not None and report.phase in _AT_REST and not runners
     if settled or at_rest or not heard:
-        return VmStanding(vm=vm, standing=Standing.QUIET)
-    return VmStanding(vm=vm, standing=Standing.SETTLING, why="its supervisor has not answered yet")
-
-
-def _of_two(vm: str, zone: str, observed: Observed, *, settled: bool) -> VmStanding:
-    """How far the VM in this zone is, while another of its name lives elsewhere.
-
-    No name of a runner says which of the two has it, and both write one report: what counts is which zone's VM has
-    proved the last one. The other one's word tells of its own runner, so that a job of its own holds nothing up; until
-    then any job may be that of the VM that is meant.
-    """
-    report = observed.reports.get(vm)
-    if report is not None and report.proved == zone and report.phase in _AT_REST:
-        return VmStanding(vm=vm, standing=Standing.QUIET)
-    online = [each for each in observed.runners_of(vm) if each.online]
-    elsewhere = report is not None and report.proved not in ("", zone) and report.phase in (Phase.IDLE, Phase.BUSY)
-    if not observed.hears_runners or len(online) > elsewhere:
-        busy = next((each for each in online if each.busy), None)
-        if busy is not None:
-            return VmStanding(vm=vm, standing=Standing.BUSY, why=f"a job on {busy.name}, it may be its")
-        if not observed.hears_runners:
-            return VmStanding(vm=vm, standing=Standing.UNKNOWN, why="GitHub did not answer, and another has its name")
-    if settled:
         return VmStanding(vm=vm, standing=Standing.QUIET)
     return VmStanding(vm=vm, standing=Standing.SETTLING, why="its supervisor has not answered yet")
 

@@ -31,7 +31,6 @@ def read_wishes(body: Body) -> Wishes:
                     since=_moment(wish["since"]),
                     minutes=int(wish["minutes"]),
                     until=_moment(wish["until"]) if wish.get("until") else None,
-                    zone=str(wish.get("zone") or ""),
                 )
                 for wish in body.get("drains", ())
             ),
@@ -53,8 +52,7 @@ def with_drains(body: Body | None, wishes: Iterable[DrainWish]) -> dict[str, Any
 
     def stays(drain: Body) -> bool:
         until = _moment(drain["until"]) if drain.get("until") else None
-        where = (drain.get("subject"), drain.get("zone") or "")
-        new = (each for each in wanted if (each.subject, each.zone) == where)
+        new = (each for each in wanted if each.subject == drain.get("subject"))
         return all(each.until is not None if until is None else each.since < until for each in new)
 
     kept = [each for each in whole["drains"] if stays(each)]
@@ -130,8 +128,8 @@ def _over(found: Any) -> Mapping[str, Any] | None:
 
 
 def _drain(wish: DrainWish) -> dict[str, Any]:
-    more = ({"until": wish.until.isoformat()} if wish.until else {}) | ({"zone": wish.zone} if wish.zone else {})
-    return {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes} | more
+    until = {"until": wish.until.isoformat()} if wish.until else {}
+    return {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes} | until
 
 
 def _moment(text: str) -> datetime:

@@ -435,7 +435,6 @@ class _Handler(BaseHTTPRequestHandler):
             "attributes/worker-network-endpoints": "unknown:unknown:10.0.0.2",
             "attributes/tpu-env": TPU_ENV,
             "id": "4567",
-            "zone": "projects/1/zones/us-west4-a",
             "service-accounts/default/token": json.dumps(
                 {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
             ),

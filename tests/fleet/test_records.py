@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.fleet.controller.orders import drain
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import ATTEMPTS, Body, Records
-from infra.model import names
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -121,17 +119,3 @@ def test_an_object_is_put_without_being_looked_up_which_a_writer_that_may_not_li
 ) -> None:
     cloud.control.fail("error", code=403, method="storage.objects.get")
     assert records.put_once("images/tpu-ci/abc/sbom.json", b"{}", "application/json").changed
-
-
-def test_an_order_for_one_zone_beside_one_for_another_is_for_all(records: Records) -> None:
-    def told() -> tuple[bool, str]:
-        record = records.read(names.orders_object("vm-0"))
-        assert record is not None
-        return record.body["drain"], record.body["drain_in"]
-
-    drain(records, "vm-0", "us-east1-d")
-    assert told() == (True, "us-east1-d")
-    drain(records, "vm-0", "us-east1-d")
-    assert told() == (True, "us-east1-d")
-    drain(records, "vm-0", "us-west4-a")
-    assert told() == (True, "")

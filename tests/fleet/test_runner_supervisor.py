@@ -361,17 +361,6 @@ def test_a_drained_vm_takes_no_job(vm: Sandbox) -> None:
     assert not containers(cycle)
 
 
-def test_a_vm_that_is_drained_in_another_zone_takes_jobs(vm: Sandbox) -> None:
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-    vm.order(drain=True, drain_in="us-east1-d")
-    vm.grants(1)
-    vm.supervise()
-    assert vm.asked
-    vm.order(drain=True, drain_in="us-west4-a")
-    vm.supervise()
-    assert vm.report["phase"] == "draining"
-
-
 def test_a_runner_without_a_job_is_stopped_when_its_vm_is_drained(vm: Sandbox) -> None:
     vm.limit(LOOK_EVERY="1")
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})

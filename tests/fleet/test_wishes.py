@@ -25,14 +25,6 @@ def test_a_drain_takes_the_place_of_an_earlier_one_of_the_same_subject() -> None
     assert {(each.subject, each.by) for each in read_wishes(again).drains} == {("tpu-ci", "bob"), ("tpu-v4", "ada")}
 
 
-def test_a_drain_of_a_vm_in_one_zone_stands_beside_one_of_it_anywhere() -> None:
-    there = DrainWish(subject="vm-0", by="up", since=NOW, minutes=60, zone="us-east1-d")
-    told = read_wishes(wishes.with_drains(wishes.with_drains(None, [drain("vm-0")]), [there])).drains
-    assert set(told) == {drain("vm-0"), there}
-    assert [each.holds("vm-0", "tpu-ci", "us-west4-a") for each in (there, drain("vm-0"))] == [False, True]
-    assert there.holds("vm-0", "tpu-ci", "us-east1-d")
-
-
 def test_a_zone_is_given_up_and_taken_back_beside_all_other_wishes() -> None:
     drained = wishes.with_drains(None, [drain("tpu-ci")])
     lost = wishes.with_lost(wishes.with_lost(drained, "us-west4-a", "ada", NOW), "us-east1-d", "bob", NOW)

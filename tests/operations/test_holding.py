@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from infra.fleet.controller.observed import DrainWish
-from infra.operations.fleet import drained
 from infra.operations.stacks import holding
 from infra.operations.stacks.declared import Declared
 from infra.operations.stacks.holding import NOTHING_TAKEN, Holding
-from tests.fleet.controller.given_fleet import AWAY, START, fleet, node, place, seen
 from tests.model.given import parse, stack_text
 
 WANTED = Declared(config=parse(stack_text()), registry=None, bounds=())
@@ -28,9 +25,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def block(name: str) -> Any:
         @contextmanager
-        def entered(*_: object, state: str, returning: Sequence[str] = (), **__: object) -> Generator[None]:
+        def entered(*_: object, state: str, **__: object) -> Generator[None]:
             assert state == NOTHING_TAKEN, "what is said where it fails"
-            found.append(" ".join((name, *returning)))
+            found.append(name)
             yield
             found.append(f"no {name}")
 
@@ -60,27 +57,3 @@ def test_what_stays_alone_is_declared_once(done: list[Any]) -> None:
     with hold()(leaving=[], staying=STAYING, begun=True):
         done.append("work")
     assert done == ["lease", STAYING, "work", "no lease"]
-
-
-def test_which_vms_go_at_a_fallback_alone_is_handed_on_to_the_drain(done: list[Any]) -> None:
-    with hold()(leaving=LEAVING, staying=[], begun=True, returning=LEAVING):
-        done.append("work")
-    assert "drain old-0" in done
-
-
-def test_a_vm_that_goes_at_a_fallback_alone_is_drained_and_waited_for_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    desired = fleet(2, fallbacks=(place(AWAY),))
-    goes, other = (slot.name for slot in desired.slots)
-    observed = seen(desired, nodes=(node(goes), node(goes, zone=AWAY), node(other)))
-    scene = SimpleNamespace(desired=desired, observed=observed, manifest={}, problems=())
-    wished: list[DrainWish] = []
-    waited: list[dict[str, str]] = []
-    monkeypatch.setattr(drained, "begin", lambda _, own, *__, **___: wished.extend(own))
-    monkeypatch.setattr(drained, "wait_for_jobs", lambda _, __, ___, zones: waited.append(zones) or ())
-    for name in ("_ended_meanwhile", "_end"):
-        monkeypatch.setattr(drained, name, lambda *_: ())
-    session, at = SimpleNamespace(say=lambda _: None), SimpleNamespace(clock=lambda: START)
-    lab = cast(Any, SimpleNamespace(look=lambda: scene, session=session, place=at))
-    with drained.drained_before(lab, {goes, other}, "up", returning={goes}):
-        pass
-    assert {wish.subject: wish.zone for wish in wished} == waited[0] == {goes: AWAY, other: ""}

@@ -162,7 +162,7 @@ def _problems(status: FleetStatus) -> list[Text]:
 
 def _drain(status: FleetStatus, index: int) -> str:
     wish = status.drains[index]
-    return f"{wish.what}  by {wish.by}, {since(wish.since, status.at)}, waits {wish.minutes} min for running jobs"
+    return f"{wish.subject}  by {wish.by}, {since(wish.since, status.at)}, waits {wish.minutes} min for running jobs"
 
 
 def _is_told(rollout: RolloutStatus) -> bool:

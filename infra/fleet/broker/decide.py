@@ -6,13 +6,12 @@ token of an account that no pool has learns nothing of the fleet: that is asked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.controller.observed import DrainWish
 from infra.model.runner_names import MAX_RUNNER_NAME, SUFFIX_DIGITS
 
 APART: Final = timedelta(seconds=40)
@@ -73,11 +72,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """A stack's declared VMs by name. drains: which of them shall take no jobs."""
+    """A stack's declared VMs by name. drained: VMs and pools that shall take no jobs."""
 
     stack: str
     slots: Mapping[str, Slot]
-    drains: tuple[DrainWish, ...] = ()
+    drained: Set[str] = frozenset()
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -140,9 +139,7 @@ def entitled(request: Request, claims: Claims, fleet: Fleet) -> Slot:
         raise Refused(Reason.WRONG_ACCOUNT)
     if claims.instance is not None and claims.instance.zone not in slot.zones:
         raise Refused(Reason.WRONG_ZONE, f"{claims.instance.zone}, and the VM may be in {', '.join(slot.zones)}")
-    # A token that names no machine names no zone: then any drain of the VM counts.
-    zones = (claims.instance.zone,) if claims.instance else slot.zones
-    if any(each.holds(slot.vm, slot.pool, zone) for each in fleet.drains for zone in zones):
+    if slot.vm in fleet.drained or slot.pool in fleet.drained:
         raise Refused(Reason.DRAINING)
     if slot.scope is None:
         raise Refused(Reason.NO_HOME)

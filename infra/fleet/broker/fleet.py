@@ -68,7 +68,7 @@ def fleet_of(manifest: Mapping[str, Any], wishes: Mapping[str, Any], groups: Map
         return Fleet(
             stack=manifest["stack"],
             slots={slot["name"]: _slot(slot, groups) for slot in declared_slots(manifest)},
-            drains=read_wishes(wishes).at(now).drains,
+            drained=frozenset(each.subject for each in read_wishes(wishes).at(now).drains),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Refused(Reason.NO_MANIFEST, f"{type(error).__name__}: {error}") from None

@@ -173,9 +173,9 @@ class Actor:
             case Restart():
                 restart(self.records, action.vm, action.number)
             case Drain():
-                order(self.records, action.vm, drain=action.on, drain_in=action.zone)
+                order(self.records, action.vm, drain=action.on)
             case Assign():
-                drain = {"drain": action.drained, "drain_in": action.drained_in} if action.first else {}
+                drain = {"drain": action.drained} if action.first else {}
                 order(self.records, action.vm, image=action.image or names.NO_IMAGE, bundle=action.bundle, **drain)
             case Report():
                 pass

@@ -74,8 +74,8 @@ class Assign(_Action):
     """Say what a VM runs from its next job on.
 
     region: where it is taken to stand. image: the reference that it pulls, None where it is to run none. first: it
-    had no orders that are known, and so runs that already. Then drained says whether it takes jobs too, and drained_in
-    where, empty for wherever it stands: old orders of a VM of that name may say otherwise.
+    had no orders that are known, and so runs that already. Then drained says whether it takes jobs too: old orders of a
+    VM of that name may say otherwise.
     """
 
     vm: str
@@ -84,7 +84,6 @@ class Assign(_Action):
     bundle: str | None
     first: bool = False
     drained: bool = False
-    drained_in: str = ""
 
     @property
     def key(self) -> str:
@@ -94,11 +93,10 @@ class Assign(_Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain(_Action):
-    """Say whether a VM takes jobs. zone: where it stands, empty for wherever one of its name does."""
+    """Say whether a VM takes jobs."""
 
     vm: str
     on: bool
-    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +257,7 @@ def described(action: Action) -> dict[str, Any]:
         case Assign():
             body |= {"image": action.image, "bundle": action.bundle}
         case Drain():
-            body |= {"on": action.on} | ({"zone": action.zone} if action.zone else {})
+            body |= {"on": action.on}
         case Report():
             pass
     return body | {"rule": action.rule, "reason": action.reason}

@@ -14,7 +14,7 @@ from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import HEARD, orphan_key, runner_key, waits_for_an_image
-from infra.fleet.controller.observed import DrainWish, NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
+from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
 from infra.fleet.controller.rules import ABSENT, Rule, Situation, Subject, Verdict, find
 from infra.fleet.controller.sorting import Fleet, pool_of
 from infra.fleet.controller.vm_names import VmNames
@@ -143,14 +143,9 @@ class Judge:
 
     def serving(self, vm: str) -> bool:
         """Whether a runner of a VM is online and it was not told to take no job."""
-        node = self.fleet.slots.get(vm)
-        drained = self.drained(vm, node.zone if node else "")
-        return not drained and any(runner.serves for runner in self.observed.runners_of(vm))
-
-    def drained(self, vm: str, zone: str) -> bool:
-        """Whether the orders of a VM say that the one in this zone takes no job; of one that stands nowhere, any."""
         known = self.memory.vms.get(vm)
-        return known is not None and known.drained is not None and (not zone or known.drained_in in ("", zone))
+        drained = known is not None and known.drained is not None
+        return not drained and any(runner.serves for runner in self.observed.runners_of(vm))
 
     def serving_by_pool(self) -> dict[str, frozenset[str]]:
         """VMs that take jobs now; orphans serve too until they are drained."""
@@ -205,19 +200,10 @@ class Judge:
         """How long the last serving VM of a pool is spared though it should go."""
         return self._minutes(self.desired.settings.job)
 
-    def wished_to_drain(self, slot: Wanted, zone: str) -> bool:
+    def wished_to_drain(self, slot: Wanted) -> bool:
         """Also where nobody can say: then what is drained stays so, and nothing else is drained for going home."""
         wishes = self.observed.wishes.drains
-        return not self.observed.wishes_source.known or any(each.holds(slot.name, slot.pool, zone) for each in wishes)
-
-    def drains(self, slot: Wanted) -> tuple[DrainWish, ...]:
-        """What people wish of a VM, wherever it stands."""
-        return tuple(each for each in self.observed.wishes.drains if each.subject in (slot.name, slot.pool))
-
-    def drain_zone(self, slot: Wanted, leaving: frozenset[str] = frozenset()) -> str:
-        """Where the VM shall take no job by people's wishes and in these zones; empty for anywhere, as for two."""
-        zones = {each.zone for each in self.drains(slot)} | leaving
-        return zones.pop() if len(zones) == 1 else ""
+        return not self.observed.wishes_source.known or any(each.subject in (slot.name, slot.pool) for each in wishes)
 
     def is_long_unheard(self) -> bool:
         """Whether what cannot be asked could not be an hour ago: that is no outage that one waits for."""
@@ -227,17 +213,17 @@ class Judge:
     def _there(self, slot: Wanted, node: NodeSeen, known: NodeMemory) -> frozenset[Situation]:
         situations = set()
         online = any(runner.serves for runner in self.observed.runners_of(slot.name))
-        wished = self.wished_to_drain(slot, node.zone)
-        drained = self.drained(slot.name, node.zone)
+        vm = self.memory.vms[slot.name]
+        wished = self.wished_to_drain(slot)
         if not slot.has_runner:
             situations.add(Situation.RUNNERLESS)
         if online:
             situations.add(Situation.SERVING)
         if not self.heard(node, slot.pool):
             situations.add(Situation.UNHEARD)
-        if drained:
+        if vm.drained is not None:
             situations.add(Situation.DRAINING)
-        taken = online or drained
+        taken = online or vm.drained is not None
         if self.hears(slot.pool) and self.away(slot, node) and not wished and taken:
             situations.add(Situation.SERVING_AWAY)
         if not self._is_on_trial(slot) and (unfit := self._unfit_report(node)):

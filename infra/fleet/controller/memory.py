@@ -60,8 +60,8 @@ class VmMemory(_Part):
     restart: the last number of a restart order. tried, refused: by zone, when a create was last asked for, and when one
     was last answered by a stockout. lacked: by zone, since when its lists lack it, each of them, where it may be.
     assigned: the key of what its orders say. region: where it stood for them. drained: since when its orders say to
-    take no job. drained_in: in which zone, empty for any. unsure: changes of its orders that a sweep was about to
-    write, and did not say that it had. attempts: creates and replacements since a runner of it was last online.
+    take no job. unsure: changes of its orders that a sweep was about to write, and did not say that it had. attempts:
+    creates and replacements since a runner of it was last online.
     remade, remade_at, remade_before: how often in a row it was replaced though Google had not taken it, when last, and
     when the time before.
     """
@@ -78,7 +78,6 @@ class VmMemory(_Part):
     region: str = ""
     assigned_at: datetime | None = None
     drained: datetime | None = None
-    drained_in: str = ""
     unsure: int = 0
     seen: datetime
 

@@ -194,8 +194,7 @@ class Told:
 class DrainWish:
     """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
 
-    until: when it is over though nobody ended it, as that of a command which may be killed; None for never. zone: of a
-    VM, which may stand in two zones under one name, the one that is meant; empty for wherever it stands.
+    until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
     """
 
     subject: str
@@ -203,16 +202,6 @@ class DrainWish:
     since: datetime
     minutes: int
     until: datetime | None = None
-    zone: str = ""
-
-    @property
-    def what(self) -> str:
-        """The subject for people."""
-        return f"{self.subject} in {self.zone}" if self.zone else self.subject
-
-    def holds(self, vm: str, pool: str, zone: str) -> bool:
-        """Whether a VM of that pool that stands in that zone takes no jobs by it."""
-        return self.subject in (vm, pool) and self.zone in ("", zone)
 
 
 @dataclass(frozen=True, slots=True)

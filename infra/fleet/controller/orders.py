@@ -18,7 +18,6 @@ EMPTY: Final[Body] = {
     "bundle": None,
     "restart": 0,
     "drain": False,
-    "drain_in": "",
 }
 """What a VM without orders does: what the records that all VMs read say, and taking jobs."""
 
@@ -26,20 +25,6 @@ EMPTY: Final[Body] = {
 def order(records: Records, vm: str, **changes: Any) -> None:
     """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
     records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
-
-
-def drain(records: Records, vm: str, zone: str) -> None:
-    """Order that a VM takes no jobs, beside what of it is drained already. zone: where it stands, empty for anywhere.
-
-    Raises GoogleError where the bucket refuses or does not answer.
-    """
-
-    def drained(current: Body | None) -> Body:
-        orders = {**EMPTY, **(current or {})}
-        beside = orders["drain"] is True and orders["drain_in"] != zone
-        return {**orders, "drain": True, "drain_in": "" if beside else zone}
-
-    records.update(names.orders_object(vm), drained)
 
 
 def told(records: Records, vm: str) -> Told | None:

@@ -80,7 +80,7 @@ def _learned(memory: Memory, desired: Desired, outcome: Outcome, now: datetime) 
                 unsure=_one_less(memory, action.vm),
             )
         case Drain() if done:
-            return _drained(memory, action, now)
+            return _drained(memory, action.vm, now if action.on else None, now)
         case Restart() if done:
             return _restarted(memory, action, now)
         case _:
@@ -126,25 +126,13 @@ def _untried(memory: Memory, vm: str, now: datetime) -> Memory:
     return _vm(memory, vm, now, attempts=max(0, known.attempts - 1)) if known else memory
 
 
-def _drained(memory: Memory, action: Drain, now: datetime) -> Memory:
-    """Its orders say since when it takes no job, and where. A node without owner that bears the name obeys them too."""
-    vm, since = action.vm, now if action.on else None
-    known = memory.vms.get(vm)
-    if since is not None and known is not None and known.drained is not None:
-        since = known.drained  # of a drain whose zone alone changes
+def _drained(memory: Memory, vm: str, since: datetime | None, now: datetime) -> Memory:
+    """Its orders say since when it takes no job. A node without owner that bears the name obeys the same orders."""
     suspects = {
-        key: suspect.model_copy(update={"drained": (suspect.drained or now) if _obeys(key, action) else None})
-        if _is_of(vm, key)
-        else suspect
+        key: suspect.model_copy(update={"drained": since}) if _is_of(vm, key) else suspect
         for key, suspect in memory.suspects.items()
     }
-    known_now = memory.model_copy(update={"suspects": suspects})
-    return _vm(known_now, vm, now, drained=since, drained_in=action.zone, unsure=_one_less(memory, vm))
-
-
-def _obeys(suspect: str, action: Drain) -> bool:
-    """Whether the node of a suspect's key takes no job by these orders."""
-    return action.on and action.zone in ("", suspect.partition(" ")[2].partition("/")[0])
+    return _vm(memory.model_copy(update={"suspects": suspects}), vm, now, drained=since, unsure=_one_less(memory, vm))
 
 
 def _one_less(memory: Memory, vm: str) -> int:

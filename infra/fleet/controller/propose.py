@@ -194,9 +194,8 @@ class Proposals:
             return
         if judge.busy(slot.name):
             self._wait(judged, "its runner has a job")
-        elif vm.drained is None or not judge.drained(slot.name, node.zone):
-            zone = node.zone if vm.drained is None else ""
-            action = Drain(vm=slot.name, on=True, zone=zone, rule=judged.rule.id, reason=judged.reason)
+        elif vm.drained is None:
+            action = Drain(vm=slot.name, on=True, rule=judged.rule.id, reason=judged.reason)
             takes = slot.name if judge.serving(slot.name) else ""
             self.proposals.append(
                 Proposal(action=action, pool=slot.pool, takes=takes, freeze=False, urgency=Urgency.CHANGE)
@@ -227,10 +226,7 @@ class Proposals:
                 )
             case Verdict.DRAIN:
                 self.condemned += 1
-                # The slot's own VM may serve at home under this name. Where something of it is drained already, all is.
-                known = self.judge.memory.vms.get(node.name)
-                zone = node.zone if known is None or known.drained is None else ""
-                action = Drain(vm=node.name, on=True, zone=zone, rule=judged.rule.id, reason=judged.reason)
+                action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
                 self.proposals.append(self._drain_of_orphan(node, action))
             case Verdict.REPORT:
                 self._told(judged)

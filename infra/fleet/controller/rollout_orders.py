@@ -87,8 +87,7 @@ def _assign(slot: Wanted, rollout: Rollout, judge: Judge, *, is_new: bool) -> As
         image=target.images.get(region) or target.images.get(home),
         bundle=target.bundle,
         first=vm.assigned is None or vm.unsure > 0,
-        drained=vm.drained is not None or bool(judge.drains(slot)) or not judge.observed.wishes_source.known,
-        drained_in=vm.drained_in if vm.drained is not None else judge.drain_zone(slot),
+        drained=vm.drained is not None or judge.wished_to_drain(slot),
         rule="rollout",
         reason=_why(rollout, slot.name),
     )

@@ -50,21 +50,16 @@ class Steered:
         if not judge.observed.wishes_source.known:
             return
         for slot in judge.desired.slots:
-            known = judge.memory.vms[slot.name]
-            drained, wish = known.drained, next(iter(judge.drains(slot)), None)
-            # What the controller drained by itself stays so, beside what people wish.
-            leaving = self._leaving(slot) if drained is not None else frozenset()
-            zone = judge.drain_zone(slot, leaving)
-            if (wish is not None or leaving) and (drained is None or zone != known.drained_in):
-                reason = f"{wish.by} drains {wish.what}" if wish else "nobody drains it elsewhere any more"
-                self._order(slot, Drain(vm=slot.name, on=True, zone=zone, rule="drain-wished", reason=reason))
-            elif wish is None and drained is not None and not leaving:
+            drained = judge.memory.vms[slot.name].drained
+            wish = next((each for each in judge.observed.wishes.drains if each.subject in (slot.name, slot.pool)), None)
+            if wish is not None and drained is None:
+                reason = f"{wish.by} drains {wish.subject}"
+                self._order(slot, Drain(vm=slot.name, on=True, rule="drain-wished", reason=reason))
+            elif wish is None and drained is not None and not self._leaves(slot):
                 self._order(slot, Drain(vm=slot.name, on=False, rule="drain-over", reason="nobody drains it any more"))
-            node = judge.fleet.slots[slot.name]
-            here = wish is not None and (node is None or wish.holds(slot.name, slot.pool, node.zone))
-            if wish is not None and here and drained is not None and judge.busy(slot.name):
+            if wish is not None and drained is not None and judge.busy(slot.name):
                 over = (judge.now - wish.since).total_seconds() >= wish.minutes * 60
-                reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.what}"
+                reason = f"its job runs on, {wish.minutes} minutes after {wish.by} drained {wish.subject}"
                 if over:
                     self.findings.append((slot.name, "drain-late", reason))
                 else:
@@ -73,15 +68,15 @@ class Steered:
     def _order(self, slot: Wanted, action: Drain) -> None:
         self.proposals.append(Proposal(action=action, pool=slot.pool, urgency=Urgency.CHANGE))
 
-    def _leaving(self, slot: Wanted) -> frozenset[str]:
-        """In which zones a VM was drained because it, or another of its name, is about to go."""
+    def _leaves(self, slot: Wanted) -> bool:
+        """Whether a VM was drained because it, or another of its name, is about to go."""
         node = self.judge.fleet.slots[slot.name]
-        zones = frozenset(orphan.zone for orphan in self.judge.fleet.orphans if orphan.name == slot.name)
+        if any(orphan.name == slot.name for orphan in self.judge.fleet.orphans):
+            return True
         if node is None or node.state != "READY" or not self.judge.away(slot, node) or home_is_short(self.judge, slot):
-            return zones
+            return False
         judged = self.judge.slot(slot)
-        goes = judged.rule.verdict is not Verdict.RETURN_HOME or judged.until is None
-        return zones | {node.zone} if goes else zones
+        return judged.rule.verdict is not Verdict.RETURN_HOME or judged.until is None
 
     def roll(self) -> None:
         """One step of every pool's rollout."""

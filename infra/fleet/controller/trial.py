@@ -182,4 +182,4 @@ def _runs(report: ReportSeen | None, target: TargetMemory) -> bool:
 
 def _is_ready(slot: Wanted, judge: Judge) -> bool:
     node = judge.fleet.slots[slot.name]
-    return node is not None and node.state == "READY" and not judge.wished_to_drain(slot, node.zone)
+    return node is not None and node.state == "READY" and not judge.wished_to_drain(slot)

@@ -140,8 +140,8 @@ def _pool(
     zones_known = all(observed.zone_known(place.zone) for slot in slots for place in slot.places)
     github_known = observed.hears(desired.scopes_of(pool))
     unjudged = {each.subject for each in decision.waiting if each.rule in _NOT_JUDGED}
-    stands = {slot.name: getattr(fleet.slots[slot.name], "zone", slot.home.zone) for slot in slots}
-    drained = {vm for vm, zone in stands.items() if any(each.holds(vm, pool, zone) for each in observed.wishes.drains)}
+    wished = {wish.subject for wish in observed.wishes.drains}
+    drained = {slot.name for slot in slots if wished & {slot.name, pool}}
     resting = {vm for vm in drained if (node := fleet.slots[vm]) is not None and node.state == "READY"}
     return PoolStatus(
         pool=pool,

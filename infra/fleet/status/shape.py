@@ -248,8 +248,7 @@ class FleetStatus:
                 name: {"known": source.known, "reason": source.reason} for name, source in sorted(self.sources.items())
             },
             "drains": [
-                {"subject": wish.subject, "zone": wish.zone or None, "by": wish.by, "since": wish.since.isoformat()}
-                | {"minutes": wish.minutes}
+                {"subject": wish.subject, "by": wish.by, "since": wish.since.isoformat(), "minutes": wish.minutes}
                 for wish in self.drains
             ],
             "lost": [{"zone": zone, "by": by} for zone, by in sorted(self.lost.items())],

@@ -153,7 +153,7 @@ def _now(vm: str, scene: Scene, nodes: Iterable[NodeSeen], report: Mapping[str, 
     yield from (trouble.reason for trouble in troubles if trouble.subject == vm)
     for wish in observed.wishes.drains:
         if wish.subject in (vm, slot.pool if slot else ""):
-            yield f"{wish.by} drains {wish.what}"
+            yield f"{wish.by} drains {wish.subject}"
 
 
 def _work(*, online: bool, busy: bool) -> str:

@@ -156,7 +156,7 @@ class Guest:
         """As the stub takes it: the orders', else everybody's."""
         machine = self._machine
         try:
-            ordered = orders.own(machine.document(orders.orders_object(self._vm.id)), zone=self._vm.zone).bundle
+            ordered = orders.own(machine.document(orders.orders_object(self._vm.id))).bundle
             return ordered or str((machine.document(orders.STARTUP) or {}).get("bundle", ""))
         except (UnreadableError, NoOrdersError):
             return ""

@@ -46,7 +46,6 @@ class Machine:
             stack=vm.stack,
             pool=vm.pool,
             region=vm.region,
-            zone=vm.zone,
             vm=vm.id,
             machine=vm.machine,
             worker=0,

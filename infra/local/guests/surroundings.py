@@ -51,10 +51,6 @@ class Vm:
     def id(self) -> str:
         return self.name.rpartition("/")[2]
 
-    @property
-    def zone(self) -> str:
-        return self.name.split("/")[3]
-
 
 class Surroundings:
     """broker: the address of a stack's broker, None where there is none. One look's worth: the bucket is read once."""

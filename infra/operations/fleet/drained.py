@@ -37,14 +37,9 @@ SPARE: Final = timedelta(minutes=30)
 """How long a drain stands beyond its minutes: longer than its command waits for the lease, which then keeps it."""
 
 
-def wait_for_jobs(
-    fleet: Fleet, pool_of: Mapping[str, str], minutes: int, zones: Mapping[str, str] | None = None
-) -> tuple[VmStanding, ...]:
-    """Wait until these VMs run nothing; what still does when the minutes are over, or is not known of.
+def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tuple[VmStanding, ...]:
+    """Wait until these VMs run nothing; what still does when the minutes are over, or is not known of."""
 
-    zones: of VMs that are meant where they stand alone.
-    """
-    where = zones or {}
     jobs = _JobsOfRunners(fleet)
 
     def look(settled: bool) -> list[VmStanding]:
@@ -56,10 +51,7 @@ def wait_for_jobs(
         busy = {each.name for vm in pool_of for each in observed.runners_of(vm) if each.busy}
         running = jobs.of(busy, serves)
         silent = {vm: draining.silent_zones(vm, desired, observed, memory, now) for vm in pool_of}
-        return [
-            draining.standing(vm, observed, reports, settled, running, silent[vm], where.get(vm, ""))
-            for vm in sorted(pool_of)
-        ]
+        return [draining.standing(vm, observed, reports, settled, running, silent[vm]) for vm in sorted(pool_of)]
 
     return draining.wait(
         look,
@@ -81,12 +73,11 @@ def waited_for(left: Sequence[VmStanding]) -> str:
 
 @contextmanager
 def drained_before(
-    fleet: Fleet, vms: Collection[str], command: str, *, returning: Collection[str] = (), state: str = NOTHING_CHANGED
+    fleet: Fleet, vms: Collection[str], command: str, *, state: str = NOTHING_CHANGED
 ) -> Generator[None]:
     """Drain the VMs that a command takes away, for as long as the block lasts; each is let take jobs again afterwards.
 
-    command: `up` or `destroy`, for what is said and for who drains. returning: names of VMs that go at a fallback
-    alone, whose namesakes at home work on. state: what the command has done so far.
+    command: `up` or `destroy`, for what is said and for who drains. state: what the command has done so far.
 
     The controller goes on meanwhile: the lease is held for the wish alone, and the block takes its own. Raises Failure
     where jobs run on after the manifest's `job_minutes`, or where it is not known whether any does.
@@ -103,16 +94,14 @@ def drained_before(
         # What is in no manifest gets no registration, and so no job.
         yield
         return
-    minutes, zones = desired.settings.job, draining.fallbacks(desired, scene.observed, returning)
+    minutes = desired.settings.job
     fleet.session.say(f"draining {in_words(sorted(pool_of))} before they are deleted, {minutes} minutes at most")
     began = fleet.place.clock()
     # One that is killed ends nothing. Its VMs work again by themselves.
     until = began + timedelta(minutes=minutes) + SPARE
     # Of its own also where somebody else drains a VM: they may end theirs while this one relies on it.
     own = [
-        DrainWish(
-            subject=vm, by=f"./tidepool {command}", since=began, minutes=minutes, until=until, zone=zones.get(vm, "")
-        )
+        DrainWish(subject=vm, by=f"./tidepool {command}", since=began, minutes=minutes, until=until)
         for vm in sorted(pool_of)
     ]
     try:
@@ -127,7 +116,7 @@ def _drain(
 ) -> None:
     try:
         begin(fleet, own, pool_of, state=state)
-        left = wait_for_jobs(fleet, pool_of, minutes, {wish.subject: wish.zone for wish in own})
+        left = wait_for_jobs(fleet, pool_of, minutes)
         ended = _ended_meanwhile(fleet, own)
     except GoogleError as error:
         raise Failure(

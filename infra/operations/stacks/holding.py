@@ -67,7 +67,7 @@ class Holding:
                 if drained:
                     fleet = Fleet(config=config, session=session, place=declared_place(config, session.endpoint))
                     _wait_for_new(fleet, Leaving(frozenset(leaving), frozenset(returning), makes_room), state)
-                    held.enter_context(drained_before(fleet, leaving, "up", returning=returning, state=state))
+                    held.enter_context(drained_before(fleet, leaving, "up", state=state))
                 held.enter_context(leased(config, session, Kind.UP, state=state))
                 self.insist_on_file("its VMs were drained" if drained else "another acted on its fleet", state)
                 if staying:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -158,16 +157,6 @@ def test_what_is_drained_gets_no_more_jobs(world: World, subject: str) -> None:
     reply = world.ask()
     refused(world, reply, Reason.DRAINING)
     assert reply.headers["retry-after"] == "60"
-
-
-def test_a_vm_that_is_drained_in_another_zone_gets_jobs(world: World) -> None:
-    since = datetime(2026, 11, 21, tzinfo=UTC)
-    wish = DrainWish(subject=VM, by="up", since=since, minutes=60, zone="us-west4-a")
-    world.write(names.wishes_object(STACK), with_drains(None, [wish]))
-    refused(world, world.ask(), Reason.DRAINING)
-    world.write(names.wishes_object(STACK), with_drains(None, [replace(wish, zone="us-east1-d")]))
-    world.wait(120)
-    assert world.ask().status == 200
 
 
 def test_a_trust_without_a_group_never_falls_into_everybodys(world: World) -> None:

@@ -518,7 +518,6 @@ def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> Non
         "bundle": "ab" * 32,
         "restart": 0,
         "drain": False,
-        "drain_in": "",
     }
     assert lab.record(names.sweep_object("ci"))["pools"]["tpu-ci"]["online"] == 3
 

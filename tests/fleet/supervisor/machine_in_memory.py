@@ -21,7 +21,7 @@ IMAGE = f"us-west4-docker.pkg.dev/lab/ci/tpu-ci@sha256:{'a' * 64}"
 OTHER_IMAGE = f"us-west4-docker.pkg.dev/lab/ci/tpu-ci@sha256:{'b' * 64}"
 FIRST, SECOND = "1" * 64, "2" * 64
 VM = "tpu-ci-us-west4-a-0"
-HOST = e.Host("ci", "tpu-ci", "us-west4", "us-west4-a", VM, "4567", 0, ("10.0.0.2",))
+HOST = e.Host("ci", "tpu-ci", "us-west4", VM, "4567", 0, ("10.0.0.2",))
 SECRET = "registration-number-"
 
 

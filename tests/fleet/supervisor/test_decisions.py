@@ -46,7 +46,6 @@ ORDERS = st.one_of(
             "bundle": st.sampled_from([None, FIRST, SECOND, "../../etc"]),
             "restart": st.sampled_from([None, 0, 1, 2, 3, "many", -1]),
             "drain": st.sampled_from([None, True, False]),
-            "drain_in": st.sampled_from([None, "", HOST.zone, "us-east1-d"]),
         },
     ),
 )
@@ -120,7 +119,6 @@ def what_is_told_is_plain_and_of_a_length(machine: MachineInMemory) -> None:
 
 NOBODY_ASKS: dict[str, World] = {
     "drained": World(own={"drain": True}),
-    "drained in its zone": World(own={"drain": True, "drain_in": HOST.zone}),
     "no image by order": World(own={"image": "none"}),
     "no image at all": World(pointer=None),
     "no digest": World(own={"image": "a-docker.pkg.dev/b:latest"}),
@@ -145,34 +143,6 @@ def test_nobody_asks_for_a_job_who_must_not_have_one(why: str) -> None:
     assert machine.count(e.Register) == machine.count(e.RunContainer) == machine.count(e.StartOver) == 0
     assert machine.count(e.FetchBundle, sha256="../../etc") == 0, "no name of a file is made of it"
     assert machine.kept.reason
-
-
-@pytest.mark.parametrize(
-    ("own", "drained"),
-    [
-        ({"drain": True}, True),
-        ({"drain": True, "drain_in": None}, True),
-        ({"drain": True, "drain_in": ""}, True),
-        ({"drain": True, "drain_in": "us-west4-a"}, True),
-        ({"drain": True, "drain_in": "us-west4-b"}, False),
-        ({"drain": True, "drain_in": "us-west4"}, False),
-        ({"drain": False, "drain_in": "us-west4-a"}, False),
-        ({"drain_in": "us-west4-a"}, False),
-    ],
-)
-def test_a_drain_that_names_a_zone_is_for_the_vm_that_stands_there(own: dict[str, Any], drained: bool) -> None:
-    machine = MachineInMemory(World(own=own))
-    core = machine.decided(1)
-    assert (core.state.phase == "draining", machine.count(e.RunContainer)) == (drained, int(not drained))
-
-
-def test_a_runner_without_a_job_is_stopped_by_a_drain_in_its_zone_alone() -> None:
-    for zone, stopped in (("us-east1-d", 0), (HOST.zone, 1)):
-        machine = MachineInMemory(World(container=(("T: Listening for Jobs",), 0)))
-        core = machine.decided(1)
-        machine.world.own = {"drain": True, "drain_in": zone}
-        machine.goes_on(core)
-        assert machine.count(e.StopContainer) == stopped
 
 
 @pytest.mark.parametrize(

@@ -188,14 +188,6 @@ def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> N
     assert set(lab.runners.values()) == {"offline"}
 
 
-def test_a_drain_in_another_zone_is_for_another_vm_of_that_name(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    lab.order(drain=True, drain_in="us-east1-d")
-    assert lab.disk.phase == "idle"
-    lab.order(drain=True, drain_in="us-west4-a")
-    assert lab.disk.phase == "draining"
-
-
 def test_orders_for_no_image_hold_whatever_the_pointer_names(lab: Lab) -> None:
     lab.guests.advance(A_BOOT)
     lab.order(image="none")

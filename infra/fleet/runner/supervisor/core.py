@@ -122,7 +122,7 @@ class Core:
         """The VM's own alone; for a VM that has its work and waits for news."""
         document = yield Read(orders.orders_object(self.me.vm))
         try:
-            self.state.own = orders.own([] if isinstance(document, Failed) else document, zone=self.me.zone)
+            self.state.own = orders.own([] if isinstance(document, Failed) else document)
         except UnreadableError as error:
             yield from self.blames(str(error))
             return False

@@ -32,7 +32,6 @@ class Host:
     stack: str
     pool: str
     region: str
-    zone: str
     vm: str
     machine: str
     worker: int

@@ -21,7 +21,6 @@ _OK: Final = 200
 PATHS: Final = {
     "vm": "attributes/instance-id",  # the name of the TPU node
     "machine": "id",
-    "zone": "zone",  # projects/NUMBER/zones/ZONE
     "worker": "attributes/agent-worker-number",
     "endpoints": "attributes/worker-network-endpoints",
     "tpu-env": "attributes/tpu-env",
@@ -47,7 +46,6 @@ class Metadata:
             stack=self.own("stack"),
             pool=self.own("pool"),
             region=self.own("region"),
-            zone=self.own("zone").rpartition("/")[2],
             vm=self.own("vm"),
             machine=self.own("machine"),
             worker=int(worker),

@@ -59,21 +59,18 @@ class Common:
     image: str = ""
 
 
-def own(document: Any, *, zone: str) -> Own:
-    """Of a VM's orders; None for none. zone: where it stands. Raises UnreadableError.
-
-    A drain may be of one zone, since another VM may have this one's name elsewhere while one of the two goes.
-    """
+def own(document: Any) -> Own:
+    """Of a VM's orders; None for none. Raises UnreadableError."""
     if document is None:
         return Own()
     if not isinstance(document, Mapping):
         raise UnreadableError("the VM's orders cannot be read")
-    said = {key: _text(document.get(key)) for key in ("image", "bundle", "restart", "drain", "drain_in", "broker")}
+    said = {key: _text(document.get(key)) for key in ("image", "bundle", "restart", "drain", "broker")}
     return Own(
         image=said["image"],
         bundle=said["bundle"],
         restart=int(said["restart"]) if _NUMBER.fullmatch(said["restart"]) else 0,
-        drain=said["drain"] == "true" and said["drain_in"] in ("", zone),
+        drain=said["drain"] == "true",
         broker=said["broker"],
     )
 
