@@ -42,6 +42,8 @@ class Application:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
         request = await _request(scope, receive)
+        if request is None:
+            return
         reply = _stranger(request) or self._reply(request)
         if reply.delay:
             await asyncio.sleep(reply.delay)
@@ -96,12 +98,15 @@ def _is_here(address: str) -> bool:
         return False
 
 
-async def _request(scope: Any, receive: Any) -> Request:
+async def _request(scope: Any, receive: Any) -> Request | None:
+    """None where the client was gone before it had sent all: what came of it is no request."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     parts = []
     more = True
     while more:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         parts.append(message.get("body", b""))
         more = message.get("more_body", False)
     host = headers.get("host") or "{}:{}".format(*scope["server"])

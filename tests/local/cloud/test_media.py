@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
@@ -155,6 +156,17 @@ def test_an_upload_whose_checksum_header_differs_is_refused(cloud: TestCloud) ->
     assert wrong[0] == 400
     right = raw(cloud, "POST", session(cloud), b"late", {**last, "X-Goog-Hash": f"crc32c={crc32c_base64(b'late')}"})
     assert (right[0], right[2]["crc32c"]) == (200, crc32c_base64(b"late"))
+
+
+def test_an_upload_whose_client_goes_away_in_its_middle_writes_nothing(cloud: TestCloud) -> None:
+    """As Ctrl-C ends a command that writes a record: half of it must not take the place of the whole."""
+    host, port = str(urlsplit(cloud.url).hostname), urlsplit(cloud.url).port
+    with socket.create_connection((host, port), timeout=10) as client:
+        head = "POST /upload/storage/v1/b/bucket-of-go/o?uploadType=media&name=half HTTP/1.1"
+        client.sendall(f"{head}\r\nHost: {host}:{port}\r\nContent-Length: 100\r\n\r\n8 bytes.".encode())
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1000) == b""
+    assert ask(cloud.url, "GET", "/storage/v1/b/bucket-of-go/o/half")[0] == 404
 
 
 def test_an_object_under_a_hold_stays_until_the_hold_is_removed(cloud: TestCloud) -> None:
