@@ -17,8 +17,10 @@ FAKE_PYTHON = r"""#!/bin/sh
 echo "python $*" >>"$RECORD"
 case "$1 ${2:-}" in
   "-c "*) exit "${FAKE_PYTHON_TOO_OLD:-0}" ;;
-  "-m venv") mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
-  "-m pip") exit "${FAKE_PIP_EXIT:-0}" ;;
+  "-m venv") rm -rf "$4" && mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
+  "-m pip")
+    if [ "$3" = --version ]; then [ ! -e "$(dirname "$0")/no-pip" ] && exit 0 || exit 1; fi
+    exit "${FAKE_PIP_EXIT:-0}" ;;
   "-P -m") echo "path=$PYTHONPATH" >>"$RECORD" ;;
 esac
 """
@@ -73,7 +75,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def installs(record: list[str]) -> list[str]:
-    return [line for line in record if " pip " in f" {line} "]
+    return [line for line in record if " pip install " in line]
 
 
 def installed(record: list[str]) -> list[str]:
@@ -125,6 +127,17 @@ def test_a_failed_installation_is_said_and_tried_again_at_the_next_start(machine
     assert "could not be installed" in said
     code, record, _ = machine.start()
     assert code == 0
+    assert installed(record) == [*EVERY_START]
+
+
+def test_a_venv_that_was_half_made_is_made_anew(machine: Machine) -> None:
+    """As Ctrl-C leaves it in the first start: a Python, and no pip yet."""
+    machine.start("up", "ci")
+    (machine.checkout / ".venv/bin/no-pip").touch()
+    (machine.checkout / ".venv/requirements.lock.stamp").unlink()
+    code, record, _ = machine.start("up", "ci")
+    assert code == 0
+    assert any("-m venv --clear" in line for line in record)
     assert installed(record) == [*EVERY_START]
 
 
