@@ -58,7 +58,7 @@ def _text(step: Step, shared: Shared) -> str:
         inputs[FOLDER_INPUT] = {"description": "The folder in which it runs", "required": True}
     runs = {
         "id": _STEP,
-        "if": "always()" if shared.finishes else "",
+        "if": "always()" if shared.finishes else "${{ !cancelled() }}",
         "shell": step.shell,
         "working-directory": f"${{{{ inputs.{FOLDER_INPUT} }}}}" if step.working_directory else "",
         "env": env,
@@ -75,11 +75,8 @@ def _text(step: Step, shared: Shared) -> str:
         "outputs": outputs,
         "runs": {"using": "composite", "steps": [{key: value for key, value in runs.items() if value}]},
     }
-    above: dict[Place, str] = {}
-    if shared.finishes:
-        above["runs", "steps", 0, "if"] = (
-            "What has begun goes on when the run is cancelled; its caller says whether it begins."
-        )
+    why = "What has begun goes on when the run is cancelled" if shared.finishes else "A cancelled run ends it"
+    above: dict[Place, str] = {("runs", "steps", 0, "if"): f"{why}; its caller says whether it begins."}
     header = (
         f"{_MARK} {shared.source}. Do not edit: change it there, run ./tidepool workflows --write,\n"
         "commit, and then ./tidepool workflows --pin-actions: workflow files name the commit."
