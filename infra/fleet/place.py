@@ -62,15 +62,16 @@ class Place:
         return Sweeper(stack=stack, records=records, observer=self.observer, actor=actor, clock=self.clock)
 
 
-def told_place(stack: str, environ: Mapping[str, str]) -> Place | None:
+def told_place(stack: str, environ: Mapping[str, str], *, stand_in: bool = False) -> Place | None:
     """The place that the environment names, as a Cloud Run job has it, which has no stack file and asks nobody.
 
+    stand_in: whether it may name what takes the place of Google's APIs; for a command the cloud is said by its name.
     None where it names no project or no bucket. ConfigError for an address that must not be called.
     """
     project, bucket = environ.get(PROJECT), environ.get(BUCKET)
     if not project or not bucket:
         return None
-    endpoint = environ.get(GOOGLE_ENDPOINT) or None
+    endpoint = (stand_in and environ.get(GOOGLE_ENDPOINT)) or None
     if endpoint is not None:
         _check(GOOGLE_ENDPOINT, endpoint, "the root of what takes the place of Google's APIs, or nothing for Google")
     github = github_way(stack, project, bucket, environ, endpoint=endpoint)

@@ -80,7 +80,7 @@ def logged_sweep(stack: str, environ: Mapping[str, str], write: Callable[[str], 
 
     Raises ConfigError where it names none, GoogleError without credentials, and as `Sweeper.sweep` does.
     """
-    place = told_place(stack, environ)
+    place = told_place(stack, environ, stand_in=True)
     if place is None:
         missing = [name for name in (PROJECT, BUCKET) if not environ.get(name)]
         raise ConfigError(

@@ -2,8 +2,8 @@
 
 Owns how many sweeps there are, and when they end. What a sweep does is `infra.fleet.controller`. One sweep:
 
-    place = told_place("ci", os.environ)
-    for swept in reconcile("ci", place):
+    fleet = open_fleet("ci")
+    for swept in reconcile("ci", fleet.place, guests=guests_at(fleet.place.endpoint)):
         print(swept)
 """
 
@@ -23,6 +23,7 @@ from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept, summary
 from infra.fleet.google import clients
 from infra.fleet.place import Place
 from infra.fleet.sweep_log import SweepLog
+from infra.operations.errors import Failure
 
 __all__ = (
     "EVERY", "Held", "Outcome", "Result", "Swept", "UnsettledError", "Unswept", "Waiting", "reconcile", "subject",
@@ -53,7 +54,7 @@ class Unswept:
     reason: str
 
 
-class UnsettledError(Exception):
+class UnsettledError(Failure):
     """More sweeps would settle nothing. swept: the last one that there was, in which all that is left stands."""
 
     def __init__(self, said: str, swept: Swept | None) -> None:
