@@ -79,7 +79,7 @@ plain() {
 google_token() {
   url=http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1/instance/service-accounts/default/token
   if command -v wget >/dev/null; then
-    wget -q -O - --header 'Metadata-Flavor: Google' "$url"
+    wget -q -T 20 -t 1 -O - --header 'Metadata-Flavor: Google' "$url"
   else
     python3 -c 'import sys, urllib.request as u
 print(u.urlopen(u.Request(sys.argv[1], headers={"Metadata-Flavor": "Google"}), timeout=20).read().decode())' "$url"
