@@ -40,6 +40,8 @@ def test_a_registry_ends_with_whoever_started_it_however_that_ends(registry: Reg
 class Control:
     """A queue of builds from which another command takes the first `overtaken` before this one does."""
 
+    url = "http://127.0.0.1:1"
+
     def __init__(self, *names: str, overtaken: int = 0) -> None:
         self.waiting = [{"id": name, "name": name, "steps": []} for name in names]
         self.working: list[dict[str, Any]] = []
