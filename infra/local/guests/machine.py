@@ -57,13 +57,7 @@ class Machine:
 
     def carry_out(self, steps: e.Steps[Any]) -> Any:
         """Until a decision is through. Raises HangsError where it never is."""
-        answer = None
-        while True:
-            try:
-                effect = steps.send(answer)
-            except StopIteration as ended:
-                return ended.value
-            answer = self._performed(effect)
+        return e.carried_out(steps, self._performed)
 
     def struck(self, kind: str, running: str = "") -> dict[str, Any] | None:
         return self._around.control.strike_guest(self._vm.name, kind, running) if self._faults else None

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from infra.fleet.runner.supervisor import report
 from infra.fleet.runner.supervisor.effects import Answer, Failed
+from infra.fleet.runner.supervisor.jobs import broker_answer
 from infra.local.cloud.control import ControlError
 from infra.local.guests.control import GuestControl
 from infra.model import names
@@ -92,15 +93,7 @@ class Surroundings:
             return Failed(f"the metadata server gives no token: {error}")
         body = json.dumps({"stack": vm.stack, "vm": vm.id, "pool": vm.pool}).encode()
         status, content, headers = _asked(address, "POST", "/v1/registrations", body, token=token)
-        try:
-            said = json.loads(content)
-        except ValueError:
-            said = {}
-        if status == _OK and said.get("jit"):
-            return Answer(status, jit=said["jit"], runner=said["runner"])
-        again = headers.get("retry-after", "")
-        reason = f"{said.get('reason')}: {said.get('message')}"
-        return Answer(status, again=int(again) if again.isdigit() else None, reason=reason)
+        return broker_answer(status, headers.get("retry-after", ""), content)
 
     def _content(self, vm: Vm, name: str) -> bytes | None:
         """An object's bytes; None for one that is not there. Raises UnreadableError where nobody can say."""

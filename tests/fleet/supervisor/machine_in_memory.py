@@ -143,18 +143,16 @@ class MachineInMemory:
         return self.now
 
     def carried_out(self, core: Any, steps: e.Steps[Any]) -> Any:
-        answer = None
-        while True:
-            try:
-                effect = steps.send(answer)
-            except StopIteration as ended:
-                self.kept = core.state.reborn()
-                return ended.value
+        def perform(effect: e.Effect) -> Any:
             self.kept = core.state.reborn()
             if self.kill and len(self.done) + 1 >= self.kill:
                 raise KilledError
             self.done.append(effect)
-            answer = self._answer(effect)
+            return self._answer(effect)
+
+        came_to = e.carried_out(steps, perform)
+        self.kept = core.state.reborn()
+        return came_to
 
     def _answer(self, effect: e.Effect) -> Any:
         world = self.world

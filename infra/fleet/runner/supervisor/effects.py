@@ -6,7 +6,7 @@ but the registration in `RunContainer`, which no text of the value shows.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -235,3 +235,14 @@ class Answers(Effect):
 _Result = TypeVar("_Result")
 Steps = Generator[Effect, Any, _Result]
 """A decision on its way: effects out, their answers in, and what it came to."""
+
+
+def carried_out(steps: Steps[_Result], perform: Callable[[Effect], Any]) -> _Result:
+    """Until a decision is through. perform: does what is asked for and gives its answer."""
+    answer = None
+    while True:
+        try:
+            effect = steps.send(answer)
+        except StopIteration as ended:
+            return ended.value
+        answer = perform(effect)

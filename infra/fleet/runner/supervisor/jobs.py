@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from . import limits
 from .container import RUNNER_ENTRY, arguments
@@ -16,6 +17,30 @@ from .state import Waits
 _BROKER: Final = re.compile(r"(https://\S+|http://127\.0\.0\.1:[0-9]+)/?")
 """Who is on the way would read the token."""
 _LONGEST_LINE: Final = 200
+_OK: Final = 200
+_AGAIN: Final = re.compile(r"[0-9]{1,6}")
+
+
+def broker_answer(status: int, again: str, content: bytes) -> Answer:
+    """What the broker said, which gives a registration whole or not at all. again: its header Retry-After."""
+    said = _object(content)
+    jit, runner = said.get("jit"), said.get("runner")
+    gives = status == _OK and isinstance(jit, str) and isinstance(runner, str)
+    return Answer(
+        status,
+        jit=jit if gives else "",
+        runner=runner if gives else "",
+        again=int(again) if _AGAIN.fullmatch(again) else None,
+        reason=f"{said.get('reason')}: {said.get('message')}" if said else "",
+    )
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 class Jobs(Ready):

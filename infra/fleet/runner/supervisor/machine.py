@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +26,7 @@ from . import limits, report
 from .bucket import Bucket, storage
 from .container import CONTAINER
 from .disk import Disk
+from .jobs import broker_answer
 from .metadata import Metadata
 from .state import State
 from .streams import Container
@@ -34,8 +34,6 @@ from .wire import UnansweredError, ask
 
 _SPARE_BYTES: Final = 1_000_000
 _MEMORY: Final = re.compile(r"^MemTotal: *(\d+) kB$", re.MULTILINE)
-_OK: Final = 200
-_AGAIN: Final = re.compile(r"[0-9]{1,6}")
 
 
 def log(text: str) -> None:
@@ -54,15 +52,9 @@ class Machine:
 
     def carry_out(self, steps: e.Steps[Any]) -> Any:
         """Until a decision is through; what it said is kept before anything of it is done."""
-        answer = None
-        while True:
-            try:
-                effect = steps.send(answer)
-            except StopIteration as ended:
-                self._keep()
-                return ended.value
-            self._keep()
-            answer = self._perform(effect)
+        came_to = e.carried_out(steps, self._perform)
+        self._keep()
+        return came_to
 
     def sleep(self, seconds: int) -> None:
         subprocess.run(["sleep", str(seconds)], check=False)
@@ -75,6 +67,7 @@ class Machine:
             log(f"the state could not be kept: {error.strerror}")
 
     def _perform(self, effect: e.Effect) -> Any:
+        self._keep()
         try:
             return self._performed(effect)
         except (UnansweredError, subprocess.TimeoutExpired, OSError) as error:
@@ -167,17 +160,7 @@ class Machine:
         except UnansweredError as error:
             log(str(error))
             return e.Answer(0)
-        said = _object(answer.content)
-        jit, runner = said.get("jit"), said.get("runner")
-        again = answer.headers.get("retry-after", "")
-        told = e.Answer(
-            answer.status,
-            again=int(again) if _AGAIN.fullmatch(again) else None,
-            reason=f"{said.get('reason')}: {said.get('message')}" if said else "",
-        )
-        if answer.status == _OK and isinstance(jit, str) and isinstance(runner, str):
-            return replace(told, jit=jit, runner=runner)
-        return told
+        return broker_answer(answer.status, answer.headers.get("retry-after", ""), answer.content)
 
     def _skew(self) -> int | None:
         """By the metadata server, whose time is the machine's below this one: it needs neither a network nor TLS, which
@@ -300,11 +283,3 @@ def _answers(address: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _object(content: bytes) -> Mapping[str, Any]:
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
