@@ -5,7 +5,7 @@ Owns which judges are asked. A finding's words are its judge's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,10 +33,9 @@ from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
 from workflows.existing import missing
 from workflows.fitting import fitting
-from workflows.generate import Generated
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
-from workflows.read import read
+from workflows.read import WorkflowFile, read
 from workflows.spec import Spec, load_spec
 from workflows.spec.rules import SHARED_FILES
 from workflows.standing import Off, State, compare
@@ -86,7 +85,7 @@ def check_here() -> Checked:
         *_fleet(here.root, here.outputs.demands),
     ]
     for spec, made in here.generated():
-        troubles += [*(_of_spec(spec, here) if spec else ()), *_faults(made, here, spec)]
+        troubles += [*(_of_spec(spec, here) if spec else ()), *_faults([file.whole() for file in made], here, spec)]
     return _checked(troubles, len(here.outputs.texts))
 
 
@@ -100,6 +99,7 @@ def check_checkout(target: Path, name: str) -> Checked:
     stands = standing_there(target)
     legacy = spec.declared.legacy
     files, wanted = for_checkout(spec, here.world, legacy=legacy is not None and has_legacy(stands))
+    whole = [file.whole() for file in files]
     known = {f"{FOLDER}/{file}" for file in (*(kept.file for kept in spec.declared.kept), *SHARED_FILES)}
     if legacy is not None:
         known |= {f"{FOLDER}/{suffixed_file(old.file)}" for old in legacy.workflows}
@@ -111,9 +111,9 @@ def check_checkout(target: Path, name: str) -> Checked:
         *_pin(here),
         *_fleet(here.root, here.outputs.demands),
         *_of_spec(spec, here),
-        *_faults(files, here, spec),
+        *_faults(whole, here, spec),
         *_missing(spec, target),
-        *_by_hand(files, stands, spec, here),
+        *_by_hand(whole, stands, spec, here),
     ]
     return _checked(troubles, len(wanted))
 
@@ -163,10 +163,10 @@ def _of_spec(spec: Spec, here: Scene) -> Iterator[Trouble]:
         yield Trouble("tests", subject, "coverage", (why,), mend)
 
 
-def _faults(files: Iterable[Generated], here: Scene, spec: Spec | None) -> Iterator[Trouble]:
+def _faults(files: Sequence[WorkflowFile], here: Scene, spec: Spec | None) -> Iterator[Trouble]:
     """What the semantic rules find in generated files; of their runners where nothing was said by what they ask."""
     known = _known(spec, here.world, here.root)
-    for each in check([file.whole() for file in files], known):
+    for each in check(files, known):
         if each.rule == _RUNNERS and here.outputs.demands is not None:
             continue
         job = f" job {each.job}" if each.job else ""
@@ -184,7 +184,7 @@ def _missing(spec: Spec, target: Path) -> Iterator[Trouble]:
         yield replace(_problem("source", each), state="not there")
 
 
-def _by_hand(files: Iterable[Generated], stands: Mapping[str, str], spec: Spec, here: Scene) -> Iterator[Trouble]:
+def _by_hand(files: Sequence[WorkflowFile], stands: Mapping[str, str], spec: Spec, here: Scene) -> Iterator[Trouble]:
     """What the rules find in files by hand that stay: to know of, since nobody here writes them."""
     by_hand = []
     for kept in spec.declared.kept:
@@ -192,8 +192,7 @@ def _by_hand(files: Iterable[Generated], stands: Mapping[str, str], spec: Spec, 
         with suppress(ConfigError):  # one that cannot be read is told as a kept file
             by_hand += [read(stands[path], path)] if path in stands else []
     paths = {each.source for each in by_hand}
-    whole = [*(file.whole() for file in files), *by_hand]
-    for each in check(whole, _known(spec, here.world, here.root)) if by_hand else ():
+    for each in check([*files, *by_hand], _known(spec, here.world, here.root)) if by_hand else ():
         if each.file in paths:
             job = f" job {each.job}" if each.job else ""
             yield Trouble("kept", f"{each.file}:{each.line}{job}", each.rule, (each.reason,), each.fix, stops=False)

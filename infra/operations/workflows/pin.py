@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -140,8 +141,9 @@ class _Git:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._actions: dict[str, dict[str, str]] = {}
+        self._behind: dict[str, bool] = {}
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether all the history is here."""
         return self._said("rev-parse", "--is-shallow-repository") == "false"
@@ -165,7 +167,9 @@ class _Git:
 
     def behind(self, commit: str) -> bool:
         """Whether it is in the history of HEAD."""
-        return self._said("merge-base", "--is-ancestor", commit, "HEAD") is not None
+        if commit not in self._behind:
+            self._behind[commit] = self._said("merge-base", "--is-ancestor", commit, "HEAD") is not None
+        return self._behind[commit]
 
     def day(self, commit: str) -> str:
         return self._said("show", "--no-patch", "--date=format-local:%Y-%m-%d", "--format=%cd", commit) or ""
