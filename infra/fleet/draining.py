@@ -66,8 +66,7 @@ def end(records: Records, stack: str, subjects: Collection[str], vms: Iterable[s
 def end_own(records: Records, stack: str, own: Sequence[DrainWish], pool_of: Mapping[str, str], now: datetime) -> None:
     """End these drains alone, and let those VMs take jobs that nobody else drains. Raises GoogleError."""
     records.update(names.wishes_object(stack), lambda body: wishes.without_these(body, own))
-    record = records.read(names.wishes_object(stack))
-    others = {wish.subject for wish in wishes.read_wishes(record.body).at(now).drains} if record else set()
+    others = {wish.subject for wish in wishes.wished(records, stack).at(now).drains}
     for vm in (wish.subject for wish in own):
         if not others & {vm, pool_of.get(vm, "")}:
             order(records, vm, drain=False)

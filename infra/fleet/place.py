@@ -7,7 +7,8 @@ TIDEPOOL_BROKER names; else by a person's GITHUB_TOKEN; else through the broker 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -51,6 +52,12 @@ class Place:
     @property
     def observer(self) -> Observer:
         return Observer(project=self.project, bucket=self.bucket, endpoint=self.endpoint, github=self.github)
+
+    @contextmanager
+    def records(self) -> Generator[Records]:
+        """The records of the fleet bucket, for as long as the block lasts."""
+        with clients(self.project, self.endpoint) as google:
+            yield Records(google=google, bucket=self.bucket)
 
     def sweeper(self, stack: str, google: Clients, *, pause: Callable[[float], None] = time.sleep) -> Sweeper:
         """Sweeps over a stack here. google: clients of this place. pause: waits so many seconds."""

@@ -76,6 +76,11 @@ class Records:
                 return Record(body=self._body(name, content), generation=generation, updated=updated, content=content)
         raise self._crowded(name)
 
+    def body(self, name: str) -> Body | None:
+        """What the record says, None where there is none."""
+        record = self.read(name)
+        return None if record is None else record.body
+
     def generation(self, name: str) -> int:
         """Which generation of the record stands; ABSENT where there is none."""
         found = self._look_up(name)

@@ -12,11 +12,17 @@ from typing import Any, Final
 
 from infra.fleet.controller.observed import DrainWish, Undone, Wishes
 from infra.fleet.controller.parts import Part, names_one_of
-from infra.fleet.records import Body
+from infra.fleet.records import Body, Records
+from infra.model import names
 
 VERSION: Final = 1
 _UNDONE_KEPT: Final = 20
 """Images and bundles of a pool that are remembered as taken back; an older one will not be promoted again unseen."""
+
+
+def wished(records: Records, stack: str) -> Wishes:
+    """What is wished now. Raises GoogleError, and ValueError where the record is none."""
+    return read_wishes(records.body(names.wishes_object(stack)) or {})
 
 
 def read_wishes(body: Body) -> Wishes:

@@ -43,7 +43,7 @@ from infra.fleet.controller.zone_lists import ShapeError
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.proofs import Proofs
 from infra.fleet.records import Body, Records
-from infra.fleet.wishes import read_wishes
+from infra.fleet.wishes import wished
 from infra.model import names
 
 DEADLINE: Final = 40.0
@@ -188,13 +188,12 @@ class Observer:
 
     def _wishes(self, stack: str) -> Wishes:
         with self._google() as google:
-            record = Records(google=google, bucket=self.bucket).read(names.wishes_object(stack))
-        return read_wishes(record.body) if record else Wishes()
+            return wished(Records(google=google, bucket=self.bucket), stack)
 
     def _targets(self, desired: Desired) -> dict[str, Target]:
         with self._google() as google:
-            record = Records(google=google, bucket=self.bucket).read(names.pointer_object())
-        return pointed(record.body if record else None, desired)
+            pointer = Records(google=google, bucket=self.bucket).body(names.pointer_object())
+        return pointed(pointer, desired)
 
     def _told(self, desired: Desired, memory: Memory) -> dict[str, Told]:
         """What the orders of pools say that are new here, or were forgotten."""

@@ -5,9 +5,6 @@ Owns reading the records that say so. Looks at no VM: for what runs there is `lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from infra.fleet.controller import desired as manifests
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.observe import pointed
@@ -15,7 +12,7 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.records import Records
 from infra.fleet.status.derive import rollout_status
 from infra.fleet.status.shape import RolloutStatus
-from infra.fleet.wishes import read_wishes
+from infra.fleet.wishes import wished
 from infra.model import names
 
 
@@ -24,21 +21,15 @@ def coming(records: Records, stack: str) -> tuple[RolloutStatus, ...]:
 
     Raises GoogleError where the bucket does not answer, ValueError where a record cannot be read.
     """
-    memory = memories.read(_body(records, names.memory_object(stack)))
+    memory = memories.read(records.body(names.memory_object(stack)))
     if not memory.rollouts:
         return ()
-    desired = manifests.read(_body(records, names.manifest_object(stack)) or {})
-    wishes = read_wishes(_body(records, names.wishes_object(stack)) or {})
-    targets = pointed(_body(records, names.pointer_object()), desired)
-    seen = Observed(zones={}, targets=targets, wishes=wishes)
+    desired = manifests.read(records.body(names.manifest_object(stack)) or {})
+    targets = pointed(records.body(names.pointer_object()), desired)
+    seen = Observed(zones={}, targets=targets, wishes=wished(records, stack))
     found = (
         rollout_status(pool, memory.rollouts[pool], len(desired.of_pool(pool)), seen)
         for pool in desired.pools
         if pool in memory.rollouts
     )
     return tuple(each for each in found if each.coming or each.not_tried)
-
-
-def _body(records: Records, name: str) -> Mapping[str, Any] | None:
-    record = records.read(name)
-    return record.body if record else None

@@ -8,13 +8,10 @@ from typing import Any
 from infra.fleet import draining
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
-from infra.fleet.controller.observed import DrainWish, Wishes
+from infra.fleet.controller.observed import DrainWish
 from infra.fleet.draining import VmStanding
-from infra.fleet.google import clients
-from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
-from infra.fleet.wishes import read_wishes
-from infra.model import names
+from infra.fleet.wishes import wished
 from infra.operations.errors import Failure, Interruption, Refusal
 from infra.operations.fleet.drained import begin, wait_for_jobs
 from infra.operations.fleet.looks import Fleet
@@ -89,19 +86,18 @@ def end_drain(fleet: Fleet, subject: str) -> Released:
     """
     scene = fleet.look()
     pool_of = _pool_of(subject, _desired(scene))
-    with clients(fleet.place.project, fleet.place.endpoint) as google:
-        record = Records(google=google, bucket=fleet.place.bucket).read(names.wishes_object(fleet.stack))
-    wished = read_wishes(record.body) if record else Wishes()
-    stand = wished.at(scene.at).drains
-    wishes = tuple(each for each in wished.drains if each in stand or each.subject == subject)
+    with fleet.place.records() as records:
+        known = wished(records, fleet.stack)
+    stand = known.at(scene.at).drains
+    wishes = tuple(each for each in known.drains if each in stand or each.subject == subject)
     if not any(wish.subject == subject for wish in wishes):
         return Released(stack=fleet.stack, subject=subject, drained=tuple(wish.subject for wish in wishes))
     released = draining.released(pool_of, pool_of, wishes, subject, scene.memory)
     with (
         leased(fleet.config, fleet.session, Kind.DRAIN),
-        clients(fleet.place.project, fleet.place.endpoint) as google,
+        fleet.place.records() as records,
     ):
-        draining.end(Records(google=google, bucket=fleet.place.bucket), fleet.stack, {subject}, released)
+        draining.end(records, fleet.stack, {subject}, released)
     kept = tuple(sorted(set(pool_of) - set(released)))
     return Released(stack=fleet.stack, subject=subject, vms=released, kept=kept)
 

@@ -20,11 +20,9 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, Observed
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
-from infra.fleet.google import GoogleError, clients
-from infra.fleet.records import Records
+from infra.fleet.google import GoogleError
 from infra.fleet.status.look import Scene
-from infra.fleet.wishes import read_wishes
-from infra.model import names
+from infra.fleet.wishes import wished
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.looks import Fleet
 from infra.operations.leased import NOTHING_CHANGED, leased
@@ -46,8 +44,8 @@ def wait_for_jobs(fleet: Fleet, pool_of: Mapping[str, str], minutes: int) -> tup
         desired, observed, memory = _seen(fleet)
         serves = {each for slot in desired.slots if slot.name in pool_of for each in slot.serves}
         now = fleet.place.clock()
-        with clients(fleet.place.project, fleet.place.endpoint) as google:
-            reports = draining.said(Records(google=google, bucket=fleet.place.bucket), pool_of, observed)
+        with fleet.place.records() as records:
+            reports = draining.said(records, pool_of, observed)
         busy = {each.name for vm in pool_of for each in observed.runners_of(vm) if each.busy}
         running = jobs.of(busy, serves)
         silent = {vm: draining.silent_zones(vm, desired, observed, memory, now) for vm in pool_of}
@@ -136,9 +134,8 @@ def _drain(
 
 def _ended_meanwhile(fleet: Fleet, own: Sequence[DrainWish]) -> list[str]:
     """VMs whose drain a person ended: they may have taken a job since they were looked at."""
-    with clients(fleet.place.project, fleet.place.endpoint) as google:
-        record = Records(google=google, bucket=fleet.place.bucket).read(names.wishes_object(fleet.stack))
-    standing = read_wishes(record.body).drains if record else ()
+    with fleet.place.records() as records:
+        standing = wished(records, fleet.stack).drains
     return [wish.subject for wish in own if wish not in standing]
 
 
@@ -146,9 +143,9 @@ def begin(fleet: Fleet, wishes: Sequence[DrainWish], vms: Iterable[str], *, stat
     """Wish these drains and order them, under the lease. Raises GoogleError, and Failure where another holds it."""
     with (
         leased(fleet.config, fleet.session, Kind.DRAIN, state=state),
-        clients(fleet.place.project, fleet.place.endpoint) as google,
+        fleet.place.records() as records,
     ):
-        draining.begin(Records(google=google, bucket=fleet.place.bucket), fleet.stack, wishes, vms)
+        draining.begin(records, fleet.stack, wishes, vms)
 
 
 def still(left: Iterable[VmStanding]) -> str:
@@ -158,8 +155,7 @@ def still(left: Iterable[VmStanding]) -> str:
 def _end(fleet: Fleet, own: Sequence[DrainWish], pool_of: Mapping[str, str]) -> None:
     """Needs no lease: a sweep that read the wish before orders a drain once more, and the next one ends it."""
     try:
-        with clients(fleet.place.project, fleet.place.endpoint) as google:
-            records = Records(google=google, bucket=fleet.place.bucket)
+        with fleet.place.records() as records:
             draining.end_own(records, fleet.stack, own, pool_of, fleet.place.clock())
     except GoogleError as error:
         vms = ", ".join(sorted(pool_of))

@@ -12,8 +12,8 @@ from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.lease import Kind
-from infra.fleet.google import GoogleError, clients
-from infra.fleet.records import Body, Records
+from infra.fleet.google import GoogleError
+from infra.fleet.records import Body
 from infra.model import names
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet
@@ -27,9 +27,9 @@ def request(fleet: Fleet, change: Callable[[Body | None], Body]) -> None:
     try:
         with (
             leased(fleet.config, fleet.session, Kind.DRAIN),
-            clients(fleet.place.project, fleet.place.endpoint) as google,
+            fleet.place.records() as records,
         ):
-            Records(google=google, bucket=fleet.place.bucket).update(names.wishes_object(fleet.stack), change)
+            records.update(names.wishes_object(fleet.stack), change)
     except GoogleError as error:
         raise Failure(f"nothing was changed: {error}") from None
 
@@ -77,11 +77,8 @@ def _nowhere(zone: str, zones: Mapping[str, set[str]]) -> str:
 def _remembered(fleet: Fleet) -> set[str]:
     """Zones that the controller watches, or that were given up, though nothing is declared there any more."""
     try:
-        with clients(fleet.place.project, fleet.place.endpoint) as google:
-            records = Records(google=google, bucket=fleet.place.bucket)
-            memory = records.read(names.memory_object(fleet.stack))
-            wished = records.read(names.wishes_object(fleet.stack))
-        lost = wishes.read_wishes(wished.body).lost if wished else {}
-        return {*memories.read(memory.body if memory else None).zones, *lost}
+        with fleet.place.records() as records:
+            memory = memories.read(records.body(names.memory_object(fleet.stack)))
+            return {*memory.zones, *wishes.wished(records, fleet.stack).lost}
     except (GoogleError, memories.UnreadableMemoryError) as error:
         raise Failure(f"nothing was changed: {error}") from None

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from infra.engines.protocol import CloudName
-from infra.fleet.google import GoogleError, clients
-from infra.fleet.records import Records
+from infra.fleet.google import GoogleError
 from infra.fleet.reports import read_report
 from infra.fleet.status.story import Story, story
 from infra.model import names, runner_names
@@ -32,10 +28,9 @@ def why(vm: str, *, stack: str | None = None, cloud: CloudName | None = None, te
     fleet = open_fleet(owner, cloud, teller)
     pool = _pool(vm, fleet)
     scene = fleet.look()
-    with clients(fleet.place.project, fleet.place.endpoint) as google:
-        records = Records(google=google, bucket=fleet.place.bucket)
+    with fleet.place.records() as records:
         report = read_report(records, pool, vm)
-        binding = _read(records, names.binding_object(fleet.stack, vm))
+        binding = records.body(names.binding_object(fleet.stack, vm))
     return story(vm, scene, report, binding)
 
 
@@ -56,8 +51,3 @@ def _pool(vm: str, fleet: Fleet) -> str:
     if not pools:
         raise Refusal(f"{vm} is a pool; a VM is POOL-ZONE-INDEX, as in `./tidepool status {fleet.stack}`")
     return pools[-1]
-
-
-def _read(records: Records, name: str) -> Mapping[str, Any] | None:
-    record = records.read(name)
-    return record.body if record else None

@@ -6,7 +6,6 @@ from typing import Any
 
 from infra.cli.render.status import coming_line
 from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
-from infra.fleet.records import Record
 from infra.fleet.status.coming import coming
 from infra.model import names
 from infra.model.manifest import manifest
@@ -22,8 +21,8 @@ POOL = pool(name="tpu-ci", serves="[a-lab/code]")
 class Bucket(dict[str, Any]):
     """Records that are only read."""
 
-    def read(self, name: str) -> Record | None:
-        return Record(body=self[name], generation=1, updated=START, content=b"") if name in self else None
+    def body(self, name: str) -> Any:
+        return self.get(name)
 
 
 def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **wishes: Any) -> list[str]:
