@@ -38,9 +38,9 @@ def repositories() -> dict[str, tuple[Generated, ...]]:
 
 
 @cache
-def files(name: str) -> list[WorkflowFile]:
+def files(name: str) -> tuple[WorkflowFile, ...]:
     """As rules judge them: read back, with the script of each action in its place."""
-    return [each.whole() for each in repositories()[name]]
+    return tuple(each.whole() for each in repositories()[name])
 
 
 @pytest.mark.parametrize("name", ["own", *spec_names(ROOT)])

@@ -28,7 +28,7 @@ def test_a_new_fault_is_found_by_its_rule_or_is_beyond_all_of_them(fault: Fault)
 def judged(fault: Fault) -> tuple[Finding, ...]:
     """What is found in the files of the repository, one of which has the fault."""
     made = repositories()[fault.repository]
-    whole = files(made)
+    whole = [*files(fault.repository)]
     index = next(number for number, each in enumerate(made) if each.path.endswith(f"/{fault.file}"))
     whole[index] = read(fault.put(in_full(made[index])), made[index].path)
     return check(whole, known())
