@@ -16,7 +16,7 @@ import click
 
 from infra.github import artifact
 from infra.github.artifact import Artifact, UntrustedError
-from infra.github.client import PUBLIC_API, Place, PostError, connect
+from infra.github.client import PUBLIC_API, PostError, PostingPlace, connect
 from infra.operations.errors import Failure, Refusal
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,7 +50,7 @@ def full_commit(_: click.Context, __: click.Parameter, value: str) -> str:
     return value
 
 
-def placed(*, repository: str, api: str) -> Place:
+def placed(*, repository: str, api: str) -> PostingPlace:
     """The repository, with the token of the environment."""
     token = os.environ.get(TOKEN, "")
     if not token:

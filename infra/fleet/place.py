@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.settings import BUCKET, GITHUB_API, GOOGLE_ENDPOINT, PROJECT, is_safe
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.by_broker import BrokerApi
@@ -23,6 +22,7 @@ from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, RunnerApi
 from infra.fleet.controller.lease import wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
+from infra.fleet.github_api import GITHUB
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.identity import identity_token
 from infra.fleet.records import Records

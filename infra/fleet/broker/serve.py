@@ -21,13 +21,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp
-from infra.fleet.broker.github_calls import GitHubCalls
 from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
 from infra.fleet.broker.keeper import Keeper
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.broker.registration import Registrar
 from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
 from infra.fleet.broker.settings import BrokerSettings
+from infra.fleet.github_api import GitHubClient
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import names
 from infra.model.errors import OutsideError
@@ -73,7 +73,7 @@ def _deciders(
     """What decides for VMs and what decides for the controller, with all that they share."""
     keys = GoogleKeys(fetcher(settings.keys_url, http), clock)
     app = GitHubApp(
-        calls=GitHubCalls(settings.github_api, http, clock),
+        client=GitHubClient(settings.github_api, "tidepool-broker", http=http, clock=clock),
         app=settings.app,
         installation=settings.installation,
         key=_AppKey(settings.key_secret, google, clock),
