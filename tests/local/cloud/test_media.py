@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from infra.local.cloud import media
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.registry import Media
-from infra.local.cloud.services.checksums import crc32c_base64
+from infra.local.cloud.services.bodies import crc32c_base64
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import TestCloud
 from infra.local.cloud.uploads import Uploads

@@ -13,7 +13,8 @@ from typing import Any
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, already_exists, condition_not_met, invalid
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import listings, places
+from infra.local.cloud.services import places
+from infra.local.cloud.services.collection import page
 from infra.local.cloud.store import Resource
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
@@ -207,4 +208,4 @@ def serve_reads(
 def listed(call: Call, kind: str, prefix: str, items: Iterable[JsonObject]) -> JsonObject:
     """A list answer of Compute Engine."""
     head: JsonObject = {"kind": kind, "id": prefix.rstrip("/"), "selfLink": call.base + prefix.rstrip("/")}
-    return {**head, **listings.page(call, "items", items)}
+    return {**head, **page(call, "items", items)}

@@ -7,8 +7,9 @@ Source: cloud.google.com/compute/docs/reference/rest/v1/disks, read 2026-11.
 from __future__ import annotations
 
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, listings
+from infra.local.cloud.services import bodies
 from infra.local.cloud.services import compute_base as base
+from infra.local.cloud.services.collection import page
 from infra.local.cloud.store import Resource
 
 DISK = "compute.disk"
@@ -35,7 +36,7 @@ def list_everywhere(call: Call) -> JsonObject:
     """The disks of every zone, by zone."""
     prefix = f"projects/{base.project_of(call)}/"
     found = [_shown(call, held) for held in call.cloud.store.each(DISK, prefix)]
-    answer = listings.page(call, "items", found, identity="selfLink")
+    answer = page(call, "items", found, identity="selfLink")
     scopes: JsonObject = {}
     for disk in answer.get("items", []):
         scopes.setdefault(f"zones/{disk['zone'].rpartition('/')[2]}", {"disks": []})["disks"].append(disk)

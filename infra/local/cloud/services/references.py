@@ -13,7 +13,7 @@ from infra.local.cloud.errors import invalid
 from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.services import compute_disks as disks
 from infra.local.cloud.services import compute_subnetworks as subnetworks
-from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
+from infra.local.cloud.services.policies import check_account
 from infra.model.catalogue import region_of
 
 _URL = re.compile(r"(?:https?:)?//[^/]+/(?:compute/)?(?:v1|beta|alpha)/")
@@ -28,11 +28,7 @@ def check_node(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
     for config in (node.get("networkConfig", {}), *node.get("networkConfigs", [])):
         _check_network(cloud, project, region_of(zone), config)
     check_disks(cloud, project, zone, node)
-    email = node.get("serviceAccount", {}).get("email", "")
-    if email.endswith(f"@{project}.iam.gserviceaccount.com"):
-        name = account_name(project, email)
-        if cloud.store.find(SERVICE_ACCOUNT_KIND, name) is None:
-            raise invalid(f"Service account {email} does not exist.", field="node.service_account.email")
+    check_account(cloud, project, node.get("serviceAccount", {}).get("email", ""), "node.service_account.email")
 
 
 def check_disks(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:

@@ -1,52 +1,67 @@
-"""Cloud TPU: what exists where (locations, accelerator types, runtime versions) and its operations."""
+"""Locations of the APIs below `/v1` and `/v2`; Cloud TPU's accelerator types, runtime versions and operations.
+
+At one root the APIs of `/v1` share the paths of locations; a request is told by its headers whose it means.
+"""
 
 from __future__ import annotations
 
-from infra.local.cloud.errors import not_found
+from infra.local.cloud.differences import asks_for_tpu
 from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import listings, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.services import artifact_registry, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.services.collection import serve_known
 from infra.model import catalogue
-from infra.model.catalogue import AcceleratorType
 
 
-@handles("tpu.projects.locations.list")
-def list_locations(call: Call) -> JsonObject:
-    return listings.page(call, "locations", [_location(call, zone) for zone in catalogue.zones()])
+def _tpu_locations(call: Call) -> list[JsonObject]:
+    asked = call.ids.get("locationsId")
+    return [
+        {
+            "name": f"projects/{call.ids['projectsId']}/locations/{zone}",
+            "locationId": zone,
+            "labels": {"cloud.googleapis.com/region": catalogue.region_of(zone)},
+        }
+        for zone in ([tpu_shapes.known_zone(asked)] if asked else catalogue.zones())
+    ]
 
 
-@handles("tpu.projects.locations.get")
-def get_location(call: Call) -> JsonObject:
-    return _location(call, tpu_shapes.known_zone(call.ids["locationsId"]))
+def _locations(call: Call) -> list[JsonObject]:
+    if asks_for_tpu(call.headers):
+        return _tpu_locations(call)
+    head = f"projects/{call.ids['projectsId']}/locations"
+    return [
+        {"name": f"{head}/{name}", "locationId": name, "displayName": name}
+        for name in sorted(artifact_registry.LOCATIONS)
+    ]
 
 
-@handles("tpu.projects.locations.acceleratorTypes.list")
-def list_accelerator_types(call: Call) -> JsonObject:
-    zone = tpu_shapes.known_zone(call.ids["locationsId"])
-    types = [_accelerator(call, each) for each in tpu_shapes.accelerator_types_in(zone)]
-    return listings.page(call, "acceleratorTypes", types)
+def _accelerator_types(call: Call) -> list[JsonObject]:
+    """v1 knows names only."""
+    types = tpu_shapes.accelerator_types_in(tpu_shapes.known_zone(call.ids["locationsId"]))
+    configs = {} if call.version == "v1" else {each.name: tpu_shapes.accelerator_config(each) for each in types}
+    return [
+        {
+            "name": f"{_zone(call)}/acceleratorTypes/{each.name}",
+            "type": each.name,
+            **({"acceleratorConfigs": [config]} if (config := configs.get(each.name)) else {}),
+        }
+        for each in types
+    ]
 
 
-@handles("tpu.projects.locations.acceleratorTypes.get")
-def get_accelerator_type(call: Call) -> JsonObject:
-    zone = tpu_shapes.known_zone(call.ids["locationsId"])
-    for each in tpu_shapes.accelerator_types_in(zone):
-        if each.name == call.ids["acceleratorTypesId"]:
-            return _accelerator(call, each)
-    raise not_found(call.params["name"])
-
-
-@handles("tpu.projects.locations.runtimeVersions.list")
-def list_runtime_versions(call: Call) -> JsonObject:
+def _runtime_versions(call: Call) -> list[JsonObject]:
     tpu_shapes.known_zone(call.ids["locationsId"])
-    return listings.page(call, "runtimeVersions", [_runtime(call, each) for each in tpu_shapes.runtimes()])
+    versions = tpu_shapes.runtimes()
+    return [{"name": f"{_zone(call)}/runtimeVersions/{version}", "version": version} for version in versions]
 
 
-@handles("tpu.projects.locations.runtimeVersions.get")
-def get_runtime_version(call: Call) -> JsonObject:
-    tpu_shapes.known_zone(call.ids["locationsId"])
-    if call.ids["runtimeVersionsId"] not in tpu_shapes.runtimes():
-        raise not_found(call.params["name"])
-    return _runtime(call, call.ids["runtimeVersionsId"])
+def _zone(call: Call) -> str:
+    return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
+
+
+serve_known("tpu.projects.locations", _tpu_locations)
+serve_known("artifactregistry.projects.locations", _locations)
+serve_known("tpu.projects.locations.acceleratorTypes", _accelerator_types)
+serve_known("tpu.projects.locations.runtimeVersions", _runtime_versions)
 
 
 @handles("tpu.projects.locations.operations.get")
@@ -69,29 +84,3 @@ def delete_operation(call: Call) -> JsonObject:
 def cancel_operation(call: Call) -> JsonObject:
     tpu_lifecycle.cancel(call.cloud, call.params["name"])
     return {}
-
-
-def _parent(call: Call) -> str:
-    return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
-
-
-def _location(call: Call, zone: str) -> JsonObject:
-    return {
-        "name": f"projects/{call.ids['projectsId']}/locations/{zone}",
-        "locationId": zone,
-        "labels": {"cloud.googleapis.com/region": catalogue.region_of(zone)},
-    }
-
-
-def _accelerator(call: Call, accelerator: AcceleratorType) -> JsonObject:
-    # v1 knows names only.
-    config = None if call.version == "v1" else tpu_shapes.accelerator_config(accelerator)
-    return {
-        "name": f"{_parent(call)}/acceleratorTypes/{accelerator.name}",
-        "type": accelerator.name,
-        **({"acceleratorConfigs": [config]} if config else {}),
-    }
-
-
-def _runtime(call: Call, version: str) -> JsonObject:
-    return {"name": f"{_parent(call)}/runtimeVersions/{version}", "version": version}
