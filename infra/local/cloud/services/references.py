@@ -11,8 +11,8 @@ import re
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import invalid
 from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import compute_disks as disks
-from infra.local.cloud.services import compute_subnetworks as subnetworks
+from infra.local.cloud.services.compute_networks import NETWORKS, SUBNETWORKS, begin_project
+from infra.local.cloud.services.compute_places import DISKS
 from infra.local.cloud.services.policies import check_account
 from infra.model.catalogue import region_of
 
@@ -24,7 +24,7 @@ def check_node(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
 
     node: as it was sent. Short names and links of any form are read; what was not sent is not looked for.
     """
-    subnetworks.begin_project(cloud, project)
+    begin_project(cloud, project)
     for config in (node.get("networkConfig", {}), *node.get("networkConfigs", [])):
         _check_network(cloud, project, region_of(zone), config)
     check_disks(cloud, project, zone, node)
@@ -35,13 +35,13 @@ def check_disks(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None
     """Raises 400 for a disk that does not exist, or lies in another zone than the node."""
     place = f"projects/{project}/zones/{zone}"
     for at, disk in enumerate(node.get("dataDisks", [])):
-        _check(cloud, disks.DISK, f"{place}/disks", disk.get("sourceDisk", ""), f"node.data_disks[{at}].source_disk")
+        _check(cloud, DISKS.kind, f"{place}/disks", disk.get("sourceDisk", ""), f"node.data_disks[{at}].source_disk")
 
 
 def _check_network(cloud: Cloud, project: str, region: str, config: JsonObject) -> None:
     places = {
-        "network": (subnetworks.NETWORK, f"projects/{project}/global/networks"),
-        "subnetwork": (subnetworks.SUBNETWORK, f"projects/{project}/regions/{region}/subnetworks"),
+        "network": (NETWORKS.kind, f"projects/{project}/global/networks"),
+        "subnetwork": (SUBNETWORKS.kind, f"projects/{project}/regions/{region}/subnetworks"),
     }
     for field, (kind, place) in places.items():
         if field in config:
