@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
-from infra.local.cloud import guests, media
+from infra.local.cloud import media
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.errors import ApiError, invalid
 from infra.local.cloud.faults import Rule
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_edit, tpu_fate, tpu_hang
+from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_control, tpu_fate
 from infra.local.cloud.services.tpu_node import KIND, each, named
 from infra.local.cloud.wire import Reply, Request, refused, sent
 
@@ -131,7 +131,7 @@ class Surface:
         return {"nodes": [node.public for node in each(self._cloud)]}
 
     def _guests(self, _: _Ask) -> JsonObject:
-        return guests.told(self._cloud)
+        return tpu_control.told(self._cloud)
 
     def _registry(self, _: _Ask) -> JsonObject:
         return artifact_shelf.told(self._cloud)
@@ -158,7 +158,7 @@ class Surface:
             self._cloud.faults.clear()
         else:
             self._cloud.faults.remove(number)
-        tpu_hang.release(self._cloud, number)
+        tpu_fate.release(self._cloud, number)
         return {}
 
     def _limit(self, ask: _Ask) -> JsonObject:
@@ -183,22 +183,22 @@ class Surface:
         return node.public
 
     def _add_node(self, ask: _Ask) -> JsonObject:
-        return tpu_edit.add(self._cloud, str(ask.body.get("name", "")), ask.body.get("node", {})).public
+        return tpu_control.add(self._cloud, str(ask.body.get("name", "")), ask.body.get("node", {})).public
 
     def _edit_node(self, ask: _Ask) -> JsonObject:
-        return tpu_edit.edit(self._cloud, named(self._cloud, ask.rest), ask.body).public
+        return tpu_control.edit(self._cloud, named(self._cloud, ask.rest), ask.body).public
 
     def _remove_node(self, ask: _Ask) -> JsonObject:
-        tpu_edit.remove(self._cloud, named(self._cloud, ask.rest))
+        tpu_control.remove(self._cloud, named(self._cloud, ask.rest))
         return {}
 
     def _write_guests(self, ask: _Ask) -> JsonObject:
-        guests.write(self._cloud, ask.body.get("disks"))
+        tpu_control.write(self._cloud, ask.body.get("disks"))
         return {}
 
     def _strike_guest(self, ask: _Ask) -> JsonObject:
         node, running = (str(ask.body.get(key, "")) for key in ("node", "running"))
-        return {"fault": guests.struck(self._cloud, node, ask.body.get("kind"), running)}
+        return {"fault": tpu_control.struck(self._cloud, node, ask.body.get("kind"), running)}
 
     def _tell_registry(self, ask: _Ask) -> JsonObject:
         address, log = ask.body.get("address"), ask.body.get("log")

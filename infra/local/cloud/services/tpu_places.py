@@ -1,15 +1,106 @@
-"""Locations of the APIs below `/v1` and `/v2`; Cloud TPU's accelerator types, runtime versions and operations.
+"""What the Cloud TPU API accepts where: the catalogue, read as the service reads it, and as it lists it.
 
-At one root the APIs of `/v1` share the paths of locations; a request is told by its headers whose it means.
+Owns the refusals for unknown zones, accelerators and runtimes, the reading of a node's capacity, and the lists of
+accelerator types, runtime versions and locations. At one root the APIs of `/v1` share the paths of locations; a request
+is told by its headers whose it means. The facts are `infra.model.catalogue`'s.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 from infra.local.cloud.differences import asks_for_tpu
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import artifact_registry, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.errors import invalid
+from infra.local.cloud.limits import Capacity, Pot
+from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.services import artifact_registry
 from infra.local.cloud.services.collection import serve_known
 from infra.model import catalogue
+from infra.model.catalogue import AcceleratorType, UnknownNameError
+
+# Runtimes that are not a generation's documented one but that the service takes, seen in public fleets in 2026-09.
+_FURTHER_RUNTIMES = ("tpu-ubuntu2204-base", "tpu-vm-base", "v2-alpha-tpuv5-lite", "v2-alpha-tpuv5", "v2-alpha-tpuv6e")
+
+
+def known_zone(zone: str) -> str:
+    """Raises 400 for a zone without TPUs."""
+    if zone not in catalogue.zones():
+        raise invalid(f"Location '{zone}' is not found or access is unauthorized.", field="parent")
+    return zone
+
+
+def accelerator_types_in(zone: str) -> list[AcceleratorType]:
+    """Every type that a zone has, smallest first within a generation."""
+    return [each for each in catalogue.accelerator_types().values() if zone in each.generation.zones]
+
+
+def accelerator_of(node: JsonObject, zone: str) -> AcceleratorType:
+    """The type a node asks for, by its name or by its configuration. Raises 400."""
+    if "acceleratorConfig" in node and "acceleratorType" in node:
+        raise invalid("acceleratorType and acceleratorConfig cannot both be set.", field="node.accelerator_type")
+    found = _configured(node["acceleratorConfig"]) if "acceleratorConfig" in node else _named(node)
+    if zone not in found.generation.zones:
+        have = ", ".join(found.generation.zones)
+        raise invalid(
+            f"Accelerator type '{found.name}' is not available in location '{zone}'. It is available in: {have}.",
+            field="node.accelerator_type",
+        )
+    return found
+
+
+def _named(node: JsonObject) -> AcceleratorType:
+    name = node.get("acceleratorType")
+    if not name:
+        raise invalid("One of acceleratorType and acceleratorConfig is required.", field="node.accelerator_type")
+    try:
+        return AcceleratorType.parse(name)
+    except UnknownNameError as error:
+        raise invalid(f"Accelerator type {error}.", field="node.accelerator_type") from None
+
+
+def _configured(config: JsonObject) -> AcceleratorType:
+    kind, topology = config.get("type"), config.get("topology")
+    for each in catalogue.accelerator_types().values():
+        if each.generation.api_type == kind and str(each.topology) == topology:
+            return each
+    raise invalid(
+        f"No accelerator has type '{kind}' and topology '{topology}'.", field="node.accelerator_config.topology"
+    )
+
+
+@cache
+def runtimes() -> tuple[str, ...]:
+    """Every runtime version the service takes, sorted."""
+    return tuple(sorted({generation.runtime for generation in catalogue.generations()} | set(_FURTHER_RUNTIMES)))
+
+
+def check_runtime(node: JsonObject) -> None:
+    """Raises 400."""
+    version = node.get("runtimeVersion")
+    if not version:
+        raise invalid("runtimeVersion is required.", field="node.runtime_version")
+    if version not in runtimes():
+        raise invalid(
+            f"Runtime version '{version}' was not found. Versions: {', '.join(runtimes())}.",
+            field="node.runtime_version",
+        )
+
+
+def accelerator_config(accelerator: AcceleratorType) -> JsonObject | None:
+    """The API's own form of a type; None for a generation that its enum does not have."""
+    kind = accelerator.generation.api_type
+    return {"type": kind, "topology": str(accelerator.topology)} if kind else None
+
+
+def pot_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> Pot:
+    """What the chips of a node are counted against."""
+    scheduling = node.get("schedulingConfig", {})
+    capacity: Capacity = "on-demand"
+    if scheduling.get("reserved"):
+        capacity = "reserved"
+    elif scheduling.get("spot") or scheduling.get("preemptible"):
+        capacity = "preemptible"
+    return Pot(project, zone, accelerator.generation.name, capacity)
 
 
 def _tpu_locations(call: Call) -> list[JsonObject]:
@@ -20,7 +111,7 @@ def _tpu_locations(call: Call) -> list[JsonObject]:
             "locationId": zone,
             "labels": {"cloud.googleapis.com/region": catalogue.region_of(zone)},
         }
-        for zone in ([tpu_shapes.known_zone(asked)] if asked else catalogue.zones())
+        for zone in ([known_zone(asked)] if asked else catalogue.zones())
     ]
 
 
@@ -36,8 +127,8 @@ def _locations(call: Call) -> list[JsonObject]:
 
 def _accelerator_types(call: Call) -> list[JsonObject]:
     """v1 knows names only."""
-    types = tpu_shapes.accelerator_types_in(tpu_shapes.known_zone(call.ids["locationsId"]))
-    configs = {} if call.version == "v1" else {each.name: tpu_shapes.accelerator_config(each) for each in types}
+    types = accelerator_types_in(known_zone(call.ids["locationsId"]))
+    configs = {} if call.version == "v1" else {each.name: accelerator_config(each) for each in types}
     return [
         {
             "name": f"{_zone(call)}/acceleratorTypes/{each.name}",
@@ -49,8 +140,8 @@ def _accelerator_types(call: Call) -> list[JsonObject]:
 
 
 def _runtime_versions(call: Call) -> list[JsonObject]:
-    tpu_shapes.known_zone(call.ids["locationsId"])
-    versions = tpu_shapes.runtimes()
+    known_zone(call.ids["locationsId"])
+    versions = runtimes()
     return [{"name": f"{_zone(call)}/runtimeVersions/{version}", "version": version} for version in versions]
 
 
@@ -62,25 +153,3 @@ serve_known("tpu.projects.locations", _tpu_locations)
 serve_known("artifactregistry.projects.locations", _locations)
 serve_known("tpu.projects.locations.acceleratorTypes", _accelerator_types)
 serve_known("tpu.projects.locations.runtimeVersions", _runtime_versions)
-
-
-@handles("tpu.projects.locations.operations.get")
-def get_operation(call: Call) -> JsonObject:
-    return call.cloud.operations.get(call.params["name"])
-
-
-@handles("tpu.projects.locations.operations.list")
-def list_operations(call: Call) -> JsonObject:
-    return call.cloud.operations.page(f"{call.params['name']}/operations/", call.params)
-
-
-@handles("tpu.projects.locations.operations.delete")
-def delete_operation(call: Call) -> JsonObject:
-    call.cloud.operations.delete(call.params["name"])
-    return {}
-
-
-@handles("tpu.projects.locations.operations.cancel")
-def cancel_operation(call: Call) -> JsonObject:
-    tpu_lifecycle.cancel(call.cloud, call.params["name"])
-    return {}
