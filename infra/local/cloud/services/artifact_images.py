@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import artifact_registry as repositories
 from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
 from infra.local.cloud.services.collection import page

@@ -14,8 +14,7 @@ from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource

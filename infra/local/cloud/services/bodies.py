@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from infra.local.cloud.differences import camel
-from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import JsonObject, invalid
 
 _DURATION = re.compile(r"(\d+)(?:\.(\d{1,9}))?([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

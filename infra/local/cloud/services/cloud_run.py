@@ -12,9 +12,8 @@ import uuid
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import bodies, places, policies
 from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource

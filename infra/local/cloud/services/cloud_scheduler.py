@@ -14,14 +14,12 @@ import zoneinfo
 
 from cronsim import CronSim, CronSimError
 
-from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles, reacts
+from infra.local.cloud.clock import Event, timestamp
+from infra.local.cloud.cloud import Call, Cloud, handles, reacts
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies, cloud_run, places, pubsub
 from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource
-from infra.local.cloud.timeline import Event
 
 _FIRE = "cloudscheduler.job.fire"
 _CRON_FIELDS = 5

@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import failed_precondition, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, failed_precondition, invalid, not_found
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services import cloudbuild_substitutions as substitutions
 from infra.local.cloud.services.collection import Collection

@@ -13,9 +13,8 @@ import re
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.services.secret_manager import SECRETS

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import cloudbuild_builds as builds
 from infra.local.cloud.services import cloudbuild_connections as connections
 from infra.local.cloud.services import cloudbuild_globs as globs

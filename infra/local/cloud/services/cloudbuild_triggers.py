@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, already_exists, invalid
-from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.errors import ApiError, JsonObject, already_exists, invalid
 from infra.local.cloud.services import cloudbuild_globs as globs
 from infra.local.cloud.services import pubsub
 from infra.local.cloud.services.cloudbuild_builds import ByAge, check_account, check_build, check_keys

@@ -13,9 +13,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from infra.local.cloud import filters
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, aborted, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject, aborted, invalid, not_found
 from infra.local.cloud.services import bodies, policies
 from infra.local.cloud.store import Resource, opened, page_size, sealed
 

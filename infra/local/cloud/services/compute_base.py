@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, condition_not_met, invalid
-from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
 from infra.local.cloud.services import places
 from infra.local.cloud.services.collection import Collection, page
 from infra.local.cloud.store import Resource

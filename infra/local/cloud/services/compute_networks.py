@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from itertools import islice
 from types import MappingProxyType
 
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject
 from infra.local.cloud.services import compute_base as base
 from infra.local.cloud.services import places
 from infra.local.cloud.services.compute_base import OfCompute, bad_value

@@ -6,9 +6,8 @@ Source: cloud.google.com/compute/docs/reference/rest/v1, read 2026-11.
 
 from __future__ import annotations
 
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services import compute_base as base
 from infra.local.cloud.services.collection import page

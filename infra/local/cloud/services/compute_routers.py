@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.services import compute_base as base
 from infra.local.cloud.services.compute_base import OfCompute, bad_value
 from infra.local.cloud.services.compute_networks import SUBNETWORKS, usable_network

@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies, policies
 from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.services.policies import ROLE_KIND, SERVICE_ACCOUNT_KIND, account_name

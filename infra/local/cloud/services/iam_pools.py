@@ -14,9 +14,8 @@ from types import MappingProxyType
 
 from infra.local.cloud import cel
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.services.collection import numbered
 from infra.local.cloud.services.iam import Recoverable
 from infra.local.cloud.store import Resource

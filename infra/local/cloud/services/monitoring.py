@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject
+from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.errors import JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies
 from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource

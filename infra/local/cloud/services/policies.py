@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.local.cloud import cel
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import aborted, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, aborted, invalid
 from infra.local.cloud.services import roles
 
 KIND = "iam.policy"
@@ -75,13 +74,7 @@ def write(
     if conditional and sent.get("version") != 3:
         raise invalid("Specified policy version must be 3 when a binding has a condition.", field="policy.version")
     policy["version"] = 3 if conditional else 1
-    held = cloud.store.find(KIND, name)
-    stored = (
-        cloud.store.insert(KIND, name, policy, now=cloud.now)
-        if held is None
-        else cloud.store.replace(held, policy, now=cloud.now)
-    )
-    return {**policy, "etag": stored.etag}
+    return {**policy, "etag": cloud.store.put(KIND, name, policy, now=cloud.now).etag}
 
 
 def forget(cloud: Cloud, name: str) -> None:

@@ -13,9 +13,8 @@ import re
 from functools import cache
 
 from infra.local.cloud import discovery
-from infra.local.cloud.cloud import Project
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Project, handles
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies, cloudbuild_builds, policies
 
 # What Service Usage names an operation that had nothing to do.

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies
 from infra.local.cloud.services.collection import Collection, page
 from infra.local.cloud.store import Resource

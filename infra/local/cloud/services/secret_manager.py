@@ -12,9 +12,8 @@ import base64
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, failed_precondition, invalid
 from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services.bodies import crc32c
 from infra.local.cloud.services.collection import Collection, numbered

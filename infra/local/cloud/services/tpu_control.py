@@ -14,9 +14,8 @@ from typing import Any
 
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import already_exists, invalid
+from infra.local.cloud.errors import JsonObject, already_exists, invalid
 from infra.local.cloud.github import records
-from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.services import tpu_fate, tpu_places
 from infra.local.cloud.services.tpu_node import AT_REST, KIND, Node, each, forget, load, save
 
@@ -108,13 +107,10 @@ def write(cloud: Cloud, disks: Any) -> None:
     if not isinstance(disks, dict) or not all(isinstance(disk, dict | None) for disk in disks.values()):
         raise invalid("'disks' is an object: by full name of a node its disk, or null.", field="disks")
     for name, disk in disks.items():
-        found = cloud.store.find(_DISK, name)
         if disk is None:
             cloud.store.delete(_DISK, name)
-        elif found is None:
-            cloud.store.insert(_DISK, name, disk, now=cloud.now)
         else:
-            cloud.store.replace(found, disk, now=cloud.now)
+            cloud.store.put(_DISK, name, disk, now=cloud.now)
 
 
 def struck(cloud: Cloud, name: str, kind: Any, running: str = "") -> JsonObject | None:

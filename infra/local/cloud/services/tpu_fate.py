@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 import random
 
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.clock import Event
+from infra.local.cloud.cloud import Cloud, reacts
 from infra.local.cloud.errors import failed_precondition
 from infra.local.cloud.faults import Rule
-from infra.local.cloud.registry import reacts
 from infra.local.cloud.services.tpu_node import Node, each, load, save
-from infra.local.cloud.timeline import Event
 
 # cloud.google.com/tpu/docs/preemptible: a preemptible (not a spot) TPU VM lives 24 hours at most. 2026-09.
 PREEMPTIBLE_LIFETIME = 24 * 3600.0

@@ -10,12 +10,11 @@ import hashlib
 import random
 import uuid
 
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.clock import Event
+from infra.local.cloud.cloud import Call, Cloud, handles, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
-from infra.local.cloud.registry import Call, handles, reacts
 from infra.local.cloud.services import tpu_fate
 from infra.local.cloud.services.tpu_node import KIND, Node, forget, load, save
-from infra.local.cloud.timeline import Event
 
 # Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
 _SECONDS = {

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import already_exists, failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid
 from infra.local.cloud.services import bodies, tpu_fate, tpu_lifecycle, tpu_places
 from infra.local.cloud.services.compute_networks import NETWORKS, SUBNETWORKS, begin_project
 from infra.local.cloud.services.compute_places import DISKS

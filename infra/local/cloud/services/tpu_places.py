@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from infra.local.cloud.cloud import Call
 from infra.local.cloud.differences import asks_for_tpu
-from infra.local.cloud.errors import invalid
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.limits import Capacity, Pot
-from infra.local.cloud.registry import Call, JsonObject
 from infra.local.cloud.services import artifact_registry
 from infra.local.cloud.services.collection import serve_known
 from infra.model import catalogue
