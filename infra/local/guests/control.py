@@ -10,7 +10,7 @@ from infra.local.cloud.github.control import GitHubControl
 
 class GuestControl(GitHubControl):
     def guests(self) -> JsonObject:
-        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `infra.local.cloud.guests`."""
+        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `tpu_control.told`."""
         return self._ask("GET", "guests")
 
     def write_disks(self, disks: Mapping[str, JsonObject | None]) -> None:

@@ -1,6 +1,10 @@
-"""Service Usage: which APIs a project has switched on. A list only: nothing here is refused for want of a service.
+"""Projects: how they look to Resource Manager, their policies, which APIs they have switched on, and their operations.
 
-Owns the states and the operations that change them. A service is known when Google publishes an API of that name.
+A project exists as soon as somebody names it; making, moving and deleting one is not served. Nothing is refused for
+want of a service; one is known when Google publishes an API of that name. The APIs below `/v1` and `/v1beta1` share the
+paths of their operations at one root, so one answer serves them all; those of builds are made from their builds.
+Sources: cloud.google.com/resource-manager/reference/rest and cloud.google.com/service-usage/docs/reference/rest/v1,
+read 2026-11.
 """
 
 from __future__ import annotations
@@ -9,11 +13,14 @@ import re
 from functools import cache
 
 from infra.local.cloud import discovery
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies
-from infra.local.cloud.services.operations import NOTHING_TO_DO
+from infra.local.cloud.cloud import Call, Project, handles
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
+from infra.local.cloud.services import bodies, cloudbuild_builds, policies
 
+# What Service Usage names an operation that had nothing to do.
+_NOTHING_TO_DO = "operations/noop.DONE_OPERATION"
+# Any project is older than everything in it.
+_CREATED = "2020-01-01T00:00:00.000000Z"
 _KIND = "serviceusage.service"
 _SUFFIX = ".googleapis.com"
 _MOST_IN_A_BATCH = 20
@@ -21,9 +28,40 @@ _CHANGE_SECONDS = 4.0
 _FILTER = re.compile(r"\s*state\s*:\s*(ENABLED|DISABLED)\s*")
 # Services whose name is not that of a published discovery document.
 _UNPUBLISHED = frozenset({"storage-api", "storage-component", "cloudapis", "containerregistry", "source"})
-_ENABLED = "type.googleapis.com/google.api.serviceusage.v1.EnableServiceResponse"
-_BATCH_ENABLED = "type.googleapis.com/google.api.serviceusage.v1.BatchEnableServicesResponse"
-_DISABLED = "type.googleapis.com/google.api.serviceusage.v1.DisableServiceResponse"
+_TYPE = "type.googleapis.com/google.api.serviceusage.v1"
+
+
+@handles("cloudresourcemanager.projects.get")
+def get_project(call: Call) -> JsonObject:
+    project = _project(call)
+    shown = {"projectId": project.id, "createTime": _CREATED}
+    if call.version == "v1":
+        return {**shown, "projectNumber": str(project.number), "lifecycleState": "ACTIVE", "name": project.id}
+    named = {"name": f"projects/{project.number}", "displayName": project.id}
+    return {**shown, **named, "state": "ACTIVE", "updateTime": _CREATED}
+
+
+def _project(call: Call) -> Project:
+    """v1 has the project in a variable of its own, v3 in the path of the name."""
+    named = next(call.ids[key] for key in ("projectId", "projectsId", "resource") if key in call.ids)
+    return call.cloud.project(named)
+
+
+policies.serve("cloudresourcemanager.projects", lambda call: (f"projects/{_project(call).id}", _project(call).id))
+
+
+@handles(
+    "artifactregistry.projects.locations.operations.get",
+    "cloudbuild.projects.locations.operations.get",
+    "iam.projects.locations.workloadIdentityPools.operations.get",
+    "iam.projects.locations.workloadIdentityPools.providers.operations.get",
+    "serviceusage.operations.get",
+)
+def get_operation(call: Call) -> JsonObject:
+    name = call.params["name"]
+    if name == _NOTHING_TO_DO:
+        return {"name": name, "done": True}
+    return cloudbuild_builds.operation_named(call.cloud, name) or call.cloud.operations.get(name)
 
 
 @handles("serviceusage.services.list")
@@ -54,7 +92,7 @@ def get_service(call: Call) -> JsonObject:
 def enable_service(call: Call) -> JsonObject:
     name = call.ids["servicesId"]
     changed = _enable(call, [name])
-    return _operation(call, changed, {"@type": _ENABLED, "service": _service(call, name)})
+    return _operation(call, changed, {"@type": f"{_TYPE}.EnableServiceResponse", "service": _service(call, name)})
 
 
 @handles("serviceusage.services.batchEnable")
@@ -63,7 +101,8 @@ def enable_services(call: Call) -> JsonObject:
     if not 1 <= len(names) <= _MOST_IN_A_BATCH:
         raise invalid(f"{len(names)} services were given; 1 to {_MOST_IN_A_BATCH} are allowed.", field="serviceIds")
     changed = _enable(call, names)
-    return _operation(call, changed, {"@type": _BATCH_ENABLED, "services": [_service(call, name) for name in names]})
+    services = [_service(call, name) for name in names]
+    return _operation(call, changed, {"@type": f"{_TYPE}.BatchEnableServicesResponse", "services": services})
 
 
 @handles("serviceusage.services.disable")
@@ -71,7 +110,7 @@ def disable_service(call: Call) -> JsonObject:
     name = call.ids["servicesId"]
     _check_known([name])
     changed = call.cloud.store.delete(_KIND, f"{_parent(call)}/services/{name}")
-    return _operation(call, changed, {"@type": _DISABLED, "service": _service(call, name)})
+    return _operation(call, changed, {"@type": f"{_TYPE}.DisableServiceResponse", "service": _service(call, name)})
 
 
 def _parent(call: Call) -> str:
@@ -107,7 +146,7 @@ def _enable(call: Call, names: list[str]) -> bool:
 
 def _operation(call: Call, changed: bool, response: JsonObject) -> JsonObject:
     if not changed:
-        return {"name": NOTHING_TO_DO, "done": True, "response": response}
+        return {"name": _NOTHING_TO_DO, "done": True, "response": response}
     return call.cloud.operations.lro("", seconds=_CHANGE_SECONDS, response=response)
 
 
