@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 
 _BYTES = 32
 

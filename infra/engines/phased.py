@@ -19,8 +19,9 @@ from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.care import next_pass, safe_to_continue
 from infra.engines.holds import HeldBackError, Hold, Maker
 from infra.engines.planned_phases import fleets, phases_of
-from infra.engines.protocol import EngineError, Listener
+from infra.engines.protocol import Listener
 from infra.model import names
+from infra.model.errors import EngineError
 from infra.model.phases import Bound, Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE

@@ -116,7 +116,3 @@ class Engine(Protocol):
     def outputs(self) -> Mapping[str, Any]:
         """The stack's outputs as last recorded, secrets masked as `[secret]`; empty where the stack has no state."""
         ...
-
-
-class EngineError(Exception):
-    """An operation that could not start or go on. The message names subject, cause and next step, and no secret."""

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from infra.engines.official import values
 from infra.engines.official.steps import type_and_name
-from infra.engines.protocol import EngineError
 from infra.engines.standing import Standing, pool_urn, vm_urn
+from infra.model.errors import EngineError
 from infra.model.planned_capacity import VM_TYPE
 
 IMPORT_IDS: Final[Mapping[str, str]] = {

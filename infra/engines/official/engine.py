@@ -25,9 +25,10 @@ from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
 from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
-from infra.engines.protocol import EngineError, EngineName, Listener, Request
+from infra.engines.protocol import EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
 from infra.engines.strays import delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept

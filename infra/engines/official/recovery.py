@@ -17,8 +17,8 @@ from pulumi import automation
 
 from infra.engines.official import adoption, locks
 from infra.engines.official.workspace import Workspace
-from infra.engines.protocol import EngineError
 from infra.engines.standing import Say, Standing
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic
 
 T = TypeVar("T")

@@ -15,8 +15,9 @@ from typing import Any, Final, Literal
 from pulumi.automation import events
 
 from infra.engines.official import values
-from infra.engines.protocol import EngineError, EngineName
+from infra.engines.protocol import EngineName
 from infra.model import property_paths as paths
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.protected import refused
 from infra.model.urns import Targets

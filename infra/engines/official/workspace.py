@@ -21,7 +21,8 @@ import yaml
 from pulumi import automation
 
 from infra.engines.passphrase import passphrase
-from infra.engines.protocol import CloudName, EngineError, Request
+from infra.engines.protocol import CloudName, Request
+from infra.model.errors import EngineError
 
 ENDPOINTS: Final[Mapping[str, str]] = {
     "artifactRegistryCustomEndpoint": "v1/",

@@ -7,7 +7,7 @@ check and to compare, which need no API.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from infra.local.engine.provider import PropertyDiff
@@ -46,18 +46,25 @@ class Decision:
 
     def step(self) -> Step:
         """As a plan shows it; secrets masked."""
-        old = self.old if self.op is not Op.CREATE else None
-        return Step(
-            op=self.op,
-            urn=self.new.urn,
-            type=self.new.type,
-            name=urns.name_of(self.new.urn),
-            diff=changes(self.detailed, old, self.new) if old is not None else {},
-            replace_reasons=self.reasons,
-            old_inputs=masked(old.inputs) if old is not None else None,
-            new_inputs=masked(self.new.inputs),
-            protect=self.new.protect,
-        )
+        new, old = self.new, self.old if self.op is not Op.CREATE else None
+        diff = changes(self.detailed, old, new) if old is not None else {}
+        step = step_of(new, self.op, old=old, new=new.inputs, protect=new.protect)
+        return replace(step, diff=diff, replace_reasons=self.reasons)
+
+
+def step_of(
+    what: Goal | State,
+    op: Op,
+    *,
+    old: State | None = None,
+    new: Mapping[str, Any] | None = None,
+    protect: bool = False,
+) -> Step:
+    """A resource's step with its inputs before and after, secrets masked."""
+    name = urns.name_of(what.urn)
+    before = None if old is None else masked(old.inputs)
+    after = None if new is None else masked(new)
+    return Step(op=op, urn=what.urn, type=what.type, name=name, old_inputs=before, new_inputs=after, protect=protect)
 
 
 def changes(detailed: Mapping[str, PropertyDiff], old: State, new: State) -> dict[str, PropertyChange]:
@@ -121,15 +128,7 @@ def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | N
 def undecided(goal: Goal, old: State | None) -> Step:
     """The step of a resource for which nothing could be decided."""
     op = Op.CREATE if old is None else Op.UPDATE
-    return Step(
-        op=op,
-        urn=goal.urn,
-        type=goal.type,
-        name=goal.name,
-        old_inputs=masked(old.inputs) if old is not None else None,
-        new_inputs=masked(goal.inputs),
-        protect=goal.protect,
-    )
+    return step_of(goal, op, old=old, new=goal.inputs, protect=goal.protect)
 
 
 def decide_component(goal: Goal, old: State | None) -> Decision:

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import struct_pb2 as _struct_pb2
 
-from infra.local.engine.errors import RefusedError
 from infra.local.engine.provider import UNKNOWN
+from infra.model.errors import EngineError
 from infra.model.secret_values import MASK, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class RefusedError(EngineError):
+    """The program or the state asks for something that this engine does not know; the message names it."""
 
 
 struct_pb2: Any = _struct_pb2

@@ -11,8 +11,8 @@ import pytest
 
 from infra.engines.official import adoption
 from infra.engines.official.adoption import Pending
-from infra.engines.protocol import EngineError
 from infra.engines.standing import Standing
+from infra.model.errors import EngineError
 from infra.model.fleet import slots
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import parse_stack
