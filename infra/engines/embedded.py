@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.engines.passphrase import passphrase
-from infra.engines.protocol import PROJECT, EngineName, Listener, Request
+from infra.engines.protocol import PROJECT, EngineName, Listener, Request, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine.backend import Backend

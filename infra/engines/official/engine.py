@@ -19,12 +19,19 @@ from typing import Any, Final
 from pulumi import automation
 
 from infra.engines.official.adoption import creating, unsettled, vm_ids
-from infra.engines.official.aside import passing_copy
 from infra.engines.official.recorder import Ear, Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
-from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
+from infra.engines.official.workspace import (
+    Place,
+    Stack,
+    Workspace,
+    passing_copy,
+    place_of,
+    provider_inputs,
+    workspace,
+)
 from infra.engines.protocol import EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
 from infra.engines.strays import delete_strays, for_engine, plan_strays, targets_of_destroy

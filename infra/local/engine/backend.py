@@ -29,7 +29,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from infra.model.errors import EngineError
-from infra.tools.processes import process_start, runs
+from infra.tools.processes import may_run_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,6 @@ def _forget_attributes(path: Path) -> None:
         path.with_name(f"{path.name}.attrs").unlink()
 
 
-_BOOT_SLACK_SECONDS = 2.0
-
-
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who holds a lock, as the lock says."""
@@ -170,7 +167,7 @@ class Holder:
     @property
     def dead(self) -> bool:
         """Whether its process is certainly gone. A pid that has been given to a later process counts as gone."""
-        return self.here and not _alive(self.pid, self.timestamp)
+        return self.here and not may_run_since(self.pid, self.timestamp)
 
 
 def holders(files: StackFiles) -> tuple[Holder, ...]:
@@ -241,14 +238,3 @@ def _refuse_living(files: StackFiles, but: Path | None = None) -> tuple[Holder, 
         )
         raise EngineError(f"stack {files.stack} is locked by {who}: {advice}")
     return tuple(others)
-
-
-def _alive(pid: int, since: str) -> bool:
-    if not runs(pid):
-        return False
-    started = process_start(pid)
-    try:
-        locked = datetime.fromisoformat(since).timestamp()
-    except ValueError:
-        return True
-    return started is None or started <= locked + _BOOT_SLACK_SECONDS

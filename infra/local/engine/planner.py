@@ -7,9 +7,10 @@ check and to compare, which need no API.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from infra.local.engine.goal import Goal
 from infra.local.engine.provider import PropertyDiff
 from infra.local.engine.run import now
 from infra.local.engine.state import State
@@ -20,7 +21,6 @@ from infra.model.plan import Op, PropertyChange, Step
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
-    from infra.local.engine.goal import Goal
     from infra.local.engine.provider import Provider
 
 REPLACEMENT_TRIGGER = "replacementTrigger"
@@ -98,31 +98,18 @@ def plain_diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, PropertyDi
 def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | None) -> State:
     """The state that a resource is to have, with the outputs that it had."""
     time = now()
-    return State(
-        urn=goal.urn,
-        type=goal.type,
-        custom=goal.custom,
-        id=old.id if old is not None else "",
-        inputs=inputs,
-        outputs=old.outputs if old is not None else {},
-        parent=goal.parent,
-        provider=provider,
-        dependencies=goal.dependencies,
-        property_dependencies=goal.property_dependencies,
-        deleted_with=goal.deleted_with,
-        protect=goal.protect,
-        retain_on_delete=goal.retain_on_delete,
-        secret_outputs=goal.secret_outputs,
-        ignore_changes=goal.ignore_changes,
-        replace_on_changes=goal.replace_on_changes,
-        replace_with=goal.replace_with,
-        replacement_trigger=goal.replacement_trigger,
-        timeouts=goal.timeouts,
-        import_id=goal.import_id,
-        created=old.created if old is not None else time,
-        modified=old.modified if old is not None else time,
-        other={**(old.other if old is not None else {}), **goal.other},
-    )
+    kept = {"created": time, "modified": time}
+    if old is not None:
+        kept = {name: getattr(old, name) for name in ("id", "outputs", "created", "modified")}
+    asked = {name: getattr(goal, name) for name in _ASKED}
+    other = {**(old.other if old is not None else {}), **goal.other}
+    return State(**asked, **kept, inputs=inputs, provider=provider, other=other)
+
+
+_ASKED = frozenset(each.name for each in fields(Goal)) & {each.name for each in fields(State)} - {
+    "inputs", "other", "provider",
+}  # fmt: skip
+"""What a state takes over from a program as it is asked for."""
 
 
 def undecided(goal: Goal, old: State | None) -> Step:

@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine.values import SECRET_SIGNATURE, SIGNATURE, RefusedError, resealed, secret_places, with_secrets
-from infra.model.secret_values import Secret
+from infra.local.engine.values import RefusedError, resealed, secret_places, with_secrets
+from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,7 +18,8 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from infra.engines.official.workspace import GOOGLE_CREDENTIAL_VARIABLES, endpoint_settings
 from infra.local.engine.provider import UNKNOWN
-from infra.local.engine.values import SECRET_SIGNATURE, SIGNATURE, UNKNOWN_TEXT, struct_pb2
+from infra.local.engine.values import struct_pb2
+from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, UNKNOWN_TEXT
 
 messages: Any = provider_pb2
 """Its classes come into being at import, where no type checker sees them."""
