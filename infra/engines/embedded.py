@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from infra.engines.protocol import PROJECT, EngineName, Listener, Request, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
-from infra.engines.strays import Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
@@ -54,14 +54,14 @@ class EmbeddedEngine:
 
     def destroy(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()
-        known, stateless = engine.ids(VM_TYPE), engine.is_empty()
+        recorded = _recorded(engine)
         strays = Strays()
 
         def first() -> None:
             nonlocal strays
-            strays = delete_strays(self._request, known, listener, stateless=stateless)
+            strays = delete_strays(self._request, recorded, listener)
 
-        targets = targets_of_destroy(self._request, known, engine.urns(), stateless=stateless)
+        targets = targets_of_destroy(self._request, recorded)
         if targets is None:
             first()
             return _with(strays, self._nothing)
@@ -71,8 +71,9 @@ class EmbeddedEngine:
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()
-        strays = plan_strays(self._request, engine.ids(VM_TYPE), stateless=engine.is_empty())
-        targets = for_engine(self._request, strays, engine.urns())
+        recorded = _recorded(engine)
+        strays = plan_strays(self._request, recorded)
+        targets = for_engine(self._request, strays, recorded)
         if targets is None:
             return _with(strays, self._nothing)
         options = replace(self._sparing_foreign(engine), targets=targets)
@@ -151,6 +152,10 @@ class EmbeddedEngine:
             exclude_protected=request.exclude_protected,
             previewed=previewed,
         )
+
+
+def _recorded(engine: Engine) -> Recorded:
+    return Recorded(vms=engine.ids(VM_TYPE), urns=engine.urns())
 
 
 def _with(strays: Strays, plan: Plan) -> Plan:

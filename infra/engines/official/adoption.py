@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from infra.engines.official import values
 from infra.engines.standing import Standing, pool_urn, vm_urn
+from infra.engines.strays import Recorded
 from infra.model import urns
 from infra.model.errors import EngineError
 from infra.model.planned_capacity import VM_TYPE
@@ -108,12 +109,15 @@ class Unsettled:
         return bool(self.creates or self.again or self.in_flight)
 
 
-def vm_ids(deployment: Mapping[str, Any]) -> frozenset[str]:
-    """Ids of the VMs that an exported state has whole: none that is replaced and not made again."""
-    return frozenset(
-        resource.get("id", "")
-        for resource in _resources(deployment)
-        if resource["type"] == VM_TYPE and not (resource.get("pendingReplacement") or resource.get("delete"))
+def recorded(deployment: Mapping[str, Any]) -> Recorded:
+    """What an exported state has; a VM that is replaced and not made again is not whole."""
+    return Recorded(
+        vms=frozenset(
+            resource.get("id", "")
+            for resource in _resources(deployment)
+            if resource["type"] == VM_TYPE and not (resource.get("pendingReplacement") or resource.get("delete"))
+        ),
+        urns=frozenset(resource["urn"] for resource in _resources(deployment)),
     )
 
 

@@ -161,7 +161,7 @@ class Recovery:
             raise EngineError(f"what an earlier run had in flight could not be read again:\n{error}") from None
 
     def _present(self) -> frozenset[str]:
-        return frozenset(resource["urn"] for resource in self._export()["deployment"].get("resources") or ())
+        return adoption.recorded(self._export()["deployment"]).urns
 
     def _export(self) -> dict[str, Any]:
         return self._workspace.exported(self._stack)

@@ -179,10 +179,6 @@ class Engine:
         operations = self._load().operations
         return [reveal(state.inputs) for kind, state in operations if kind == "creating" and state.type == token]
 
-    def is_empty(self) -> bool:
-        """Whether the state has no resource at all."""
-        return not self._load().states
-
     # How it goes
 
     def _load(self) -> checkpoint.Snapshot:

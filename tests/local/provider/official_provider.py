@@ -69,6 +69,10 @@ class OfficialProvider:
         self._process.terminate()
         self._process.communicate()
 
+    def schema(self) -> dict[str, Any]:
+        """What the provider publishes of its types; tens of megabytes."""
+        return json.loads(self._stub.GetSchema(messages.GetSchemaRequest()).schema)
+
     def check(self, token: str, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Checked inputs, and what is wrong with them."""
         answer = self._stub.Check(
