@@ -18,11 +18,9 @@ from infra.model.errors import ConfigError, Problem
 from workflows.builders import Shared, Step, Workflow
 from workflows.builders.expression import plain
 from workflows.builders.step import FOLDER_INPUT, input_of
-from workflows.document import Document
-from workflows.document import Path as Place
-from workflows.dump import dump
+from workflows.dump import Document, dump, sealed
+from workflows.dump import Path as Place
 from workflows.read import Position, WorkflowFile, read
-from workflows.seal import sealed
 from workflows.world import ACTIONS
 
 FILE: Final = "action.yml"

@@ -10,8 +10,7 @@ from typing import Final
 
 from infra.model.demand import WRITE
 from infra.model.fields import is_github_own_label
-from workflows.document import Document
-from workflows.dump import dump
+from workflows.dump import Document, dump
 from workflows.world import World
 
 FILE: Final = ".github/actionlint.yaml"

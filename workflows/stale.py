@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from infra.model import yamlfile
 from infra.model.errors import Problem
+from workflows.dump import unsealed
 from workflows.outputs import Outputs
-from workflows.seal import unsealed
 
 _MOST: Final = 3
 """Differences of one file that are told one by one."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from workflows.seal import is_sealed, unsealed
+from workflows.dump import is_sealed, unsealed
 from workflows.stale import differences
 
 GENERATED: Final = "# Generated "

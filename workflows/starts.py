@@ -18,8 +18,7 @@ from workflows.checks.plain import mapping, parsed, text, texts
 from workflows.checks.possible import job_starts
 from workflows.checks.situations import situations
 from workflows.checks.views import Workflow
-from workflows.document import Document
-from workflows.dump import dump
+from workflows.dump import Document, dump
 from workflows.events import Event
 from workflows.expressions import ExpressionError, Scope, expand, parts
 from workflows.expressions.syntax import Literal, Node, children

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from infra.model.errors import ConfigError
 from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
 from tests.workflows.values import DATA, TEXTS
-from workflows.document import Document
-from workflows.dump import dump
+from workflows.dump import Document, dump
 from workflows.events import dispatch, pull_request, push
 from workflows.legacy import COMPARISON, back, keep, overdue
 from workflows.legacy.text import SUFFIX, Scope, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed

@@ -13,8 +13,7 @@ from infra.model.errors import ConfigError
 from infra.model.images.spec import Builder
 from tests.shipped_stacks import of_this_lab
 from workflows.builders.step import inner_limits
-from workflows.checks.book import check
-from workflows.checks.known import Known
+from workflows.checks import Known, check
 from workflows.events import Event, dispatch, pull_request, push, schedule, workflow_run
 from workflows.expressions import Scope, expand
 from workflows.generate.result import FOLDER, MARK, Generated

@@ -206,7 +206,22 @@ def _call(call: Call, situation: Situation, assumed: Mapping[str, Any]) -> Any:
 
 def job_starts(job: Job, situation: Situation) -> bool:
     """Whether a job can start in a situation, with the jobs that it waits for."""
-    return _Starts(situation).asks(job, ())
+    if situation not in job.starts:
+        job.starts[situation] = True  # for jobs that wait for one another, which actionlint refuses
+        job.starts[situation] = _can_start(job, situation)
+    return job.starts[situation]
+
+
+def _can_start(job: Job, situation: Situation) -> bool:
+    if job.condition is None:
+        return True
+    choices: dict[str, tuple[Any, ...]] = {}
+    for need in job.needs:
+        other = job.workflow.job(need)
+        skipped = other is not None and not job_starts(other, situation)
+        choices[f"needs.{need.lower()}.result"] = ("skipped",) if skipped else RESULTS
+    choices[STATUS] = _STATUSES if job.needs else ("success", "cancelled")
+    return can_hold(job.condition, situation, choices)
 
 
 def step_runs(step: Step, situation: Situation) -> bool:
@@ -217,28 +232,6 @@ def step_runs(step: Step, situation: Situation) -> bool:
     choices: dict[str, tuple[Any, ...]] = dict(_matrix(step.job))
     choices[STATUS] = ("success", "cancelled") if step.index == 0 else ENDS
     return can_hold(node, situation, choices)
-
-
-class _Starts:
-    def __init__(self, situation: Situation) -> None:
-        self._situation = situation
-        self._known: dict[str, bool] = {}
-
-    def asks(self, job: Job, waiting: tuple[str, ...]) -> bool:
-        if job.id not in self._known:
-            self._known[job.id] = self._asks(job, (*waiting, job.id))
-        return self._known[job.id]
-
-    def _asks(self, job: Job, waiting: tuple[str, ...]) -> bool:
-        if job.condition is None:
-            return True
-        choices: dict[str, tuple[Any, ...]] = {}
-        for need in job.needs:
-            other = job.workflow.job(need)
-            skipped = other is not None and need not in waiting and not self.asks(other, waiting)
-            choices[f"needs.{need.lower()}.result"] = ("skipped",) if skipped else RESULTS
-        choices[STATUS] = _STATUSES if job.needs else ("success", "cancelled")
-        return can_hold(job.condition, self._situation, choices)
 
 
 def _matrix(job: Job) -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from workflows.checks.plain import asked_condition, at, listed, mapping, parsed, text, texts
 from workflows.checks.shell import Command, commands
-from workflows.document import Path
+from workflows.dump import Path
 from workflows.expressions import ExpressionError, parts
 from workflows.expressions.syntax import Node
 from workflows.legs import Leg, legs_if_any
@@ -31,7 +31,7 @@ class Asked:
     lines: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One step of a job."""
 
@@ -107,11 +107,8 @@ class Step:
             if key in self.inputs:
                 yield key, text(self.inputs[key])
 
-    def script_path(self, key: str) -> Path:
-        return (*self.path, "run") if key == "run" and "run" in self.data else (*self.path, "with", key)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """One job of a workflow."""
 
@@ -127,6 +124,11 @@ class Job:
     def reusable(self) -> bool:
         """Whether its steps are another file's."""
         return "uses" in self.data
+
+    @cached_property
+    def starts(self) -> dict[Any, bool]:
+        """In which situations it can start, as far as `workflows.checks.possible` was asked."""
+        return {}
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -210,11 +212,12 @@ class Job:
         return any(re.search(pattern, each) for _, each in texts(self.data, ()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workflow:
     """One file."""
 
     file: WorkflowFile
+    path: Path = ()
 
     @property
     def data(self) -> Mapping[str, Any]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from infra.model.errors import ConfigError
 from workflows.builders import Workflow
 from workflows.composite import called, expanded
-from workflows.dump import dump
+from workflows.dump import dump, sealed
 from workflows.read import WorkflowFile, read
-from workflows.seal import sealed
 from workflows.spec import Spec, SpecLine
 
 FOLDER = ".github/workflows"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from workflows.document import Path
+from workflows.dump import Path
 from workflows.read import WorkflowFile, read
 
 SUFFIX: Final = "-legacy"
