@@ -14,7 +14,7 @@ from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
 from workflows.builders.triggers import IssueComment, PullRequestTarget, Triggers, WorkflowDispatch, WorkflowRun
 from workflows.dump import Document, Path
-from workflows.order import circle
+from workflows.legs import circle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

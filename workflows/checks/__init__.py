@@ -20,7 +20,7 @@ from workflows.checks import (
     wiring,
 )
 from workflows.checks.rule import HOSTED, Fault, Known, Pool, Repository, Rule, TestCase, pools_of
-from workflows.checks.views import Workflow
+from workflows.checks.views import WorkflowView
 from workflows.read import WorkflowFile
 
 __all__ = ["HOSTED", "RULES", "Fault", "Known", "Pool", "Rule", "TestCase", "check", "pools_of"]
@@ -36,7 +36,9 @@ def check(
     files: Iterable[WorkflowFile], known: Known | None = None, rules: Iterable[Rule] = RULES
 ) -> tuple[Fault, ...]:
     """Every fault of files that belong to one repository, sorted by file and line. Pure: reads nothing else."""
-    judged = Repository(tuple(Workflow(file) for file in sorted(files, key=lambda file: file.source)), known or Known())
+    judged = Repository(
+        tuple(WorkflowView(file) for file in sorted(files, key=lambda file: file.source)), known or Known()
+    )
     return tuple(sorted(set(_found(judged, rules))))
 
 

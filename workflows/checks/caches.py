@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workflows.checks.plain import becoming, text, texts
 from workflows.checks.rule import Broken, Repository, Rule, broken
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 
 _ONE_RUN = re.compile(
     r"github\.(sha|run_id|run_number|run_attempt)|github\.event\.(after|head_commit|pull_request\.head\.sha)"
@@ -34,8 +34,8 @@ _PLACE = re.compile(r"(?:src|dest|ref|scope|bucket)=(?P<place>[^,\s]+)")
 class _Entry:
     """One use of actions/cache: which keys it saves under, which it looks for, and the folders."""
 
-    job: Job
-    step: Step
+    job: JobView
+    step: StepView
     saves: bool
     restores: bool
 
@@ -149,7 +149,7 @@ def _layers(judged: Repository, side: str, other: str, said: str) -> Iterator[Br
                 yield broken(step, f"the layers in {place} are {said}", *keys, line=line)
 
 
-def _places(job: Job, side: str) -> Iterator[tuple[str, Step, int | None]]:
+def _places(job: JobView, side: str) -> Iterator[tuple[str, StepView, int | None]]:
     for step in job.steps:
         if step.action == "docker/build-push-action" and side in step.inputs:
             for place in _located(text(step.inputs[side])):

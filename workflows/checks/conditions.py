@@ -14,7 +14,7 @@ from workflows.checks.plain import mapping, text
 from workflows.checks.possible import job_starts, path_of, step_runs
 from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
 from workflows.checks.situations import HEADS, Situation
-from workflows.checks.views import Job, Workflow
+from workflows.checks.views import JobView, WorkflowView
 from workflows.expressions import references
 from workflows.expressions.syntax import Comparison, Literal, Node, children
 from workflows.expressions.values import parse_number
@@ -45,7 +45,7 @@ def _conditions(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason, "if")
 
 
-def _dead(job: Job, around: tuple[Situation, ...]) -> bool:
+def _dead(job: JobView, around: tuple[Situation, ...]) -> bool:
     return not any(job_starts(job, each) for each in around)
 
 
@@ -75,7 +75,7 @@ def _triggers(judged: Repository) -> Iterator[Broken]:
             yield broken(workflow, reason, "on", event)
 
 
-def _any_job(workflow: Workflow, situation: Situation) -> bool:
+def _any_job(workflow: WorkflowView, situation: Situation) -> bool:
     return any(job_starts(job, situation) for job in workflow.jobs)
 
 
@@ -116,7 +116,7 @@ def _nodes(node: Node) -> Iterator[Node]:
         yield from _nodes(child)
 
 
-def _never(workflow: Workflow, node: Comparison) -> str:
+def _never(workflow: WorkflowView, node: Comparison) -> str:
     for one, other in ((node.left, node.right), (node.right, node.left)):
         path = path_of(one)
         if not path or not isinstance(other, Literal):
@@ -130,7 +130,7 @@ def _never(workflow: Workflow, node: Comparison) -> str:
     return ""
 
 
-def _kind(workflow: Workflow, path: str) -> str:
+def _kind(workflow: WorkflowView, path: str) -> str:
     if _TEXTS.fullmatch(path):
         return "text"
     first, _, name = path.partition(".")
@@ -165,7 +165,7 @@ def _bare(node: Node) -> Iterator[str]:
             yield from _bare(child)
 
 
-def _says_false(workflow: Workflow, job: str, path: str) -> bool:
+def _says_false(workflow: WorkflowView, job: str, path: str) -> bool:
     parts_of: Any = path.split(".")
     if len(parts_of) != 4 or parts_of[2] != "outputs":
         return False

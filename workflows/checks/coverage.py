@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workflows.checks.rule import Broken, Repository, Rule, TestCase, broken
-from workflows.checks.views import Step
+from workflows.checks.views import StepView
 from workflows.checks.words import test_words
 from workflows.markers import MarkersError, parse
 
@@ -51,7 +51,7 @@ def _holds(folder: str, test: TestCase) -> bool:
     return folder in {".", test.path} or test.path.startswith(f"{folder}/")
 
 
-def selections(judged: Repository) -> Iterator[tuple[Step, Selection]]:
+def selections(judged: Repository) -> Iterator[tuple[StepView, Selection]]:
     """What every `pytest` of every script collects."""
     for job in judged.jobs():
         for step in job.steps:
@@ -101,7 +101,7 @@ def _unrun(judged: Repository) -> Iterator[Broken]:
         yield broken(step, reason, "run") if step else broken(anywhere, reason)
 
 
-def _nearest(judged: Repository, test: TestCase) -> Step | None:
+def _nearest(judged: Repository, test: TestCase) -> StepView | None:
     """The step that collects the test's folder and leaves the test out, where a person would look."""
     return next((step for step, selection in selections(judged) if selection.below(test)), None)
 

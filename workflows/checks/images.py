@@ -13,7 +13,7 @@ from workflows.checks.plain import mapping, text
 from workflows.checks.publishing import pushes
 from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.shell import Command
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 
 _LABS = re.compile(r"ghcr\.io|[\w-]+-docker\.pkg\.dev")
 """Registries to which a lab pushes; what comes from others is somebody else's image."""
@@ -70,7 +70,7 @@ def _digests(judged: Repository) -> Iterator[Broken]:
         yield from _run_by_tag(job)
 
 
-def _run_by_tag(job: Job) -> Iterator[Broken]:
+def _run_by_tag(job: JobView) -> Iterator[Broken]:
     beside = mapping(job.data.get("services"))
     places = {("container",): job.data.get("container"), **{("services", name): each for name, each in beside.items()}}
     for place, container in places.items():
@@ -118,7 +118,7 @@ def _by_region(name: str) -> bool:
 class Build:
     """One build, where it stands; `pushed` are references, empty where it pushes nothing."""
 
-    step: Step
+    step: StepView
     line: int | None
     order: int
     dockerfile: str
@@ -127,7 +127,7 @@ class Build:
     pushed: tuple[str, ...]
 
 
-def builds(job: Job, repository: str) -> tuple[Build, ...]:
+def builds(job: JobView, repository: str) -> tuple[Build, ...]:
     """Every build and push of a job in order; a name's `${{ github.repository }}` is filled in where it is known."""
     found: list[Build] = []
     for step in job.steps:
@@ -147,7 +147,7 @@ def builds(job: Job, repository: str) -> tuple[Build, ...]:
     return tuple(found)
 
 
-def _build(step: Step, order: int, command: Command, repository: str) -> Build:
+def _build(step: StepView, order: int, command: Command, repository: str) -> Build:
     pushing = any(each == "--push" or "push=true" in each for each in command.texts)
     tags = tuple(named(each, repository) for each in command.option("--tag", "-t")) if pushing else ()
     dockerfile = next(iter(command.option("--file", "-f")), "Dockerfile")

@@ -18,7 +18,7 @@ from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.runners import on_ours
 from workflows.checks.situations import Situation
 from workflows.checks.upstream import BAD_ENDS, CONCLUSION
-from workflows.checks.views import Job, Step, Workflow
+from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.checks.words import TALK, filled, test_words
 from workflows.concurrency import Arrival, Group, named, outcomes
 from workflows.expressions import references
@@ -61,7 +61,7 @@ def _inner(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason, line=number)
 
 
-def _within(step: Step) -> Iterator[tuple[int, float]]:
+def _within(step: StepView) -> Iterator[tuple[int, float]]:
     """The line of each `timeout` of a script, and its seconds."""
     values = {name: text(value) for name, value in step.known_env.items()}
     for command in step.commands:
@@ -90,7 +90,7 @@ def _concurrency(judged: Repository) -> Iterator[Broken]:
             yield broken(job, reason)
 
 
-def _groups(job: Job) -> dict[Job | Workflow, Any]:
+def _groups(job: JobView) -> dict[JobView | WorkflowView, Any]:
     """Its own group and its workflow's, by whose it is."""
     return {each: each.data["concurrency"] for each in (job, job.workflow) if "concurrency" in each.data}
 
@@ -192,7 +192,7 @@ def _ended(around: tuple[Situation, ...]) -> Iterator[Situation]:
             yield from (each.knowing(CONCLUSION, end) for end in BAD_ENDS)
 
 
-def _of_one_run(workflow: Workflow, situation: Situation) -> bool:
+def _of_one_run(workflow: WorkflowView, situation: Situation) -> bool:
     """Whether the group's name differs from one commit or run to the next."""
     concurrency = ("concurrency",)
     paths = {path for asked in workflow.asked if asked.path[:1] == concurrency for path in references(asked.node)}

@@ -11,7 +11,7 @@ from workflows.checks.possible import ENDS, STATUS, can_hold, job_starts, step_r
 from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.shell import Command, commands
 from workflows.checks.situations import Situation
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 from workflows.checks.words import TALK
 from workflows.expressions.syntax import Node
 
@@ -36,7 +36,7 @@ def _made(command: Command) -> str:
     return ""
 
 
-def _deleted(step: Step) -> frozenset[str]:
+def _deleted(step: StepView) -> frozenset[str]:
     """The kinds that a step deletes, in a function or a trap of its script too."""
     traps = (each.texts[1:2] for each in step.commands if each.program == "trap")
     trapped = (inner for script in traps for inner in commands("".join(script)))
@@ -44,25 +44,25 @@ def _deleted(step: Step) -> frozenset[str]:
     return frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
 
-def makes_in(step: Step) -> bool:
+def makes_in(step: StepView) -> bool:
     return any(_made(command) for command in step.commands)
 
 
-def makes_machines(job: Job) -> bool:
+def makes_machines(job: JobView) -> bool:
     return any(makes_in(step) for step in job.steps)
 
 
-def deletes_machines(step: Step) -> bool:
+def deletes_machines(step: StepView) -> bool:
     """Whether it deletes machines that it did not make itself."""
     return bool(_deleted(step)) and not makes_in(step)
 
 
-def cleans_up(job: Job) -> bool:
+def cleans_up(job: JobView) -> bool:
     """Whether a job deletes machines."""
     return any(_deleted(step) for step in job.steps)
 
 
-def _always(step: Step, around: Sequence[Situation]) -> Iterator[Step]:
+def _always(step: StepView, around: Sequence[Situation]) -> Iterator[StepView]:
     """Steps behind it that run however it ended: of its job, and of those that wait for that in any case."""
     here = [each for each in around if job_starts(step.job, each) and step_runs(step, each)]
     for later in step.job.steps[step.index + 1 :]:
@@ -74,7 +74,7 @@ def _always(step: Step, around: Sequence[Situation]) -> Iterator[Step]:
             yield from other.steps
 
 
-def always_deleted(step: Step, around: Sequence[Situation]) -> frozenset[str]:
+def always_deleted(step: StepView, around: Sequence[Situation]) -> frozenset[str]:
     """The kinds of machines that go whatever becomes of a step and its job."""
     return frozenset(each for other in _always(step, around) for each in _deleted(other))
 
@@ -101,7 +101,7 @@ def _leaks(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, reason, line=command.line)
 
 
-def _trapped(step: Step, kind: str) -> bool:
+def _trapped(step: StepView, kind: str) -> bool:
     """Whether the script itself deletes what it made, on TERM and INT too."""
     traps = [each.texts for each in step.commands if each.program == "trap"]
     told = any({"EXIT", "TERM"} <= set(texts) or {"EXIT", "INT"} <= set(texts) for texts in traps)
@@ -115,7 +115,7 @@ def _endless(judged: Repository) -> Iterator[Broken]:
             yield broken(step, reason, line=command.line)
 
 
-def _pairs(judged: Repository) -> Iterator[tuple[Step, Step]]:
+def _pairs(judged: Repository) -> Iterator[tuple[StepView, StepView]]:
     """Each step that makes a machine, with each that deletes what it left: behind it, or in a job that waits for it."""
     for job in judged.jobs():
         for maker in (step for step in job.steps if makes_in(step)):
@@ -127,14 +127,14 @@ def _pairs(judged: Repository) -> Iterator[tuple[Step, Step]]:
 def _skipped(judged: Repository) -> Iterator[Broken]:
     for maker, step in _pairs(judged):
         around = [each for each in judged.situations(maker.job.workflow) if job_starts(maker.job, each)]
-        here: Job | Step = step if step.job == maker.job else step.job
+        here: JobView | StepView = step if step.job == maker.job else step.job
         # Where nothing deletes it in any case, that is the finding.
         if always_deleted(maker, around) and not all(_runs(here, each) for each in around):
             reason = "what deletes the VM is skipped where the run fails or is cancelled"
             yield broken(here, reason, *(["if"] if "if" in here.data else []))
 
 
-def _runs(here: Job | Step, situation: Situation) -> bool:
+def _runs(here: JobView | StepView, situation: Situation) -> bool:
     return here.condition is not None and holds_in_any_case(here.condition, situation)
 
 
@@ -147,7 +147,7 @@ def _others(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, reason)
 
 
-def _told(step: Step, pattern: re.Pattern[str]) -> str:
+def _told(step: StepView, pattern: re.Pattern[str]) -> str:
     """What the environment of a step has for the variable that its script uses."""
     found = pattern.search(step.run)
     return re.sub(r"\s*(\$\{\{|\}\})\s*", r"\1", text(step.known_env.get(found["name"]))) if found else ""
@@ -163,7 +163,7 @@ def _short(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, reason)
 
 
-def _lives(step: Step) -> float | None:
+def _lives(step: StepView) -> float | None:
     """For how many seconds the machine is safe, None where its end is not said in numbers."""
     found = _LIFE.search(step.run)
     if not found:

@@ -9,7 +9,7 @@ from workflows.checks.machines import makes_in
 from workflows.checks.plain import becoming, text
 from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.shell import Command
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 
 _ACTIONS = frozenset(
     (
@@ -45,7 +45,7 @@ _IMAGE = re.compile(
 )
 
 
-def finishes(job: Job) -> bool:
+def finishes(job: JobView) -> bool:
     """Whether it applies or publishes something, which must not be done by half."""
     if any(_publishes(step) for step in job.steps):
         return True
@@ -53,13 +53,13 @@ def finishes(job: Job) -> bool:
     return applies and not job.mentions(_OWN_CLUSTER)
 
 
-def _publishes(step: Step) -> bool:
+def _publishes(step: StepView) -> bool:
     if step.action in _ACTIONS or (step.action == "docker/build-push-action" and pushes(step)):
         return True
     return any(_applies(each) for each in step.commands)
 
 
-def pushes(step: Step) -> bool:
+def pushes(step: StepView) -> bool:
     """Whether a build action pushes what it built."""
     return text(step.inputs.get("push")) not in {"", "false"} or "push=true" in text(step.inputs.get("outputs"))
 
@@ -101,7 +101,7 @@ def _unasked(judged: Repository) -> Iterator[Broken]:
         yield broken(job, reason)
 
 
-def _deploys(job: Job) -> bool:
+def _deploys(job: JobView) -> bool:
     """Whether it changes infrastructure, or publishes where the workflow itself is trusted."""
     if any(step.action == _INDEX and "password" not in step.inputs for step in job.steps):
         return True

@@ -11,7 +11,7 @@ from workflows.checks.possible import job_starts, step_runs
 from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
 from workflows.checks.shell import Command, commands
 from workflows.checks.situations import Situation
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 from workflows.checks.words import ASSIGNMENT, TALK, Word
 from workflows.expressions import references
 
@@ -85,7 +85,7 @@ def _identities(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, reason)
 
 
-def identity_granted(job: Job) -> bool:
+def identity_granted(job: JobView) -> bool:
     """Whether GitHub gives the job a token to exchange for one of Google's."""
     rights = job.permissions
     return rights == "write-all" or (isinstance(rights, dict) and rights.get("id-token") == "write")
@@ -103,7 +103,7 @@ def _secrets(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason, line=command.line)
 
 
-def _written_in(step: Step, held: set[str]) -> Iterator[Broken]:
+def _written_in(step: StepView, held: set[str]) -> Iterator[Broken]:
     """Secrets that become part of a script, each where it stands. held: variables that hold one."""
     for key, content in step.scripts:
         for path, line in _secrets_of(content, held):
@@ -166,7 +166,7 @@ def _checked_out(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason)
 
 
-def _takes_foreign(step: Step) -> bool:
+def _takes_foreign(step: StepView) -> bool:
     return any(_FOREIGN.search(text(step.inputs.get(key))) for key in ("ref", "repository"))
 
 
@@ -196,7 +196,7 @@ def _commands_of_comments(judged: Repository) -> Iterator[Broken]:
                 yield broken(job, reason)
 
 
-def _only_reads(job: Job) -> bool:
+def _only_reads(job: JobView) -> bool:
     rights = job.permissions
     harmless = isinstance(rights, dict) and all(each in {"read", "none"} for each in rights.values())
     given = any("secrets." in text(each) for each in job.env.values())

@@ -11,7 +11,7 @@ from infra.model.hosted import HOSTED
 from infra.model.schema import StackConfig, Trust
 from workflows.checks.shell import Command
 from workflows.checks.situations import Situation, situations
-from workflows.checks.views import Asked, Job, Step, Workflow
+from workflows.checks.views import ExpressionAt, JobView, StepView, WorkflowView
 from workflows.dump import Path
 
 
@@ -68,33 +68,33 @@ class Known:
 class Repository:
     """Every file that is judged, and what is known beside them."""
 
-    workflows: tuple[Workflow, ...]
+    workflows: tuple[WorkflowView, ...]
     known: Known
 
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[JobView]:
         for workflow in self.workflows:
             yield from workflow.jobs
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[StepView]:
         for job in self.jobs():
             yield from job.steps
 
-    def commands(self) -> Iterator[tuple[Step, Command]]:
+    def commands(self) -> Iterator[tuple[StepView, Command]]:
         """Every command of every script."""
         for step in self.steps():
             yield from ((step, command) for command in step.commands)
 
     @cached_property
-    def upstreams(self) -> Mapping[str, Workflow]:
+    def upstreams(self) -> Mapping[str, WorkflowView]:
         """Workflows by the name that workflow_run follows them by."""
         return {workflow.name: workflow for workflow in self.workflows}
 
-    def situations(self, workflow: Workflow) -> tuple[Situation, ...]:
+    def situations(self, workflow: WorkflowView) -> tuple[Situation, ...]:
         """What the triggers of one of the files can bring about."""
         return self._situations[workflow]
 
     @cached_property
-    def _situations(self) -> Mapping[Workflow, tuple[Situation, ...]]:
+    def _situations(self) -> Mapping[WorkflowView, tuple[Situation, ...]]:
         return {each: situations(each, self.known.repository, self.upstreams) for each in self.workflows}
 
 
@@ -102,7 +102,7 @@ class Repository:
 class Broken:
     """One place where a rule does not hold. lines: how far into the text at `path`. fix: in place of the rule's own."""
 
-    workflow: Workflow
+    workflow: WorkflowView
     reason: str
     path: Path = ()
     job: str = ""
@@ -111,17 +111,17 @@ class Broken:
 
 
 def broken(
-    place: Workflow | Job | Step, reason: str, *keys: str | int, line: int | None = None, fix: str = ""
+    place: WorkflowView | JobView | StepView, reason: str, *keys: str | int, line: int | None = None, fix: str = ""
 ) -> Broken:
     """A place of a file that breaks a rule, by what it is and the keys from there. line: how far into its script."""
     path = (*place.path, *keys) if line is None or keys else (*place.path, "run")
-    if isinstance(place, Workflow):
+    if isinstance(place, WorkflowView):
         return Broken(workflow=place, reason=reason, path=path, lines=line, fix=fix)
-    job = place.job if isinstance(place, Step) else place
+    job = place.job if isinstance(place, StepView) else place
     return Broken(workflow=job.workflow, reason=reason, path=path, job=job.id, lines=line, fix=fix)
 
 
-def asks_wrongly(workflow: Workflow, asked: Asked, reason: str) -> Broken:
+def asks_wrongly(workflow: WorkflowView, asked: ExpressionAt, reason: str) -> Broken:
     """An expression that breaks a rule."""
     return Broken(workflow=workflow, reason=reason, path=asked.path, job=asked.job, lines=asked.lines or None)
 

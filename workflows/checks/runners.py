@@ -11,14 +11,14 @@ from workflows.checks.plain import listed, mapping, only, parsed, text
 from workflows.checks.possible import job_starts, known_value
 from workflows.checks.rule import Broken, Known, Repository, Rule, broken
 from workflows.checks.situations import Own, Situation, Unknown
-from workflows.checks.views import Job, legs_of
+from workflows.checks.views import JobView, legs_of
 from workflows.expressions import ExpressionError, parts
 from workflows.legs import Leg
 
 _ANYWHERE = Situation("")
 
 
-def runners(job: Job, around: Iterable[Situation]) -> tuple[tuple[str, ...], ...] | None:
+def runners(job: JobView, around: Iterable[Situation]) -> tuple[tuple[str, ...], ...] | None:
     """The labels that each leg asks for, each combination once; None where a leg's are not known."""
     if not any("${{" in label for label in job.labels):
         return (_lower(job.labels),)
@@ -37,7 +37,7 @@ def runners(job: Job, around: Iterable[Situation]) -> tuple[tuple[str, ...], ...
     return tuple(found)
 
 
-def on_ours(job: Job, known: Known, around: Iterable[Situation]) -> bool:
+def on_ours(job: JobView, known: Known, around: Iterable[Situation]) -> bool:
     """Whether a leg asks for a group, or for labels that no runner of GitHub's has; one written out is enough."""
     written = {label.lower() for label in job.labels if "${{" not in label}
     if not written <= known.hosted or (job.group and not job.labels):
@@ -49,7 +49,7 @@ def _lower(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(label.lower() for label in labels)
 
 
-def _computed(job: Job, situation: Situation) -> tuple[Leg, ...] | None:
+def _computed(job: JobView, situation: Situation) -> tuple[Leg, ...] | None:
     """The legs of a matrix that is one expression, where the situation decides its value."""
     node = only(text(mapping(job.data.get("strategy")).get("matrix")))
     value = known_value(node, situation) if node is not None else None
@@ -76,7 +76,7 @@ def _evaluated(expression: str, situation: Situation) -> str:
     return f"${{{{{expression}}}}}" if isinstance(value, Unknown | Own) else text(value)
 
 
-def _asked_for(judged: Repository) -> Iterator[tuple[Job, tuple[str, ...]]]:
+def _asked_for(judged: Repository) -> Iterator[tuple[JobView, tuple[str, ...]]]:
     """Every job with the labels of each of its legs, where they are known."""
     for job in judged.jobs():
         yield from ((job, labels) for labels in runners(job, judged.situations(job.workflow)) or ())
@@ -111,7 +111,7 @@ def _forked(judged: Repository) -> Iterator[Broken]:
             yield broken(job, reason, *(["if"] if "if" in job.data else []))
 
 
-def _for_forks(job: Job, known: Known, foreign: list[Situation]) -> bool:
+def _for_forks(job: JobView, known: Known, foreign: list[Situation]) -> bool:
     """Whether every leg's runner is of a pool that is made for forks."""
     asked = runners(job, foreign)
     pools = [pool for pool in known.pools or () if pool.forks]

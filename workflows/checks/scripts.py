@@ -13,7 +13,7 @@ from workflows.checks.rights import identity_granted
 from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.runners import on_ours
 from workflows.checks.shell import Command
-from workflows.checks.views import Step
+from workflows.checks.views import StepView
 from workflows.checks.words import test_words
 
 _PIPEFAIL = re.compile(r"set -\w*o\w* pipefail|set -o pipefail|set -euo pipefail|set -eo pipefail")
@@ -57,7 +57,7 @@ def _continued(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, "a blank behind the backslash ends the command", line=number)
 
 
-def _left_behind(step: Step) -> Iterator[int]:
+def _left_behind(step: StepView) -> Iterator[int]:
     """Lines that begin a command below the last line of a continued one, as deep as that."""
     lines = step.run.split("\n")
     begun = {command.line: command.program for command in step.commands if not command.substituted}
@@ -88,7 +88,7 @@ def _piped(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, reason, line=command.line)
 
 
-def _has_pipefail(step: Step) -> bool:
+def _has_pipefail(step: StepView) -> bool:
     """GitHub starts `shell: bash` with pipefail, and the shell that is used without `shell` without it."""
     shell = step.shell
     return shell == "bash" or "pipefail" in shell or _PIPEFAIL.search(step.run) is not None
@@ -105,7 +105,7 @@ def _swallowed(judged: Repository) -> Iterator[Broken]:
                 yield broken(step, "the tests may fail, and the job passes", line=command.line)
 
 
-def _asked_later(step: Step) -> bool:
+def _asked_later(step: StepView) -> bool:
     """Whether somebody asks how the step ended."""
     asked = rf"steps\.{re.escape(step.id)}\.(outcome|conclusion)"
     return bool(step.id) and step.job.mentions(asked)
@@ -124,7 +124,7 @@ def _prepared(judged: Repository) -> Iterator[Broken]:
             before |= here
 
 
-def _brought(step: Step) -> set[str]:
+def _brought(step: StepView) -> set[str]:
     """What a step leaves for those behind it; an action of the repository's own may leave anything."""
     if step.uses.startswith("./"):
         return {"code", "uv", "google"}
@@ -140,7 +140,7 @@ def _brought(step: Step) -> set[str]:
     return brought
 
 
-def _missing(command: Command, step: Step, there: set[str], *, ours: bool) -> str:
+def _missing(command: Command, step: StepView, there: set[str], *, ours: bool) -> str:
     if command.substituted:
         return ""  # it may run elsewhere: on another machine, in a container
     program = command.program
@@ -180,7 +180,7 @@ def _variables(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason, line=lines)
 
 
-def _read(step: Step, *, foreign: bool) -> Iterator[tuple[str, int | None]]:
+def _read(step: StepView, *, foreign: bool) -> Iterator[tuple[str, int | None]]:
     """Variables that a script reads and does not set, each once, with how far into it.
 
     foreign: an action that is not GitHub's own may have set some.

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workflows.checks.plain import listed, mapping, text
-from workflows.checks.views import Workflow
-from workflows.globs import PatternError, included
+from workflows.checks.views import WorkflowView
+from workflows.triggering import PatternError, included
 
 ALL_EVENTS = ("push", "pull_request")
 _PULLS = frozenset(("pull_request", "pull_request_target"))
@@ -121,13 +121,13 @@ class Situation:
         return replace(self, facts={**self.facts, path: value})
 
 
-def situations(workflow: Workflow, repository: str, upstreams: Mapping[str, Workflow]) -> tuple[Situation, ...]:
+def situations(workflow: WorkflowView, repository: str, upstreams: Mapping[str, WorkflowView]) -> tuple[Situation, ...]:
     """Every situation of a file. upstreams: workflows by name, for what started a run that this one follows."""
     return tuple(found for event in workflow.triggers for found in _of_event(workflow, event, repository, upstreams))
 
 
 def _of_event(
-    workflow: Workflow, event: str, repository: str, upstreams: Mapping[str, Workflow]
+    workflow: WorkflowView, event: str, repository: str, upstreams: Mapping[str, WorkflowView]
 ) -> Iterator[Situation]:
     own: Any = repository or OWN
     owner: Any = repository.partition("/")[0] or OWN_OWNER
@@ -221,7 +221,7 @@ def _pulled(
 
 
 def _followed(
-    filters: Mapping[str, Any], choices: dict[str, tuple[Any, ...]], upstreams: Mapping[str, Workflow]
+    filters: Mapping[str, Any], choices: dict[str, tuple[Any, ...]], upstreams: Mapping[str, WorkflowView]
 ) -> None:
     names = listed(filters.get("workflows"))
     if names:

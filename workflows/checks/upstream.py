@@ -13,7 +13,7 @@ from workflows.checks.plain import listed, mapping, text
 from workflows.checks.possible import job_starts
 from workflows.checks.publishing import finishes
 from workflows.checks.rule import Broken, Repository, Rule, broken
-from workflows.checks.views import Job, Workflow
+from workflows.checks.views import JobView, WorkflowView
 from workflows.expressions import references
 
 MOST_LEVELS = 3
@@ -27,7 +27,7 @@ BAD_ENDS = ("failure", "cancelled", "timed_out")
 _CHECKOUT = "actions/checkout"
 
 
-def _followed(workflow: Workflow) -> tuple[str, ...]:
+def _followed(workflow: WorkflowView) -> tuple[str, ...]:
     return listed(workflow.filters("workflow_run").get("workflows"))
 
 
@@ -56,7 +56,7 @@ def _chains(judged: Repository) -> Iterator[Broken]:
 
 
 def _names(judged: Repository) -> Iterator[Broken]:
-    files: dict[str, list[Workflow]] = defaultdict(list)
+    files: dict[str, list[WorkflowView]] = defaultdict(list)
     for workflow in judged.workflows:
         files[workflow.name].append(workflow)
     for name, workflows in files.items():
@@ -80,7 +80,7 @@ def _conclusions(judged: Repository) -> Iterator[Broken]:
                 yield broken(job, reason)
 
 
-def _asks_conclusion(job: Job) -> bool:
+def _asks_conclusion(job: JobView) -> bool:
     return any(
         asked.job == job.id and any(path.startswith(CONCLUSION) for path in references(asked.node))
         for asked in job.workflow.asked
@@ -103,7 +103,7 @@ def _commits(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason, fix=fix)
 
 
-def _for_pull_requests(workflow: Workflow) -> bool:
+def _for_pull_requests(workflow: WorkflowView) -> bool:
     paths = {path for each in workflow.asked for path in references(each.node)}
     return any(path.startswith("github.event.issue.pull_request") for path in paths)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from workflows.checks.plain import becoming, mapping, text
 from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
-from workflows.checks.views import Job, Step, Workflow
+from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.expressions import references
-from workflows.inputs import must_be_given
+from workflows.triggering import must_be_given
 
 _QUIET = frozenset(
     ("echo", "printf", "export", "set", "cd", "mkdir", "rm", "cp", "mv", "cat", "ls", "test", "[", "[[", "exit", "date",
@@ -75,7 +75,7 @@ def _outputs(judged: Repository) -> Iterator[Broken]:
                     yield asks_wrongly(workflow, asked, reason)
 
 
-def _unwritten(job: Job, path: str) -> str:
+def _unwritten(job: JobView, path: str) -> str:
     """What is wrong with reading an output, if anything is."""
     parts = path.split(".")
     if len(parts) < 4 or parts[2] != "outputs" or parts[3] == "*":
@@ -95,7 +95,7 @@ def _unwritten(job: Job, path: str) -> str:
     return ""
 
 
-def _writes(step: Step, name: str) -> bool:
+def _writes(step: StepView, name: str) -> bool:
     """Whether a script may write an output; programs of the repository may write what the script does not show."""
     script = step.run
     if step.uses or not script:
@@ -130,12 +130,14 @@ def _artifacts(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason)
 
 
-def _elsewhere(job: Job) -> bool:
+def _elsewhere(job: JobView) -> bool:
     """Whether another file may upload for it: a called workflow, or an action of the repository's own."""
     return job.reusable or any(step.uses.startswith("./") for step in job.steps)
 
 
-def _not_uploaded(workflow: Workflow, job: Job, step: Step, wanted: str, uploads: list[tuple[Job, Step]]) -> str:
+def _not_uploaded(
+    workflow: WorkflowView, job: JobView, step: StepView, wanted: str, uploads: list[tuple[JobView, StepView]]
+) -> str:
     named = [(other, each) for other, each in uploads if _named(each, wanted)]
     if not named:
         return f"no job of {workflow.name} uploads {wanted}"
@@ -146,7 +148,7 @@ def _not_uploaded(workflow: Workflow, job: Job, step: Step, wanted: str, uploads
 
 def _twice(judged: Repository) -> Iterator[Broken]:
     for workflow in judged.workflows:
-        names: dict[str, tuple[Job, Step]] = {}
+        names: dict[str, tuple[JobView, StepView]] = {}
         for job in workflow.jobs:
             for step in job.steps:
                 if step.action != _UPLOAD or text(step.inputs.get("overwrite")) == "true":
@@ -162,12 +164,12 @@ def _twice(judged: Repository) -> Iterator[Broken]:
                 names.setdefault(name, (job, step))
 
 
-def _either(one: Step, other: Step) -> bool:
+def _either(one: StepView, other: StepView) -> bool:
     """Whether both stand in one job under conditions, of which one may hold at a time."""
     return one.job == other.job and "if" in one.data and "if" in other.data
 
 
-def _named(step: Step, wanted: str) -> bool:
+def _named(step: StepView, wanted: str) -> bool:
     name = text(step.inputs.get("name")) or "artifact"
     given, asked = (re.sub(r"\$\{\{.*?\}\}", "*", each) for each in (name, wanted))
     return fnmatch.fnmatch(given, asked) or fnmatch.fnmatch(asked, given)
@@ -186,7 +188,7 @@ def _rights(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason)
 
 
-def _needed(step: Step) -> Iterator[tuple[str, str]]:
+def _needed(step: StepView) -> Iterator[tuple[str, str]]:
     if step.action in _ACTIONS and not {"repository", "password"} & step.inputs.keys():
         yield _ACTIONS[step.action]
     if step.action == "actions/download-artifact" and "run-id" in step.inputs:
@@ -211,7 +213,7 @@ def _called(judged: Repository) -> Iterator[Broken]:
                     yield broken(step, reason)
 
 
-def _dispatched(step: Step) -> Iterator[tuple[str, set[str] | None]]:
+def _dispatched(step: StepView) -> Iterator[tuple[str, set[str] | None]]:
     """Files that a script starts, with the names of the inputs that it sends; None where those are not plain."""
     script = text(step.data.get("run"))
     for found in _DISPATCH.finditer(script):
@@ -226,7 +228,7 @@ def _dispatched(step: Step) -> Iterator[tuple[str, set[str] | None]]:
             yield name, set(re.findall(r'"(\w+)":', sent["inputs"])) if sent else None
 
 
-def _wrong(called: Workflow | None, name: str, event: str, given: set[str] | None) -> Iterator[str]:
+def _wrong(called: WorkflowView | None, name: str, event: str, given: set[str] | None) -> Iterator[str]:
     if called is None:
         yield f"there is no file {name}"
         return
