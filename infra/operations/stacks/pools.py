@@ -44,6 +44,10 @@ class PoolState:
     def is_ready(self) -> bool:
         return set(self.states) <= {READY}
 
+    @property
+    def is_partly_ready(self) -> bool:
+        return READY in self.states
+
     def __str__(self) -> str:
         """`2 READY`, or `1 READY, 1 PREEMPTED`; empty where no slice is declared."""
         states = sorted(self.states.items(), key=lambda state: (state[0] != READY, state[0]))
