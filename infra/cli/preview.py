@@ -14,8 +14,7 @@ from infra.cli.echo import echo
 from infra.cli.options import Form
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
-from infra.operations.stacks.explain import explain_edit, explain_working_tree
-from infra.operations.stacks.facts import read_facts
+from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
 from infra.preview import markdown, text
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
@@ -46,10 +45,10 @@ def preview_command(call: Call, *, source: Path | None, base: str | None, facts:
     """
     # Engines and Google's clients, which an explanation needs not.
     from infra.cli.render.stacks import grants_document, show_findings, show_grants, show_planned
-    from infra.operations.stacks.declared import declared
     from infra.operations.stacks.findings import recorded
-    from infra.operations.stacks.grants import policies_of
+    from infra.operations.stacks.pools import policies_of
     from infra.operations.stacks.preview import judged, preview
+    from infra.operations.stacks.stack_file import declared
 
     granted = {}
     with _telling_failures(call, base, facts) as meaning:

@@ -27,7 +27,7 @@ from infra.github.client import PUBLIC_API, Place, PostError, connect
 from infra.model.stepset import why_approval
 from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks.comment import post_comment, write_comment
-from infra.operations.stacks.facts import read_facts
+from infra.operations.stacks.explain import read_facts
 from infra.operations.stacks.findings import recorded_steps, reviewed_digest
 
 TOKEN = "GITHUB_TOKEN"  # noqa: S105 - a variable's name

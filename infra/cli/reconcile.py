@@ -2,7 +2,7 @@
 
 Owns what is asked before the first sweep, and how sweeps and the broker's decisions are told: where only changes are
 asked for, what stood in the sweep before is not said again. How many sweeps there are is `infra.operations.reconcile`;
-where they happen, `infra.operations.fleet.place`.
+where they happen, `infra.operations.fleet.looks`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from infra.cli.failures import FAILED
 from infra.cli.render.console import indented, say
 from infra.operations import broker
 from infra.operations.errors import Failure, Interruption
-from infra.operations.fleet.place import declared_place, guests_at, told_place
+from infra.operations.fleet.looks import declared_place, guests_at, told_place
 from infra.operations.ports import CloudName
 from infra.operations.reconcile import (
     EVERY,

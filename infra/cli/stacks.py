@@ -24,9 +24,9 @@ from infra.operations.session import open_session
 from infra.operations.stacks import destroy, state
 from infra.operations.stacks.aftermath import Aftermath, Published, look_after
 from infra.operations.stacks.apply import apply, plan_apply
-from infra.operations.stacks.declared import declared
 from infra.operations.stacks.pools import pools_now
 from infra.operations.stacks.preview import Planned, run_document
+from infra.operations.stacks.stack_file import declared
 from infra.preview.run_lines import drift
 
 

@@ -14,8 +14,7 @@ from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
 from infra.cli.render.status import show_status
 from infra.operations.fleet.looks import published_manifest
-from infra.operations.fleet.status import Statuses
-from infra.operations.fleet.why import Story, why
+from infra.operations.fleet.status import Statuses, Story, why
 from infra.operations.session import cloud_without_engine
 from infra.operations.stacks.stack_file import stack_file
 from infra.preview.times import ago, due

@@ -17,10 +17,9 @@ from infra.cli.render.console import show
 from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
 from infra.model.images.sources import CONNECT
 from infra.operations.errors import Failure
-from infra.operations.images import running
+from infra.operations.images import state
 from infra.operations.images.lab import at_work, declared
-from infra.operations.images.running import Moved
-from infra.operations.images.state import record_of, standing
+from infra.operations.images.state import Moved, record_of, standing
 
 
 @click.command()
@@ -94,7 +93,7 @@ def promote_command(call: Call, *, image: str, pools: tuple[str, ...]) -> None:
     name, digest = lab.named(image)
     agree = partial(call.ask_before_google, f"Promoting {image} to {', '.join(pools)}")
     with at_work(lab, call.cloud, call.teller, agree=agree) as work:
-        moved = running.promote(work, name, digest, pools)
+        moved = state.promote(work, name, digest, pools)
     _end(call, moved)
 
 
@@ -110,7 +109,7 @@ def undo_command(call: Call, *, pool: str) -> None:
     lab = declared()
     agree = partial(call.ask_before_google, f"Going back in {pool}")
     with at_work(lab, call.cloud, call.teller, agree=agree) as work:
-        moved = running.undo(work, pool)
+        moved = state.undo(work, pool)
     _end(call, (moved,))
 
 
@@ -139,7 +138,7 @@ def where_command(call: Call, *, digest: str) -> int:
     """
     lab = declared()
     with at_work(lab, call.cloud, call.teller) as work:
-        found = running.where(work, digest.rpartition("@")[2])
+        found = state.where(work, digest.rpartition("@")[2])
     call.say(Text(found.digest, style="bold"))
     if found.uses:
         show(call.console, uses_table(found))

@@ -13,8 +13,7 @@ from infra.model.images.answers import Finding
 from infra.model.images.answers import Outcome as Answered
 from infra.model.images.pins import Base, Download
 from infra.model.images.rebuilds import Rebuild
-from infra.operations.images.running import Found, Moved, place_in_short
-from infra.operations.images.state import ImageState, PlaceState, Standing
+from infra.operations.images.state import Found, ImageState, Moved, PlaceState, Standing, place_in_short
 from infra.preview.image_words import SHORT, age, built, copied, cost_words, pinned, short, volume, when
 
 _ANSWERS = {

@@ -16,8 +16,7 @@ from infra.preview.run_lines import outcome
 from infra.rules.finding import Finding
 
 if TYPE_CHECKING:  # they load engines and Google's clients, which a comment needs not
-    from infra.operations.stacks.grants import GrantsSeen
-    from infra.operations.stacks.pools import PoolState
+    from infra.operations.stacks.pools import GrantsSeen, PoolState
     from infra.operations.stacks.preview import Planned
 
 

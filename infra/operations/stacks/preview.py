@@ -19,8 +19,8 @@ from infra.model.planned_capacity import capacity
 from infra.model.planned_records import record_changes
 from infra.operations.ports import Tone
 from infra.operations.session import Session
-from infra.operations.stacks.declared import Declared
 from infra.operations.stacks.findings import findings_of
+from infra.operations.stacks.stack_file import Declared
 from infra.rules.book import stops
 from infra.rules.finding import Finding
 
