@@ -20,7 +20,7 @@ from infra.fleet.controller.orders import order
 from infra.fleet.controller.reports_read import to_be_asked
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.zone_lists import nodes as list_nodes
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.run_labels import RunVm
@@ -53,6 +53,11 @@ def test_sources_that_are_all_late_cost_one_deadline_and_not_one_each() -> None:
         source, answer = observer._result(Late(waited), until=120.0)
         assert (source.reason, answer) == (f"no answer within {DEADLINE:g} s", None)
     assert waited == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_page_of_five_hundred_vms_has_longer_than_an_answer_that_somebody_waits_for(observer: Observer) -> None:
+    with observer._google() as google:
+        assert google.api(Api.TPU)._http.timeout >= 3 * HURRIED_SECONDS
 
 
 class Meeting:
