@@ -14,7 +14,7 @@ from functools import partial
 import click
 
 from infra.cli.echo import echo
-from infra.operations.checkout.checks import GO_TOOLS, Outcome, checks_for, run
+from infra.operations.checkout.checks import GO_TOOLS, Outcome, checks_for, run_all
 from infra.tools import install
 
 
@@ -39,7 +39,7 @@ def command(
     if unit and (heavy or live):
         raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
     checks = checks_for(fast=fast, unit=unit, heavy=heavy, live=live, extra=pytest_args)
-    outcomes = [run(check, partial(echo, err=True), strict=strict, quiet=as_json) for check in checks]
+    outcomes = run_all(checks, partial(echo, err=True), strict=strict, quiet=as_json)
     failed = any(outcome.status == "failed" for outcome in outcomes)
     if as_json:
         echo(json.dumps({"ok": not failed, "checks": [asdict(outcome) for outcome in outcomes]}, indent=2))
