@@ -16,7 +16,7 @@ import click
 
 from infra.cli import options
 from infra.cli.render.console import machines, people
-from infra.cli.workflows.below import below
+from infra.cli.workflows.told import below
 from infra.model.images.sources import CONNECT
 from infra.operations.local.builds import github_jobs
 from infra.operations.local.control import running
