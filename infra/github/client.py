@@ -66,8 +66,8 @@ class PostingPlace:
         while True:
             page = f"per_page={_PAGE}&page={len(found) // _PAGE + 1}"
             answer = self.ask("GET", f"{path}{'&' if '?' in path else '?'}{page}").body
-            items = TypeAdapter(list[shape]).validate_python(answer)
-            found += items
+            items = TypeAdapter(list[dict[str, Any]]).validate_python(answer)
+            found += [shape.model_validate(each) for each in items]
             if len(items) < _PAGE:
                 return found
 
