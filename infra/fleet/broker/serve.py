@@ -23,12 +23,12 @@ from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp
 from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
 from infra.fleet.broker.keeper import Keeper
-from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.broker.registration import Registrar
 from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
 from infra.fleet.broker.settings import BrokerSettings
 from infra.fleet.github_api import GitHubClient
-from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.google import Api, Clients, clients, execute
 from infra.model import names
 from infra.model.errors import OutsideError
 
@@ -192,10 +192,8 @@ class _ThreadClients:
     def __call__(self) -> Clients:
         held = getattr(self._local, "clients", None)
         if held is None:
-            try:
+            with answered_by_google():
                 held = clients(self._settings.project, self._settings.google_endpoint, hurried=True)
-            except GoogleError as error:
-                raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
             self._local.clients = held
             self._made.append(held)
         return held
@@ -226,10 +224,9 @@ class _AppKey:
 
     def _read(self) -> str:
         versions = self._google().api(Api.SECRETS).projects().secrets().versions()
-        try:
+        with answered_by_google():
             answer = execute(versions.access(name=self._version), f"reading the app's key, {self._version}")
+        try:
             return base64.b64decode(answer["payload"]["data"]).decode()
-        except GoogleError as error:
-            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
             raise Refused(Reason.GITHUB_REFUSED, f"{self._version} holds no key") from None
