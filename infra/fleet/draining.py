@@ -14,7 +14,6 @@ from typing import Final
 
 from infra.fleet import wishes
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lost import is_given_up
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
 from infra.fleet.controller.orders import order
@@ -115,9 +114,9 @@ def silent_zones(vm: str, desired: Desired, observed: Observed, memory: Memory, 
     slot, known = desired.slot(vm), memory.vms.get(vm)
     zones = {place.zone for place in slot.places} if slot else set()
     zones |= known.tried.keys() if known else set()
-    zones |= {zone for zone, _, name in (key.partition("/") for key in memory.nodes) if name == vm}
+    zones |= {key.zone for key in memory.nodes if key.name == vm}
     return tuple(
-        zone for zone in sorted(zones) if not observed.zone_known(zone) and not is_given_up(zone, observed, memory, now)
+        zone for zone in sorted(zones) if not observed.zone_known(zone) and not memory.is_given_up(zone, observed, now)
     )
 
 

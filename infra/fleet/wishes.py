@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from infra.fleet.controller.observed import DrainWish, Undone, Wishes
-from infra.fleet.controller.parts import Part, names_one_of
+from infra.fleet.controller.versions import VersionPart, names_one_of, taken_back
 from infra.fleet.records import Body, Records
 from infra.model import names
 
@@ -98,16 +98,16 @@ def resumed(body: Body | None, pools: Collection[str]) -> dict[str, Any]:
     return _with_rollout(whole, paused=sorted(_paused(whole) - set(pools)))
 
 
-def undone(body: Body | None, pool: str, parts: Collection[Part], at: datetime) -> dict[str, Any]:
+def undone(body: Body | None, pool: str, parts: Collection[VersionPart], at: datetime) -> dict[str, Any]:
     """With parts of a pool's target taken back. at: now; each going back has a time of its own."""
     whole = _whole(body)
     known = dict(whole["rollout"].get("undone") or {})
-    kept = [each for each in known.get(pool, ()) if _undone(each).key not in parts]
-    new = [{"part": part, "at": at.isoformat()} for part in sorted(parts)]
+    kept = [each for each in known.get(pool, ()) if _undone(each).what not in parts]
+    new = [{"part": str(part), "at": at.isoformat()} for part in sorted(parts)]
     return _with_rollout(whole, undone=known | {pool: [*kept, *new][-_UNDONE_KEPT:]})
 
 
-def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: datetime) -> dict[str, Any]:
+def redone(body: Body | None, pool: str, parts: Collection[VersionPart], went_back: datetime) -> dict[str, Any]:
     """With parts of a pool's target wished again. went_back: since when the pool's rollout is as it is.
 
     That time names what is to be tried again: where it goes back once more, this wish is about it no longer. What was
@@ -115,7 +115,7 @@ def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: dat
     """
     whole = _whole(body)
     known = dict(whole["rollout"].get("undone") or {})
-    left = [_over(each) if names_one_of(_undone(each).key, parts) else each for each in known.pop(pool, ())]
+    left = [_over(each) if names_one_of(_undone(each).what, parts) else each for each in known.pop(pool, ())]
     left = [each for each in left if each is not None]
     again = dict(whole["rollout"].get("redone") or {}) | {pool: went_back.isoformat()}
     return _with_rollout(whole, undone=known | ({pool: left} if left else {}), redone=again)
@@ -124,8 +124,8 @@ def redone(body: Body | None, pool: str, parts: Collection[Part], went_back: dat
 def _undone(found: Any) -> Undone:
     """One entry; those of before parts were told apart are texts, which name whole targets."""
     if isinstance(found, str):
-        return Undone(found)
-    return Undone(str(found["part"]), _moment(found["at"]), over=found.get("over") is True)
+        return Undone(taken_back(found))
+    return Undone(taken_back(str(found["part"])), _moment(found["at"]), over=found.get("over") is True)
 
 
 def _over(found: Any) -> Mapping[str, Any] | None:

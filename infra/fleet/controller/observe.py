@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 import urllib3
 
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
-from infra.fleet.controller import reports_read, zone_lists
+from infra.fleet.controller import reports_read, tpu_api
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
@@ -30,8 +30,6 @@ from infra.fleet.controller.observed import (
     ReportSeen,
     RunnerSeen,
     Source,
-    Target,
-    Told,
     Wishes,
     unknown,
 )
@@ -39,10 +37,11 @@ from infra.fleet.controller.orders import told
 from infra.fleet.controller.reports_read import WantedReport
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
-from infra.fleet.controller.zone_lists import ShapeError
+from infra.fleet.controller.tpu_api import ShapeError
+from infra.fleet.controller.versions import AssignedVersion, PoolVersion
 from infra.fleet.google import Clients, GoogleError, clients
-from infra.fleet.proofs import Proofs
 from infra.fleet.records import Body, Records
+from infra.fleet.reports import Proofs
 from infra.fleet.wishes import wished
 from infra.model import names
 
@@ -161,11 +160,11 @@ class Observer:
 
     def _zone(self, zone: str) -> list[NodeSeen]:
         with self._google() as google:
-            return zone_lists.nodes(google, self.project, zone)
+            return tpu_api.nodes(google, self.project, zone)
 
     def _ended(self, zone: str, creating: Mapping[str, Creating]) -> list[CreateEnded]:
         with self._google() as google:
-            return zone_lists.ended(google, self.project, zone, creating)
+            return tpu_api.ended(google, self.project, zone, creating)
 
     def _runners(self, source: str) -> tuple[RunnerSeen, ...]:
         if self.github is None:
@@ -190,12 +189,12 @@ class Observer:
         with self._google() as google:
             return wished(Records(google=google, bucket=self.bucket), stack)
 
-    def _targets(self, desired: Desired) -> dict[str, Target]:
+    def _targets(self, desired: Desired) -> dict[str, PoolVersion]:
         with self._google() as google:
             pointer = Records(google=google, bucket=self.bucket).body(names.pointer_object())
         return pointed(pointer, desired)
 
-    def _told(self, desired: Desired, memory: Memory) -> dict[str, Told]:
+    def _told(self, desired: Desired, memory: Memory) -> dict[str, AssignedVersion]:
         """What the orders of pools say that are new here, or were forgotten."""
         new = [pool for pool in desired.pools if pool not in memory.rollouts]
         vms = [slot.name for pool in new for slot in desired.of_pool(pool)[:_TELLING] if slot.has_runner]
@@ -210,11 +209,11 @@ class Observer:
         return clients(self.project, self.endpoint, hurried=True, seconds=CALL_SECONDS)
 
 
-def pointed(pointer: Body | None, desired: Desired) -> dict[str, Target]:
+def pointed(pointer: Body | None, desired: Desired) -> dict[str, PoolVersion]:
     """What each pool shall run: the images that the pointer names, and the manifest's bundle."""
     images: Any = (pointer or {}).get("images") or {}
     return {
-        pool: Target(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
+        pool: PoolVersion(images={str(k): str(v) for k, v in images.get(pool, {}).items()}, bundle=desired.bundle)
         for pool in desired.pools
     }
 

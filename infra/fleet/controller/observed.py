@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
+from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey, SourceKind, SourceName
+from infra.fleet.controller.versions import AssignedVersion, PoolVersion, TakenBack
 from infra.model import runner_names
 from infra.model.catalogue import CapacityKind
 
@@ -29,14 +31,6 @@ KNOWN: Final = Source(known=True)
 
 def unknown(reason: str) -> Source:
     return Source(known=False, reason=reason)
-
-
-NodeKey: TypeAlias = str
-"""`ZONE/NAME`: two zones may have nodes of one name."""
-
-
-def node_key(zone: str, name: str) -> NodeKey:
-    return f"{zone}/{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +53,12 @@ class NodeSeen:
 
     @property
     def key(self) -> NodeKey:
-        return node_key(self.zone, self.name)
+        return NodeKey(self.zone, self.name)
+
+    @property
+    def orphan_key(self) -> OrphanKey:
+        """What it is remembered by where it has no owner."""
+        return OrphanKey(self.key, self.created)
 
     @property
     def made(self) -> datetime | None:
@@ -85,6 +84,10 @@ class RunnerSeen:
     busy: bool
     labels: frozenset[str] = frozenset()
     left: bool = False
+
+    @property
+    def key(self) -> RunnerKey:
+        return RunnerKey(self.scope, self.id)
 
     @property
     def vm(self) -> str | None:
@@ -158,39 +161,6 @@ class CreateEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What a pool's VMs shall run. images: the reference by region; the digest in them is one.
-
-    bundle: SHA-256 of the start-up bundle, which pins GitHub's runner too.
-    """
-
-    images: Mapping[str, str] = field(default_factory=dict, hash=False)
-    bundle: str | None = None
-
-    @property
-    def digests(self) -> str:
-        """The image without the regions that have it; empty for none."""
-        return ",".join(sorted({reference.rpartition("@")[2] for reference in self.images.values()}))
-
-    @property
-    def key(self) -> str:
-        """Equal for targets that come to the same on a VM, whichever regions they name."""
-        return f"{self.digests}|{self.bundle or ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a VM's orders say that it runs. image: its reference, empty for none. bundle: empty where they name none."""
-
-    image: str
-    bundle: str = ""
-
-    @property
-    def digest(self) -> str:
-        return self.image.rpartition("@")[2]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DrainWish:
     """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
 
@@ -206,12 +176,12 @@ class DrainWish:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """Somebody took a part of a target back (`infra.fleet.controller.parts`). at: when; None in older records.
+    """Somebody took something of a version back. at: when; None in older records.
 
     over: whether it is wished again since. Then it goes back once, and is tried anew.
     """
 
-    key: str
+    what: TakenBack
     at: datetime | None = None
     over: bool = False
 
@@ -257,11 +227,11 @@ class Observed:
     runners: tuple[RunnerSeen, ...] = ()
     reports: Mapping[str, ReportSeen] = field(default_factory=dict, hash=False)
     reports_source: Source = KNOWN
-    told: Mapping[str, Told] = field(default_factory=dict, hash=False)
+    told: Mapping[str, AssignedVersion] = field(default_factory=dict, hash=False)
     told_source: Source = KNOWN
     ended: tuple[CreateEnded, ...] = ()
     operations: Mapping[str, Source] = field(default_factory=dict)
-    targets: Mapping[str, Target] | None = None
+    targets: Mapping[str, PoolVersion] | None = None
     targets_source: Source = KNOWN
     wishes: Wishes = field(default_factory=Wishes)
     wishes_source: Source = KNOWN
@@ -270,20 +240,19 @@ class Observed:
     epoch: str = ""
 
     @property
-    def sources(self) -> Mapping[str, Source]:
-        """Every source by its name for people."""
+    def sources(self) -> Mapping[SourceName, Source]:
         return (
-            {f"operations {zone}": source for zone, source in self.operations.items()}
-            | {f"zone {zone}": source for zone, source in self.zones.items()}
+            {SourceName(SourceKind.OPERATIONS, zone): source for zone, source in self.operations.items()}
+            | {SourceName(SourceKind.ZONE, zone): source for zone, source in self.zones.items()}
             | {
-                "github": self.github,
-                "reports": self.reports_source,
-                "wishes": self.wishes_source,
-                "pointer": self.targets_source,
+                SourceName(SourceKind.GITHUB): self.github,
+                SourceName(SourceKind.REPORTS): self.reports_source,
+                SourceName(SourceKind.WISHES): self.wishes_source,
+                SourceName(SourceKind.POINTER): self.targets_source,
             }
-            | {f"github {scope}": source for scope, source in self.left.items()}
-            | {f"github {scope}": source for scope, source in self.scopes.items() if self.github.known}
-            | ({} if self.told_source.known else {"orders": self.told_source})
+            | {SourceName(SourceKind.GITHUB, scope): source for scope, source in self.left.items()}
+            | {SourceName(SourceKind.GITHUB, scope): each for scope, each in self.scopes.items() if self.github.known}
+            | ({} if self.told_source.known else {SourceName(SourceKind.ORDERS): self.told_source})
         )
 
     def scope(self, scope: str) -> Source:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from infra.fleet.controller.observed import Told
+from infra.fleet.controller.versions import AssignedVersion
 from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.model import names
 
@@ -27,7 +27,7 @@ def order(records: Records, vm: str, **changes: Any) -> None:
     records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
 
 
-def told(records: Records, vm: str) -> Told | None:
+def told(records: Records, vm: str) -> AssignedVersion | None:
     """What a VM's orders say that it runs; None where they leave that to the records that all VMs read.
 
     Raises GoogleError where the bucket refuses or does not answer.
@@ -40,7 +40,7 @@ def told(records: Records, vm: str) -> Told | None:
     image = str(orders.get("image") or "")
     if not image:
         return None
-    return Told(image="" if image == names.NO_IMAGE else image, bundle=str(orders.get("bundle") or ""))
+    return AssignedVersion(image="" if image == names.NO_IMAGE else image, bundle=str(orders.get("bundle") or ""))
 
 
 def restart(records: Records, vm: str, number: int) -> None:

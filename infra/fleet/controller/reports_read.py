@@ -1,6 +1,6 @@
 """What VMs say of themselves, as far as a sweep needs it: whose reports are read, and what is in them.
 
-Owns the choice of VMs. Does not own what of a report is believed (`infra.fleet.reports`, `infra.fleet.proofs`).
+Owns the choice of VMs. Does not own what of a report is believed (`infra.fleet.reports`, `infra.fleet.reports`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from infra.fleet.controller.observed import NodeSeen, ReportSeen
 from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import GoogleError
-from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
-from infra.fleet.reports import proved_report
+from infra.fleet.reports import Proofs, proved_report
 
 _UNPROVED: Final = 4
 """Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
@@ -77,7 +76,7 @@ def to_be_asked(
 def _able(desired: Desired, memory: Memory, proving: Collection[str]) -> set[str]:
     """VMs whose orders name a bundle with which another of their pool proved a report: they can prove theirs too."""
     bundles = {
-        slot.name: (slot.pool, (known.assigned or "").partition("|")[2])
+        slot.name: (slot.pool, known.assigned.bundle if known.assigned else "")
         for slot in desired.slots
         if (known := memory.vms.get(slot.name)) is not None
     }

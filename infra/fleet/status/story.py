@@ -13,10 +13,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from infra.fleet import reports
+from infra.fleet.controller.events import EventKind, FleetEvent
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import Scene
-from infra.fleet.status.shape import Next, moment
+from infra.fleet.status.shape import Next, as_json, moment
 from infra.model import runner_names
 
 API, CONTROLLER, VM, BROKER = "tpu api", "controller", "vm", "broker"
@@ -70,7 +71,7 @@ class Story:
             "at": moment(self.at),
             "now": list(self.now),
             "story": [line.to_json() for line in self.lines],
-            "next": [each.to_json() for each in self.next],
+            "next": as_json(self.next),
         }
 
 
@@ -170,9 +171,30 @@ def _made(nodes: Iterable[NodeSeen]) -> Iterable[Line]:
 def _remembered(vm: str, scene: Scene) -> Iterable[Line]:
     for event in scene.memory.events:
         if event.subject == vm:
-            yield Line(at=event.at, what=event.what, source=CONTROLLER)
+            yield Line(at=event.at, what=remembered_as(event), source=CONTROLLER)
         elif runner_names.vm_of(event.subject) == vm:
-            yield Line(at=event.at, what=f"runner {event.subject}: {event.what}", source=CONTROLLER)
+            yield Line(at=event.at, what=f"runner {event.subject}: {remembered_as(event)}", source=CONTROLLER)
+
+
+def remembered_as(event: FleetEvent) -> str:
+    """What the controller remembers of one event, for people."""
+    match event.kind:
+        case EventKind.LISTED:
+            return f"listed in {event.zone} as {event.state}"
+        case EventKind.STATE:
+            return f"{event.before} -> {event.state}"
+        case EventKind.SILENT:
+            return "no runner of it is online any more"
+        case EventKind.HEARD:
+            return "a runner of it is online again"
+        case EventKind.NOT_MADE:
+            return f"could not be made in {event.zone}: {event.trouble}: {event.what}"
+        case EventKind.DECIDED:
+            return f"{event.verb}: {event.what}"
+        case EventKind.CAME_TO:
+            return f"{event.verb} {event.result}: {event.what}"
+        case EventKind.SENTENCE:
+            return event.what
 
 
 def _reported(report: Mapping[str, Any]) -> Iterable[Line]:
