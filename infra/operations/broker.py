@@ -18,7 +18,7 @@ from infra.fleet.broker.settings import Settings
 from infra.operations.errors import Refusal
 from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.session import reached
-from infra.operations.stacks.declared import declared
+from infra.operations.stacks.stack_file import declared
 
 __all__ = ("GRANTED", "Broker", "broker", "line")
 
