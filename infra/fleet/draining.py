@@ -16,8 +16,8 @@ from infra.fleet import wishes
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
-from infra.fleet.controller.orders import order
 from infra.fleet.controller.rules import DEAD
+from infra.fleet.controller.vm_records import order
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.records import ABSENT, Records
 from infra.fleet.reports import read_report, report_seen

@@ -11,7 +11,7 @@ import pytest
 
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed, Phase
-from infra.fleet.controller.reports_read import WantedReport
+from infra.fleet.controller.vm_records import WantedReport
 from infra.fleet.draining import said
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records

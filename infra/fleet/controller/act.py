@@ -32,10 +32,10 @@ from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, ListedRunners
 from infra.fleet.controller.keys import BackoffKey, NodeKey
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import NodeSeen, Observed
-from infra.fleet.controller.orders import order, restart
+from infra.fleet.controller.observed import NodeSeen, Observed, Trouble
 from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
+from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
 from infra.model import names, run_labels
@@ -47,8 +47,6 @@ ACTING_SECONDS: Final = 300.0
 its job on Cloud Run (`infra.components.controller.SWEEP_SECONDS`)."""
 CALL_SECONDS: Final = 20.0
 """How long one call of a sweep that acts may take; one that failed is tried once more."""
-MINUTE: Final = 60.0
-"""Seconds after which no request counts any more against a limit of requests a minute."""
 
 _PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 16.0
@@ -224,27 +222,17 @@ class Actor:
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
-            operation = self._taken(request, f"creating {name} in {place.zone}")
+            left = self.began + ACTING_SECONDS - self.clock()
+            operation = tpu_api.taken(request, f"creating {name} in {place.zone}", self.sleep, left)
         except GoogleError as error:
-            return self._not_created(action, error, self._key(name, place))
+            if error.status == _EXISTS:
+                return Outcome(action=action, result=Result.DONE, text="it exists already")
+            return self._not_created(action, place, str(error), tpu_api.trouble_of_answer(error.status, error.reason))
         failure = operation.get("error")
         if failure:
-            text = str(failure.get("message", ""))
-            trouble = tpu_api.trouble_of_operation(int(failure.get("code", 0)), text)
-            self.troubles.setdefault(self._key(name, place), text)
-            return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
+            code, text = int(failure.get("code", 0)), str(failure.get("message", ""))
+            return self._not_created(action, place, text, tpu_api.trouble_of_operation(code, text))
         return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
-
-    def _taken(self, request: Any, doing: str) -> Mapping[str, Any]:
-        """A create's operation. One more than Google takes in a minute is sent again once that minute is over."""
-        try:
-            return execute(request, doing)
-        except GoogleError as error:
-            soon = self.clock() + MINUTE < self.began + ACTING_SECONDS
-            if not (soon and tpu_api.is_over_in_a_minute(error.status, str(error))):
-                raise
-        self.sleep(MINUTE)
-        return execute(request, doing)
 
     def _stands_after_all(self, zone: str, name: str) -> bool:
         """Whether a zone that cannot be listed answers for one VM, which is not the one that Google took back."""
@@ -255,12 +243,9 @@ class Actor:
             return node is not None and node.get("state") not in GIVEN_BACK
         return False
 
-    def _not_created(self, action: Action, error: GoogleError, key: BackoffKey) -> Outcome:
-        if error.status == _EXISTS:
-            return Outcome(action=action, result=Result.DONE, text="it exists already")
-        trouble = tpu_api.trouble_of_answer(error.status, str(error))
-        self.troubles.setdefault(key, str(error))
-        return Outcome(action=action, result=Result.FAILED, text=str(error), trouble=trouble)
+    def _not_created(self, action: Create | Recreate, place: Place, text: str, trouble: Trouble) -> Outcome:
+        self.troubles.setdefault(self._key(action.slot, place), text)
+        return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
 
     def _remove_runner(self, action: RemoveRunner) -> Outcome:
         """Once more it is asked whether it is offline: GitHub takes minutes to notice that one came back."""

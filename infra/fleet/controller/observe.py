@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 import urllib3
 
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS, GoogleKeys, fetcher
-from infra.fleet.controller import reports_read, tpu_api
+from infra.fleet.controller import tpu_api, vm_records
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
@@ -33,12 +33,11 @@ from infra.fleet.controller.observed import (
     Wishes,
     unknown,
 )
-from infra.fleet.controller.orders import told
-from infra.fleet.controller.reports_read import WantedReport
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.controller.tpu_api import ShapeError
 from infra.fleet.controller.versions import AssignedVersion, PoolVersion
+from infra.fleet.controller.vm_records import WantedReport, told
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Body, Records
 from infra.fleet.reports import Proofs
@@ -113,7 +112,7 @@ class Observer:
             online = {each.vm for each in seen if each.online}
             nodes = [node for _, answer in found.values() for node in answer or ()]
             unlisted = {zone for zone, (source, _) in found.items() if not source.known}
-            asked = reports_read.to_be_asked(desired, memory, online, nodes, unlisted)
+            asked = vm_records.to_be_asked(desired, memory, online, nodes, unlisted)
             proofs = self._proofs(desired.stack)
             until = self.clock() + self.deadline
             readers = [pool.submit(self._reports, asked[start::_READERS], proofs) for start in range(_READERS)]
@@ -183,7 +182,7 @@ class Observer:
 
     def _reports(self, asked: Sequence[WantedReport], proofs: Proofs) -> tuple[dict[str, ReportSeen], str]:
         with self._google() as google:
-            return reports_read.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
+            return vm_records.read(Records(google=google, bucket=self.bucket), asked, proofs) if asked else ({}, "")
 
     def _wishes(self, stack: str) -> Wishes:
         with self._google() as google:

@@ -214,11 +214,7 @@ class Proposals:
                 may_live = node.state not in GIVEN_BACK
                 self.condemned += may_live
                 action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
-                self.proposals.append(
-                    Proposal(
-                        action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze, urgency=Urgency.TIDY
-                    )
-                )
+                self.proposals.append(Proposal(action=action, pool=pool, deletes=may_live, freeze=judged.rule.freeze))
             case Verdict.DRAIN:
                 self.condemned += 1
                 action = Drain(vm=node.name, on=True, rule=judged.rule.id, reason=judged.reason)
@@ -242,13 +238,12 @@ class Proposals:
             deletes=True,
             patience=since + self.judge.patience,
             freeze=False,
-            urgency=Urgency.TIDY,
         )
 
     def _run_vm(self, node: NodeSeen, judged: Judged) -> None:
         if judged.verdict is Verdict.DELETE:
             action = Delete(node=node, rule=judged.rule.id, reason=judged.reason)
-            self.proposals.append(Proposal(action=action, deletes=True, urgency=Urgency.TIDY))
+            self.proposals.append(Proposal(action=action, deletes=True))
         elif judged.verdict is Verdict.WAIT:
             self._wait(judged)
 
@@ -259,7 +254,7 @@ class Proposals:
                 action = RemoveRunner(
                     scope=runner.scope, id=runner.id, name=runner.name, rule=judged.rule.id, reason=judged.reason
                 )
-                self.proposals.append(Proposal(action=action, urgency=Urgency.TIDY))
+                self.proposals.append(Proposal(action=action))
             elif judged.verdict is Verdict.WAIT and judged.rule.id != "runner-unseen":
                 self._wait(judged)
 

@@ -10,14 +10,16 @@ and nobody has to free anything (cloud.google.com/docs/quotas/troubleshoot, read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from infra.fleet.controller.memory import Creating
 from infra.fleet.controller.observed import CreateEnded, NodeSeen, Trouble
-from infra.fleet.google import Api, Clients, execute
+from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.model.catalogue import CapacityKind
 
+MINUTE: Final = 60.0
+"""Seconds after which no request counts any more against a limit of requests a minute."""
 _PAGE: Final = 500
 _RESOURCE_EXHAUSTED: Final = 8
 _OUTAGES: Final = frozenset({1, 2, 4, 10, 13, 14})
@@ -128,6 +130,16 @@ def trouble_of_answer(status: int | None, text: str) -> Trouble:
     return Trouble.REFUSED
 
 
-def is_over_in_a_minute(status: int | None, text: str) -> bool:
-    """Whether a create was refused by a limit that counts the requests of one minute."""
-    return status in (_TOO_MANY, _FORBIDDEN) and _A_MINUTE.search(text) is not None
+def taken(request: Any, doing: str, sleep: Callable[[float], None], left: float) -> Mapping[str, Any]:
+    """A create's operation. One more than Google takes in a minute is sent again once that minute is over.
+
+    left: seconds that a sweep has; such a minute is waited for within them. Raises GoogleError.
+    """
+    try:
+        return execute(request, doing)
+    except GoogleError as error:
+        a_minute = error.status in (_TOO_MANY, _FORBIDDEN) and _A_MINUTE.search(error.reason)
+        if left <= MINUTE or not a_minute:
+            raise
+    sleep(MINUTE)
+    return execute(request, doing)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet.controller import creates
-from infra.fleet.controller.act import MINUTE, Actor
+from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.events import Result
@@ -20,7 +20,7 @@ from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory,
 from infra.fleet.controller.observed import KNOWN, CreateEnded, Trouble, unknown
 from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.rules import fallbacks
-from infra.fleet.controller.tpu_api import trouble_of_answer, trouble_of_operation
+from infra.fleet.controller.tpu_api import MINUTE, trouble_of_answer, trouble_of_operation
 from infra.fleet.google import GoogleError
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (

@@ -16,11 +16,10 @@ from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen
-from infra.fleet.controller.orders import order
-from infra.fleet.controller.reports_read import to_be_asked
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.tpu_api import nodes as list_nodes
 from infra.fleet.controller.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.controller.vm_records import order, to_be_asked
 from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.model import names

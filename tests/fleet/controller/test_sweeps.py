@@ -22,9 +22,9 @@ from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import DrainWish
-from infra.fleet.controller.orders import order, restart
 from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
+from infra.fleet.controller.vm_records import order, restart
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from infra.fleet.sweep_log import image_lines
 
 from infra.fleet.images.attempts import ImageStanding, begin, standing
+from infra.fleet.sweep_log import image_lines
 from infra.model import names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, Bucket, World

@@ -1,12 +1,14 @@
-"""What VMs say of themselves, as far as a sweep needs it: whose reports are read, and what is in them.
+"""The records between a sweep and VMs: what they say of themselves, and orders, which their supervisors poll.
 
-Owns the choice of VMs. Does not own what of a report is believed (`infra.fleet.reports`, `infra.fleet.reports`).
+Owns whose reports are read, the shape of orders (version 1, one object a VM) and the change of one of their parts,
+conditional on what was read. All pools may read all orders: they hold no secret. Does not own what of a report is
+believed (`infra.fleet.reports`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.keys import NodeKey
@@ -14,10 +16,20 @@ from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen, ReportSeen
 from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import is_ours, pool_of
+from infra.fleet.controller.versions import AssignedVersion
 from infra.fleet.google import GoogleError
-from infra.fleet.records import Records
+from infra.fleet.records import Body, Records, UnreadableRecordError
 from infra.fleet.reports import Proofs, proved_report
+from infra.model import names
 
+EMPTY: Final[Body] = {
+    "version": 1,
+    "image": None,
+    "bundle": None,
+    "restart": 0,
+    "drain": False,
+}
+"""What a VM without orders does: what the records that all VMs read say, and taking jobs."""
 _UNPROVED: Final = 4
 """Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
 
@@ -110,3 +122,39 @@ def read(records: Records, asked: Sequence[WantedReport], proofs: Proofs) -> tup
         if report is not None:
             found[vm.name] = report
     return found, failure
+
+
+def order(records: Records, vm: str, **changes: Any) -> None:
+    """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
+    records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
+
+
+def told(records: Records, vm: str) -> AssignedVersion | None:
+    """What a VM's orders say that it runs; None where they leave that to the records that all VMs read.
+
+    Raises GoogleError where the bucket refuses or does not answer.
+    """
+    try:
+        record = records.read(names.orders_object(vm))
+    except UnreadableRecordError:
+        return None
+    orders = record.body if record else {}
+    image = str(orders.get("image") or "")
+    if not image:
+        return None
+    return AssignedVersion(image="" if image == names.NO_IMAGE else image, bundle=str(orders.get("bundle") or ""))
+
+
+def restart(records: Records, vm: str, number: int) -> None:
+    """Order a restart by a number that the VM has not obeyed yet.
+
+    One that is behind what was ordered last is of a memory that was lost; the same once more is the same order. Raises
+    GoogleError where the bucket refuses or does not answer.
+    """
+
+    def ordered(current: Body | None) -> Body:
+        orders = {**EMPTY, **(current or {})}
+        last = int(orders["restart"])
+        return {**orders, "restart": number if number >= last else last + 1}
+
+    records.update(names.orders_object(vm), ordered)
