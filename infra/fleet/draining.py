@@ -15,12 +15,13 @@ from typing import Final
 from infra.fleet import wishes
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import DrainWish, Observed, Phase, ReportSeen
+from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.vm_records import order
 from infra.fleet.github_lists import RunningJob
 from infra.fleet.records import ABSENT, Records
-from infra.fleet.reports import read_report, report_seen
+from infra.fleet.reports import Phase, ReportSeen, read_report, report_seen
+from infra.fleet.wishes import DrainWish
 from infra.model import names
 
 SETTLE: Final = timedelta(minutes=3)

@@ -1,117 +1,63 @@
 """What VMs write of themselves, read as the words of somebody who may lie: a job that broke out has its VM's account.
 
-All VMs of a pool run as one account, and conditions of Cloud Storage know accounts and names of objects, no machines:
-so each may write the reports of the others. A VM therefore asks its metadata server for an identity token whose
-audience is the checksum of its report, and writes the token into it: Google signs it for the machine that wrote it, and
-Google's keys verify that without asking anybody. Which machine a VM is, is in the broker's records: a job can only
-break out on a VM that was registered, and from then on its machine is no other VM's.
-https://cloud.google.com/compute/docs/instances/verifying-instance-identity, read 2026-11.
-
-Owns how much of a report is read, whether it is the VM's own, and that nothing in it works on whoever reads it. What it
-means is its readers'.
+Owns what a report says, how much of it is read, and that nothing in it works on whoever reads it. Whether a VM wrote it
+itself is `infra.fleet.proofs`; what it means is its readers'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final
 
-from infra.fleet.broker.decide import Instance
-from infra.fleet.broker.identity import GoogleKeys, Verifier
-from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.controller.observed import Phase, ReportSeen
-from infra.fleet.google import GoogleError
 from infra.fleet.records import Body, Record, Records, UnreadableRecordError
-from infra.model import names, report_proof
+from infra.model import names
 
 MOST_BYTES: Final = 256 * 1024
 """Several times what a VM writes of 50 steps and 50 events at their longest."""
 AHEAD: Final = timedelta(minutes=5)
 """By how much a VM's clock may be ahead. One whose clock is off by half a minute takes no job, and says so."""
-WRITTEN_WITHIN: Final = timedelta(minutes=10)
-"""How long after it was signed a report is written: later it is a copy of an old one."""
 _LONGEST: Final = 300
 """Characters of a reason or of a job's name."""
 
 
-class ForgedReportError(Exception):
-    """A report that was not written by the VM whose it is, or not now; its text says why."""
+class Phase(StrEnum):
+    """What a VM's supervisor says it is doing."""
+
+    BOOTING = "booting"
+    CLEANING = "cleaning"
+    PULLING = "pulling"
+    REGISTERING = "registering"
+    IDLE = "idle"
+    BUSY = "busy"
+    DRAINING = "draining"
+    UNFIT = "unfit"
+    HALTED = "halted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proofs:
-    """Proofs of the reports of one stack."""
+class ReportSeen:
+    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed.
 
-    stack: str
-    keys: GoogleKeys = field(repr=False)
-
-    def zone(
-        self, records: Records, vm: str, record: Record, made: Mapping[str, str], unlisted: Collection[str] = ()
-    ) -> str:
-        """The zone of the VM that wrote its report, empty where the report has no proof, or one without a machine.
-
-        made: by zone, when the VM of that name there was made. unlisted: zones in which nobody can say that; there the
-        machine must be the one to which the broker bound the VM, or no other VM's. Raises ForgedReportError, and
-        GoogleError where keys or records cannot be had.
-        """
-        text, token = report_proof.parted(record.content)
-        if not token:
-            return ""
-        instance = self._signer(token, report_proof.audience(text), record.updated)
-        if instance is None:
-            return ""
-        if instance.zone not in made and instance.zone not in unlisted:
-            raise ForgedReportError(f"it was written in {instance.zone}, and the VM is not there")
-        bound = records.body(names.binding_object(self.stack, vm)) or {}
-        life = str(bound.get("life", "")).partition(" ")[2]
-        if bound.get("instance") and life == made.get(instance.zone):
-            owner = vm if bound["instance"] == instance.id else ""
-        else:
-            owner = (records.body(names.instance_object(self.stack, instance.id)) or {}).get("vm", vm)
-        if owner != vm:
-            raise ForgedReportError(f"machine {instance.id} wrote it, which is {owner or 'another'}")
-        return instance.zone
-
-    def _signer(self, token: str, audience: str, written: datetime) -> Instance | None:
-        """The machine for which Google signed it, as it was when the bucket got it."""
-        try:
-            claims = Verifier(audience=audience, keys=self.keys).verify(token, written)
-        except Refused as refused:
-            if refused.reason is Reason.GOOGLE_DOWN:
-                raise GoogleError("reading Google's keys", refused.detail) from None
-            raise ForgedReportError(f"its proof is {refused.reason.word}") from None
-        if written - claims.issued > WRITTEN_WITHIN:
-            raise ForgedReportError("it is a copy of an older one")
-        return claims.instance
-
-
-def proved_report(
-    records: Records,
-    pool: str,
-    vm: str,
-    proofs: Proofs,
-    made: Mapping[str, str],
-    unlisted: Collection[str] = (),
-    *,
-    proves: bool,
-) -> ReportSeen | None:
-    """What a VM's report says, where no other can have written it; None where it says nothing.
-
-    made, unlisted: as `Proofs.zone` takes them. proves: whether the VM is known to prove its reports. One that does not
-    proves them no better than those who wrote them before there were proofs. Raises GoogleError.
+    proved: the zone of the VM that Google says has written it, empty where it has no proof.
     """
-    try:
-        record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
-        body = None if record is None else _dated(_plain(record.body), record.updated)
-        if record is None or body is None:
-            return None
-        zone = proofs.zone(records, vm, record, made, unlisted)
-    except (UnreadableRecordError, RecursionError, ForgedReportError):
-        return None
-    seen = report_seen(pool, vm, body)
-    return None if seen is None or (proves and not zone) else replace(seen, proved=zone)
+
+    vm: str
+    pool: str
+    phase: Phase
+    at: datetime
+    reason: str = ""
+    image: str | None = None
+    bundle: str | None = None
+    job: str = ""
+    obeyed: int = 0
+    proved: str = ""
+
+    def is_of(self, made: datetime | None) -> bool:
+        """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""
+        return made is None or made <= self.at
 
 
 def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | None:
@@ -123,7 +69,7 @@ def read_report(records: Records, pool: str, vm: str) -> Mapping[str, Any] | Non
     """
     try:
         record = records.read(names.report_object(pool, vm), most=MOST_BYTES)
-        return None if record is None else _dated(_plain(record.body), record.updated)
+        return None if record is None else dated(record)
     except (UnreadableRecordError, RecursionError):
         return None
 
@@ -156,12 +102,13 @@ def moment(text: object) -> datetime | None:
         return None
 
 
-def _dated(body: dict[str, Any], written: datetime) -> Mapping[str, Any] | None:
-    """Without a time that can be read it stays so, and says nothing (`report_seen`)."""
+def dated(record: Record) -> Mapping[str, Any] | None:
+    """A report as of when it was written; without a time that can be read it stays as it is, and says nothing."""
+    body = _plain(record.body)
     at = moment(body.get("at"))
     if at is None:
         return body
-    return None if at - AHEAD > written else {**body, "at": written.isoformat()}
+    return None if at - AHEAD > record.updated else {**body, "at": record.updated.isoformat()}
 
 
 def _plain(value: Any) -> Any:

@@ -7,17 +7,61 @@ document to the next.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from infra.fleet.controller.observed import DrainWish, Undone, Wishes
-from infra.fleet.controller.versions import VersionPart, names_one_of, taken_back
 from infra.fleet.records import Body, Records
+from infra.fleet.versions import TakenBack, VersionPart, names_one_of, taken_back
 from infra.model import names
 
 VERSION: Final = 1
 _UNDONE_KEPT: Final = 20
 """Images and bundles of a pool that are remembered as taken back; an older one will not be promoted again unseen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainWish:
+    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
+
+    until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
+    """
+
+    subject: str
+    by: str
+    since: datetime
+    minutes: int
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Somebody took something of a version back. at: when; None in older records.
+
+    over: whether it is wished again since. Then it goes back once, and is tried anew.
+    """
+
+    what: TakenBack
+    at: datetime | None = None
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What people asked of the controller. undone: what a pool shall not run, by pool.
+
+    redone: when the rollout went back that shall be tried again, by pool. lost: zones that somebody gave up, and who.
+    """
+
+    drains: tuple[DrainWish, ...] = ()
+    paused: frozenset[str] = frozenset()
+    undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
+    redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
+    lost: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def at(self, now: datetime) -> Wishes:
+        """Those that stand at a time."""
+        return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
 
 
 def wished(records: Records, stack: str) -> Wishes:

@@ -14,9 +14,11 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.keys import FindingKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
-from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.draining import Standing, VmStanding
 from infra.fleet.github_lists import RunningJob
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.wishes import DrainWish, Wishes
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, nodes, place, runner, seen
 
 VM = f"tpu-ci-{HOME}-0"

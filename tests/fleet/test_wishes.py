@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet import wishes
-from infra.fleet.controller.observed import DrainWish, Undone
-from infra.fleet.controller.versions import PartKind, VersionPart
 from infra.fleet.records import Body
-from infra.fleet.wishes import read_wishes
+from infra.fleet.versions import PartKind, VersionPart
+from infra.fleet.wishes import DrainWish, Undone, read_wishes
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

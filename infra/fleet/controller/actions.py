@@ -16,7 +16,7 @@ from infra.fleet.controller.events import Verb
 from infra.fleet.controller.memory import Memory
 from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.rules import Judged
-from infra.fleet.controller.versions import AssignedVersion
+from infra.fleet.versions import AssignedVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

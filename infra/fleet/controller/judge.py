@@ -15,9 +15,10 @@ from infra.fleet.controller.keys import OwnRule
 from infra.fleet.controller.limits import HOUR
 from infra.fleet.controller.memory import Creating, Memory, NodeMemory
 from infra.fleet.controller.notice import HEARD, waits_for_an_image
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase, ReportSeen, RunnerSeen
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen
 from infra.fleet.controller.rules import ABSENT, Judged, Situation, Subject, find
 from infra.fleet.controller.sorting import Fleet, VmNames, pool_of
+from infra.fleet.reports import Phase, ReportSeen
 from infra.model import run_labels
 from infra.model.catalogue import CapacityKind
 

@@ -5,26 +5,11 @@ Owns both forms. Does not own what is kept under them (`memory`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, NamedTuple, Self, TypeAlias
 
-from pydantic_core import CoreSchema, core_schema
-
+from infra.fleet.versions import AsText
 from infra.model.catalogue import CapacityKind
-
-
-@dataclass(frozen=True, slots=True)
-class AsText:
-    """Marks a type whose values are one text each in a record, that of `str`. parse: raises ValueError for others."""
-
-    parse: Callable[[str], object]
-
-    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
-        kept = core_schema.plain_serializer_function_ser_schema(str)
-        read = core_schema.no_info_plain_validator_function(self.parse)
-        return core_schema.chain_schema([core_schema.str_schema(), read], serialization=kept)
 
 
 class OwnRule(StrEnum):

@@ -25,7 +25,7 @@ from infra.fleet.controller.keys import (
     SourceName,
 )
 from infra.fleet.controller.observed import Observed, Trouble
-from infra.fleet.controller.versions import KeptVersion, Rollout
+from infra.fleet.versions import KeptVersion, Rollout
 from infra.model.catalogue import CapacityKind
 
 LAG: Final = timedelta(minutes=10)

@@ -17,9 +17,10 @@ from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.events import EventKind, FleetEvent
 from infra.fleet.controller.keys import NodeKey, RunnerKey, SuspectKey
 from infra.fleet.controller.memory import LAG, Listing, Memory, NodeMemory, ScopeMemory, Suspect, VmMemory
-from infra.fleet.controller.observed import NodeSeen, Observed, Phase
+from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import Fleet, is_ours, pool_of
+from infra.fleet.reports import Phase
 
 BRIEF: Final = timedelta(minutes=5)
 """For how long GitHub may be unknown without an outage: registrations outlast that."""

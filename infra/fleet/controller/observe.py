@@ -22,26 +22,17 @@ from infra.fleet.controller import tpu_api, vm_records
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError
 from infra.fleet.controller.memory import Creating, Memory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    CreateEnded,
-    NodeSeen,
-    Observed,
-    ReportSeen,
-    RunnerSeen,
-    Source,
-    Wishes,
-    unknown,
-)
+from infra.fleet.controller.observed import KNOWN, CreateEnded, NodeSeen, Observed, RunnerSeen, Source, unknown
 from infra.fleet.controller.rules import DEAD
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.controller.tpu_api import ShapeError
-from infra.fleet.controller.versions import AssignedVersion, PoolVersion
 from infra.fleet.controller.vm_records import WantedReport, told
 from infra.fleet.google import Clients, GoogleError, clients
+from infra.fleet.proofs import Proofs
 from infra.fleet.records import Body, Records
-from infra.fleet.reports import Proofs
-from infra.fleet.wishes import wished
+from infra.fleet.reports import ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion
+from infra.fleet.wishes import Wishes, wished
 from infra.model import names
 
 DEADLINE: Final = 40.0

@@ -6,14 +6,16 @@ A source that did not answer in time, or answered in part, is unknown. Nothing i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
 from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey, SourceKind, SourceName
-from infra.fleet.controller.versions import AssignedVersion, PoolVersion, TakenBack
+from infra.fleet.reports import ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion
+from infra.fleet.wishes import Wishes
 from infra.model import runner_names
 from infra.model.catalogue import CapacityKind
 
@@ -100,43 +102,6 @@ class RunnerSeen:
         return self.online and (self.busy or not self.left)
 
 
-class Phase(StrEnum):
-    """What a VM's supervisor says it is doing."""
-
-    BOOTING = "booting"
-    CLEANING = "cleaning"
-    PULLING = "pulling"
-    REGISTERING = "registering"
-    IDLE = "idle"
-    BUSY = "busy"
-    DRAINING = "draining"
-    UNFIT = "unfit"
-    HALTED = "halted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSeen:
-    """What a VM says of itself; believed for that VM alone. obeyed: the last number of a restart that it obeyed.
-
-    proved: the zone of the VM that Google says has written it, empty where it has no proof.
-    """
-
-    vm: str
-    pool: str
-    phase: Phase
-    at: datetime
-    reason: str = ""
-    image: str | None = None
-    bundle: str | None = None
-    job: str = ""
-    obeyed: int = 0
-    proved: str = ""
-
-    def is_of(self, made: datetime | None) -> bool:
-        """Whether it is of the VM that was made then (None: nobody knows when), not of one that had its name before."""
-        return made is None or made <= self.at
-
-
 class Trouble(StrEnum):
     """Why a create did not come to a VM."""
 
@@ -158,50 +123,6 @@ class CreateEnded:
     zone: str
     trouble: Trouble | None
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainWish:
-    """Somebody wants a pool or a VM to take no more jobs. minutes: how long it waits for running ones.
-
-    until: when it is over though nobody ended it, as that of a command which may be killed; None for never.
-    """
-
-    subject: str
-    by: str
-    since: datetime
-    minutes: int
-    until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """Somebody took something of a version back. at: when; None in older records.
-
-    over: whether it is wished again since. Then it goes back once, and is tried anew.
-    """
-
-    what: TakenBack
-    at: datetime | None = None
-    over: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What people asked of the controller. undone: what a pool shall not run, by pool.
-
-    redone: when the rollout went back that shall be tried again, by pool. lost: zones that somebody gave up, and who.
-    """
-
-    drains: tuple[DrainWish, ...] = ()
-    paused: frozenset[str] = frozenset()
-    undone: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict, hash=False)
-    redone: Mapping[str, datetime] = field(default_factory=dict, hash=False)
-    lost: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    def at(self, now: datetime) -> Wishes:
-        """Those that stand at a time."""
-        return replace(self, drains=tuple(each for each in self.drains if each.until is None or now < each.until))
 
 
 @dataclass(frozen=True, kw_only=True)

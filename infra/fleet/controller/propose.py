@@ -31,7 +31,7 @@ from infra.fleet.controller.placing import NoPlace, Placing, Room
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK, Judged, Situation, Verdict, remakes
 from infra.fleet.controller.sorting import pool_of
 from infra.fleet.controller.steering import home_is_short, steer
-from infra.fleet.controller.versions import Rollout
+from infra.fleet.versions import Rollout
 
 _BY_SILENCE: Final = frozenset({"slot-unserved", "slot-restarted", "orphan-idle"})
 """Rules that fit a VM which says nothing that is against it."""

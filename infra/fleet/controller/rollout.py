@@ -21,9 +21,9 @@ from datetime import datetime
 from infra.fleet.controller import trial
 from infra.fleet.controller.actions import Assign
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.observed import Undone, Wishes
 from infra.fleet.controller.rollout_orders import ordered
-from infra.fleet.controller.versions import PoolVersion, Rollout, Stage, VersionPart, named, shown, without
+from infra.fleet.versions import PoolVersion, Rollout, Stage, VersionPart, named, shown, without
+from infra.fleet.wishes import Undone, Wishes
 from infra.model.catalogue import region_of
 
 

@@ -14,7 +14,7 @@ from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import OwnRule
 from infra.fleet.controller.trial import allowance, at_once, has, is_known
-from infra.fleet.controller.versions import AssignedVersion, Returning, Rollout
+from infra.fleet.versions import AssignedVersion, Returning, Rollout
 from infra.model.catalogue import region_of
 
 

@@ -14,7 +14,7 @@ from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.rules import Verdict
-from infra.fleet.controller.versions import Rollout
+from infra.fleet.versions import Rollout
 from infra.model import calendar
 
 

@@ -15,8 +15,8 @@ from typing import Final, Literal
 
 from infra.fleet.controller.desired import Wanted
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.observed import Phase, ReportSeen
-from infra.fleet.controller.versions import PoolVersion, Rollout, Stage
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import PoolVersion, Rollout, Stage
 
 _RUNNING: Final = frozenset({Phase.IDLE, Phase.BUSY})
 _UNFIT: Final = frozenset({Phase.UNFIT, Phase.HALTED})

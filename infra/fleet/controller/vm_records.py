@@ -13,13 +13,14 @@ from typing import Any, Final, NamedTuple
 from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import NodeSeen, ReportSeen
+from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import is_ours, pool_of
-from infra.fleet.controller.versions import AssignedVersion
 from infra.fleet.google import GoogleError
+from infra.fleet.proofs import Proofs, proved_report
 from infra.fleet.records import Body, Records, UnreadableRecordError
-from infra.fleet.reports import Proofs, proved_report
+from infra.fleet.reports import ReportSeen
+from infra.fleet.versions import AssignedVersion
 from infra.model import names
 
 EMPTY: Final[Body] = {

@@ -24,11 +24,11 @@ from infra.fleet.controller.observed import Observed
 from infra.fleet.controller.rollout import not_tried
 from infra.fleet.controller.rules import DEAD, Judged, Verdict, rule
 from infra.fleet.controller.sorting import Fleet, VmNames, sort
-from infra.fleet.controller.versions import Rollout, shown
 from infra.fleet.records import Records
 from infra.fleet.status.look import Scene
 from infra.fleet.status.queue import Taker, queue, unserved
 from infra.fleet.status.shape import FleetStatus, LastSweep, Next, PoolStatus, RolloutStatus, Trouble
+from infra.fleet.versions import Rollout, shown
 from infra.fleet.wishes import wished
 from infra.model import names
 from infra.model.schema import StackConfig

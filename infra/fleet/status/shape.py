@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from infra.fleet.controller.observed import DrainWish, Source
+from infra.fleet.controller.observed import Source
 from infra.fleet.status.queue import Queue, Unserved
+from infra.fleet.wishes import DrainWish
 from infra.model.grants import StrangeGrant
 from infra.model.unapplied import Unapplied
 

@@ -13,10 +13,10 @@ from datetime import datetime
 from infra.engines.protocol import CloudName
 from infra.fleet import wishes
 from infra.fleet.controller.rollout import not_tried, undoable
-from infra.fleet.controller.versions import PoolVersion, Rollout, VersionPart, shown
 from infra.fleet.status.derive import rollouts
 from infra.fleet.status.look import Scene
 from infra.fleet.status.shape import RolloutStatus
+from infra.fleet.versions import PoolVersion, Rollout, VersionPart, shown
 from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.looks import Fleet, fleets_declared, open_fleet, stack_of
 from infra.operations.fleet.requests import request

@@ -12,8 +12,8 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.observed import Phase, ReportSeen
 from infra.fleet.google import Api, execute
+from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.runner.supervisor.report import sealed
 from infra.model import names, report_proof
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World

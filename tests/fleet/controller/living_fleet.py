@@ -28,20 +28,11 @@ from infra.fleet.controller.desired import Desired, Place
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import (
-    KNOWN,
-    CreateEnded,
-    NodeSeen,
-    Observed,
-    Phase,
-    ReportSeen,
-    RunnerSeen,
-    Trouble,
-    unknown,
-)
+from infra.fleet.controller.observed import KNOWN, CreateEnded, NodeSeen, Observed, RunnerSeen, Trouble, unknown
 from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.rules import DEAD, GIVEN_BACK
-from infra.fleet.controller.versions import PoolVersion
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import PoolVersion
 from infra.model.catalogue import AcceleratorType
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, SWEEP, labels, minutes
 

@@ -9,9 +9,11 @@ from infra.fleet.controller.actions import Assign, Decision
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Undone, Wishes, unknown
-from infra.fleet.controller.versions import AssignedVersion, PoolVersion, Rollout
-from infra.fleet.controller.versions import taken_back as part_or_whole
+from infra.fleet.controller.observed import KNOWN, RunnerSeen, unknown
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.versions import taken_back as part_or_whole
+from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, fleet, minutes, nodes, remembered, runner, seen
 
 POOL = "tpu-ci"

@@ -9,8 +9,9 @@ import pytest
 
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.controller.desired import Settings
-from infra.fleet.controller.observed import Wishes, unknown
-from infra.fleet.controller.versions import PoolVersion
+from infra.fleet.controller.observed import unknown
+from infra.fleet.versions import PoolVersion
+from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import (
     START,

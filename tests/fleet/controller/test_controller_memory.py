@@ -18,8 +18,8 @@ from infra.fleet.controller.keys import BackoffKey, FindingKey, NodeKey, OrphanK
 from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.controller.outcomes import Outcome, intended, learned
-from infra.fleet.controller.versions import PartKind, PoolVersion, VersionPart
 from infra.fleet.status.story import remembered_as
+from infra.fleet.versions import PartKind, PoolVersion, VersionPart
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
 from tests.fleet.controller.living_fleet import World

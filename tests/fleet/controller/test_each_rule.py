@@ -13,8 +13,10 @@ from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired, Settings
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, DrainWish, Observed, Phase, ReportSeen, Wishes, unknown
-from infra.fleet.controller.versions import PoolVersion
+from infra.fleet.controller.observed import KNOWN, Observed, unknown
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import PoolVersion
+from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,

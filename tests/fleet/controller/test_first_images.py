@@ -8,8 +8,9 @@ import pytest
 
 from infra.fleet.controller.actions import Assign, Recreate, Restart
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import Phase, Wishes
-from infra.fleet.controller.versions import AssignedVersion
+from infra.fleet.reports import Phase
+from infra.fleet.versions import AssignedVersion
+from infra.fleet.wishes import Wishes
 from tests.fleet.controller.given_fleet import fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.versions import PoolVersion
+from infra.fleet.versions import PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import AWAY, fleet, place, quota
 from tests.fleet.controller.living_fleet import World

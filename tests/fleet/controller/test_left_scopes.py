@@ -18,9 +18,10 @@ from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.memory import EMPTY, Memory, ScopeMemory
 from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.observed import KNOWN, Observed, Phase, ReportSeen, RunnerSeen, unknown
+from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
 from infra.fleet.draining import Standing, standing
 from infra.fleet.google import clients
+from infra.fleet.reports import Phase, ReportSeen
 from infra.model import names
 from infra.model.manifest import emptied
 from tests.fleet.controller.given_fleet import (

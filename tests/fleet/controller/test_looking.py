@@ -15,13 +15,14 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen
+from infra.fleet.controller.observed import KNOWN, RunnerSeen
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.tpu_api import nodes as list_nodes
-from infra.fleet.controller.versions import AssignedVersion, PoolVersion, Rollout
 from infra.fleet.controller.vm_records import order, to_be_asked
 from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
 from infra.fleet.records import Records
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.model import names
 from infra.model.run_labels import RunVm
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot

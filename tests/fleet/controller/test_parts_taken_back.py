@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.fleet.controller.observed import Undone, Wishes
 from infra.fleet.controller.rollout import not_tried, undoable
-from infra.fleet.controller.versions import PartKind, Rollout, Stage, VersionPart
+from infra.fleet.versions import PartKind, Rollout, Stage, VersionPart
+from infra.fleet.wishes import Undone, Wishes
 from tests.fleet.controller.given_fleet import START, minutes
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
 

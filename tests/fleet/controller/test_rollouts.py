@@ -7,9 +7,10 @@ from dataclasses import replace
 from infra.fleet.controller.actions import Assign, Report
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, VmMemory
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.trial import at_once
-from infra.fleet.controller.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.wishes import Wishes
 from infra.model.catalogue import CapacityKind
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen

@@ -14,7 +14,7 @@ from infra.fleet.controller.keys import NodeKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
-from infra.fleet.controller.versions import PoolVersion
+from infra.fleet.versions import PoolVersion
 from tests.fleet.controller.given_fleet import (
     START,
     SWEEP,

@@ -21,7 +21,6 @@ from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Kind, Lease, LeaseTakenError, held, wall_clock
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import DrainWish
 from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept, summary
 from infra.fleet.controller.vm_records import order, restart
@@ -29,7 +28,7 @@ from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.status.derive import status
 from infra.fleet.status.look import look
-from infra.fleet.wishes import with_drains
+from infra.fleet.wishes import DrainWish, with_drains
 from infra.local.cloud.control import CloudClock
 from infra.local.cloud.github.control import GitHubControl
 from infra.model import names

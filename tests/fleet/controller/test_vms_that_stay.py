@@ -12,8 +12,10 @@ from infra.fleet.controller.desired import Settings
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Trouble, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, Trouble, unknown
 from infra.fleet.controller.outcomes import Outcome, learned
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.wishes import DrainWish, Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,

@@ -8,7 +8,8 @@ from datetime import timedelta
 from infra.fleet.controller.actions import Create, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.keys import NodeKey
-from infra.fleet.controller.observed import KNOWN, Wishes, unknown
+from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.wishes import Wishes
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,

@@ -25,8 +25,8 @@ from infra.fleet.controller.lease import LeaseTakenError
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper, SweepError, Swept
 from infra.fleet.google import GoogleError
+from infra.fleet.proofs import Proofs
 from infra.fleet.records import Records
-from infra.fleet.reports import Proofs
 from infra.model.manifest import manifest
 from tests.fleet.simulation import guests_in_process
 from tests.fleet.simulation.fleet_faults import KINDS, Fault

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from infra.fleet.broker.audit import Story
 from infra.fleet.broker.decide import Instance, Request
 from infra.fleet.broker.refusals import Refused
-from infra.fleet.reports import ForgedReportError, Proofs
+from infra.fleet.proofs import ForgedReportError, Proofs
 from infra.fleet.runner.supervisor import report
 from infra.fleet.runner.supervisor.effects import Answer
 from infra.local.guests.disk import Disk

@@ -13,11 +13,10 @@ from typing import Final
 
 from infra.fleet import wishes
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.observed import Wishes
 from infra.fleet.controller.rollout import not_tried, taken_back, undoable
 from infra.fleet.controller.trial import at_once
-from infra.fleet.controller.versions import PoolVersion, VersionPart
-from infra.fleet.wishes import read_wishes
+from infra.fleet.versions import PoolVersion, VersionPart
+from infra.fleet.wishes import Wishes, read_wishes
 from infra.model import names
 from tests.fleet.simulation.fleet_faults import KINDS, Fault
 from tests.fleet.simulation.fleet_life import BOUND, EVERY, Life, grow_up, in_process, newborn

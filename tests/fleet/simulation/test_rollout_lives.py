@@ -13,8 +13,8 @@ import pytest
 
 from infra.fleet import wishes
 from infra.fleet.controller import rollout, trial
-from infra.fleet.controller.observed import DrainWish
 from infra.fleet.runner.supervisor import orders
+from infra.fleet.wishes import DrainWish
 from tests.fleet.simulation.fleet_life import grow_up, in_process
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.fleet.status.derive import coming
+from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.model import names
 from infra.model.manifest import manifest
 from infra.operations.fleet.words import coming_line

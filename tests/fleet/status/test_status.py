@@ -8,8 +8,13 @@ from datetime import timedelta
 
 from infra.cli.render.status import _sections, rollout_line
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, DrainWish, Phase, ReportSeen, Undone, Wishes, unknown
-from infra.fleet.controller.versions import (
+from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.status.derive import status
+from infra.fleet.status.look import Scene
+from infra.fleet.status.queue import JobsSeen, queue
+from infra.fleet.status.shape import FleetStatus
+from infra.fleet.versions import (
     AssignedVersion,
     PartKind,
     PoolVersion,
@@ -18,10 +23,7 @@ from infra.fleet.controller.versions import (
     Stage,
     VersionPart,
 )
-from infra.fleet.status.derive import status
-from infra.fleet.status.look import Scene
-from infra.fleet.status.queue import JobsSeen, queue
-from infra.fleet.status.shape import FleetStatus
+from infra.fleet.wishes import DrainWish, Undone, Wishes
 from infra.model.offers import Offer
 from infra.model.schema import Trust
 from tests.fleet.controller.given_fleet import (

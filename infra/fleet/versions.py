@@ -7,16 +7,29 @@ parts were told apart name whole versions, `DIGEST|BUNDLE`; those are still read
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
-from infra.fleet.controller.keys import AsText
+from pydantic_core import CoreSchema, core_schema
+
 from infra.model import names
 
 _SHOWN: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class AsText:
+    """Marks a type whose values are one text each in a record, that of `str`. parse: raises ValueError for others."""
+
+    parse: Callable[[str], object]
+
+    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
+        kept = core_schema.plain_serializer_function_ser_schema(str)
+        read = core_schema.no_info_plain_validator_function(self.parse)
+        return core_schema.chain_schema([core_schema.str_schema(), read], serialization=kept)
 
 
 class PartKind(StrEnum):
