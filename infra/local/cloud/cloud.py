@@ -25,6 +25,8 @@ from infra.local.cloud.wire import Answer, Media
 
 # A TPU create of two minutes takes an eighth of a second.
 DEFAULT_COMPRESSION = 1000.0
+# A time that no calendar has would be kept, and every later request would fail by it.
+LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,21 @@ class Said(dict[str, Any]):
         if not isinstance(value := self.get(key), str):
             raise invalid(f"The body needs '{key}', a text.", field=key)
         return value
+
+    def number(self, key: str, *, at_least: float = 0.0, at_most: float, default: float | None = None) -> float:
+        """Raises 400 for anything else."""
+        value = self.get(key, default)
+        # Written so that a NaN, which JSON of Python's may hold, is refused too.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
+            raise invalid(f"{key} is a number from {at_least:g} to {at_most:g}, not {value!r}.", field=key)
+        return float(value)
+
+
+def whole(text: str, key: str) -> int:
+    """A whole number in a path or a query. Raises 400."""
+    if not text.isdigit():
+        raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.discovery import Method
 from infra.local.cloud.errors import ApiError, JsonObject
 from infra.local.cloud.faults import OF_LISTS, Rule, Target
-from infra.local.cloud.schema import listed_in
 
 _PLACE = re.compile(r"(?:^|/)projects/[^/]+/(?:locations|zones|regions)/([^/]+)")
 _MADE = ("createTime", "creationTimestamp", "timeCreated")
@@ -28,7 +27,7 @@ _HELP = "https://cloud.google.com/docs/quotas/help/request_increase"
 
 def struck(cloud: Cloud, method: Method, target: Target, answer: JsonObject) -> JsonObject:
     """The answer as a client gets it; the same one for a method that lists nothing."""
-    key = listed_in(method)
+    key = method.lists
     if key is None or not cloud.faults.any:
         return answer
     names_places = "unreachable" in method.api.schemas[method.response or ""]["properties"]

@@ -18,8 +18,7 @@ from infra.local.cloud.errors import ApiError
 from infra.local.cloud.faults import Target
 from infra.local.cloud.requestlog import Entry
 from infra.local.cloud.router import Match, Router
-from infra.local.cloud.uploads import Uploads
-from infra.local.cloud.wire import Media, Reply, Request, multipart, parsed_json, refused, sent
+from infra.local.cloud.wire import Media, Reply, Request, Uploads, multipart, parsed_json, refused, sent
 
 
 class Gateway:
@@ -112,7 +111,7 @@ def _call(cloud: Cloud, request: Request, match: Match) -> Call:
         media=attached,
         headers=request.headers,
         root=request.root,
-        listed=schema.listed(method),
+        listed=method.listed,
     )
 
 

@@ -19,8 +19,7 @@ from infra.local.cloud.errors import ApiError
 from infra.local.cloud.services.bodies import crc32c_base64
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import TestCloud
-from infra.local.cloud.uploads import Uploads
-from infra.local.cloud.wire import Media, Reply, Request, composed, multipart
+from infra.local.cloud.wire import Media, Reply, Request, Uploads, composed, multipart
 from tests.local.cloud.cloud_clients import ask
 
 START = "/upload/storage/v1/b/bucket/o"

@@ -19,10 +19,9 @@ from infra.local.cloud.cloud import Call, Cloud, handles
 from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import cloudbuild_builds as builds
 from infra.local.cloud.services import cloudbuild_connections as connections
-from infra.local.cloud.services import cloudbuild_globs as globs
 from infra.local.cloud.services import pubsub
 from infra.local.cloud.services.cloudbuild_substitutions import Heard
-from infra.local.cloud.services.cloudbuild_triggers import TRIGGERS
+from infra.local.cloud.services.cloudbuild_triggers import TRIGGERS, passing
 from infra.local.cloud.store import Resource
 
 # What the service sets for every build that a trigger starts, whatever its configuration says.
@@ -144,7 +143,7 @@ def _answered(cloud: Cloud, trigger: Resource, push: Push, refs: JsonObject) -> 
     reason = _against(cloud, trigger, push, refs)
     if reason:
         return Outcome(trigger, None, reason)
-    files = globs.wanted(
+    files = passing(
         push.changed,
         included=trigger.body.get("includedFiles", ()),
         ignored=trigger.body.get("ignoredFiles", ()),

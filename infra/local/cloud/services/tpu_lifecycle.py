@@ -1,7 +1,7 @@
 """What a request does to a TPU node: its operations, the states between, and the chips it takes.
 
 Owns create, update, delete, stop and start with their delays, which are compressed, and their operations. What befalls
-a node that nobody asked for (preemption, the 24 hours, maintenance, an operation that hangs) is `tpu_fate`'s.
+a node that nobody asked for (preemption, the 24 hours, maintenance, an operation that hangs) is `tpu_node`'s.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import uuid
 from infra.local.cloud.clock import Event
 from infra.local.cloud.cloud import Call, Cloud, handles, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
-from infra.local.cloud.services import tpu_fate
-from infra.local.cloud.services.tpu_node import KIND, Node, forget, load, save
+from infra.local.cloud.services.tpu_node import KIND, Node, forget, hold, load, plan, save
 
 # Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
 _SECONDS = {
@@ -145,7 +144,7 @@ def _becomes(cloud: Cloud, event: Event) -> None:
     node.public |= event.data
     save(cloud, node)
     if event.kind == "tpu.node.ready":
-        tpu_fate.plan(cloud, node)
+        plan(cloud, node)
 
 
 @reacts("tpu.node.gone")
@@ -188,7 +187,7 @@ def _finish(
     """Plan what happens to the node when its operation ends, whenever that is; the answer is the operation."""
     cloud, seconds = call.cloud, _seconds(verb, node)
     if rule := cloud.faults.strike("hang", node.target(call.method), cloud.now):
-        tpu_fate.hold(cloud, rule, Event(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
+        hold(cloud, rule, Event(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
         return cloud.operations.get(operation["name"])
     cloud.after(seconds, kind, node.name, changes)
     return operation

@@ -12,11 +12,11 @@ import re
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import Call, Cloud, handles
 from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid
-from infra.local.cloud.services import bodies, tpu_fate, tpu_lifecycle, tpu_places
+from infra.local.cloud.services import bodies, tpu_lifecycle, tpu_places
 from infra.local.cloud.services.compute_networks import NETWORKS, SUBNETWORKS, begin_project
 from infra.local.cloud.services.compute_places import DISKS
 from infra.local.cloud.services.policies import check_account
-from infra.local.cloud.services.tpu_node import KIND, Node, load
+from infra.local.cloud.services.tpu_node import KIND, Node, load, maintain
 from infra.model.catalogue import region_of
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -123,7 +123,7 @@ def start_node(call: Call) -> JsonObject:
 @handles("tpu.projects.locations.nodes.simulateMaintenanceEvent", "tpu.projects.locations.nodes.performMaintenance")
 def maintain_node(call: Call) -> JsonObject:
     node = load(call.cloud, call.params["name"])
-    tpu_fate.maintain(call.cloud, node)
+    maintain(call.cloud, node)
     return tpu_lifecycle.update(call, node)
 
 
