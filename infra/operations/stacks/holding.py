@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from infra.engines.holds import HeldBackError
+from infra.engines.passes import HeldBackError
 from infra.fleet.arriving import Leaving, just_made, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
@@ -22,12 +22,11 @@ from infra.fleet.transition import declare_both
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Interruption
 from infra.operations.fleet.drained import EVERY, drained_before
-from infra.operations.fleet.looks import Fleet
-from infra.operations.fleet.place import declared_place
+from infra.operations.fleet.looks import Fleet, declared_place
 from infra.operations.leased import NOTHING_CHANGED, leased
 from infra.operations.ports import Tone
 from infra.operations.session import Session
-from infra.operations.stacks.declared import Declared, declared
+from infra.operations.stacks.stack_file import Declared, declared
 from infra.preview.words import vms as in_words
 
 _Look: TypeAlias = tuple[Desired, Observed]
@@ -36,7 +35,7 @@ NOTHING_TAKEN: Final = "what is new stands, and no VM was taken away"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """`infra.engines.holds.Hold` of one `up`. wanted: the stack files when its plan was shown.
+    """`infra.engines.passes.Hold` of one `up`. wanted: the stack files when its plan was shown.
 
     drains: whether jobs are waited for.
     """
