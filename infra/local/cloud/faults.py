@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
 
-from infra.local.cloud.errors import CANONICAL, ApiError, JsonObject, invalid, not_found
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from infra.local.cloud.errors import CANONICAL, STRICT, ApiError, JsonObject, invalid, not_found, refusing
 from infra.local.cloud.store import Store
 
 Kind = Literal[
@@ -40,7 +43,13 @@ class Target:
     running: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _canonical(status: str) -> str:
+    if status not in CANONICAL:
+        raise ValueError(f"statuses are {', '.join(CANONICAL)}")
+    return status
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Rule:
     """One fault.
 
@@ -70,18 +79,18 @@ class Rule:
     accelerator: str = "*"
     name: str = "*"
     running: str = "*"
-    code: int = 503
-    status: str = "UNAVAILABLE"
+    code: int = Field(default=503, ge=400, le=599)
+    status: Annotated[str, AfterValidator(_canonical)] = "UNAVAILABLE"
     message: str = ""
-    seconds: float = 0.0
-    per_hour: float = 0.0
-    per_minute: int | None = None
-    count: int | None = None
-    probability: float = 1.0
+    seconds: float = Field(default=0.0, ge=0)
+    per_hour: float = Field(default=0.0, ge=0)
+    per_minute: int | None = Field(default=None, ge=0)
+    count: int | None = Field(default=None, ge=0)
+    probability: float = Field(default=1.0, ge=0, le=1)
     seed: int = 0
     until: float | None = None
     seen: int = 0
-    used: dict[str, list[int]] = field(default_factory=dict)
+    used: dict[str, list[int]] = Field(default_factory=dict)
 
     def matches(self, target: Target, parts: Sequence[str] = _PARTS) -> bool:
         return all(fnmatchcase(getattr(target, part), getattr(self, part)) for part in parts)
@@ -93,17 +102,14 @@ class Rule:
     @classmethod
     def from_json(cls, body: JsonObject) -> Rule:
         """Raises 400 that names the field."""
-        known = {each.name for each in fields(cls)}
-        for key, value in body.items():
-            if key not in known:
-                raise invalid(f"A fault has no field {key!r}; it has: {', '.join(sorted(known))}.", field=key)
-            _check(key, value)
-        if body.get("kind") not in get_args(Kind):
-            raise invalid(f"kind is one of {', '.join(get_args(Kind))}, not {body.get('kind')!r}.", field="kind")
+        with refusing("a fault"):
+            rule = cls(**body)
+        if rule.count == 0 or rule.used:
+            raise invalid("A fault begins with a count above 0, and with nothing used.", field="count")
         for kind, need, meaning in _NEEDS:
-            if body["kind"] == kind and need not in body:
+            if rule.kind == kind and need not in body:
                 raise invalid(f"{kind} needs {need}: {meaning}.", field=need)
-        return cls(**body)
+        return rule
 
     def to_json(self) -> JsonObject:
         return asdict(self)
@@ -209,24 +215,3 @@ def _draw(seed: str) -> float:
 
 def _name(number: int) -> str:
     return f"{number:09d}"
-
-
-def _check(key: str, value: Any) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    whole = number and isinstance(value, int)
-    right = {
-        "code": whole and 400 <= value <= 599,
-        "count": value is None or (whole and value > 0),
-        "probability": number and 0 <= value <= 1,
-        "seconds": number and value >= 0,
-        "per_hour": number and value >= 0,
-        "per_minute": value is None or (whole and value >= 0),
-        "until": value is None or number,
-        "seed": whole,
-        "id": whole,
-        "seen": whole,
-        "used": value == {},
-        "status": value in CANONICAL,
-    }.get(key, isinstance(value, str))
-    if not right:
-        raise invalid(f"{value!r} is no value for a fault's {key}.", field=key)
