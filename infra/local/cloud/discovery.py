@@ -46,7 +46,7 @@ Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Api:
+class DiscoveryDocument:
     """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed.
 
     What has an `enum` has the number of each of its values in `numbers`.
@@ -103,7 +103,7 @@ class Method:
     request, response: schema names, or None.
     """
 
-    api: Api
+    api: DiscoveryDocument
     id: str
     verb: str
     template: str
@@ -185,7 +185,7 @@ def _read(name: str, handled: frozenset[str]) -> Iterator[Method]:
     schemas = _reachable(document["schemas"], roots)
     for schema, body in schemas.items():
         _number(service, schema, body.get("properties", {}))
-    api = Api(service, version, document["parameters"], schemas)
+    api = DiscoveryDocument(service, version, document["parameters"], schemas)
     served, _ = PARTIAL_DOCUMENTS.get(name, ("", ""))
     for method in raw:
         if method["id"].startswith(served):
@@ -198,7 +198,7 @@ def _walk(level: Schema) -> Iterator[dict[str, Any]]:
         yield from _walk(inner)
 
 
-def _method(api: Api, base: str, raw: Schema) -> Method:
+def _method(api: DiscoveryDocument, base: str, raw: Schema) -> Method:
     path, parameters = base + raw["path"], raw.get("parameters", {})
     _number(api.service, raw["id"], parameters)
     before, plus, rest = path.partition("{+")

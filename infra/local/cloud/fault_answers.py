@@ -16,7 +16,7 @@ from infra.local.cloud.clock import seconds_of
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.discovery import Method
 from infra.local.cloud.errors import ApiError, JsonObject
-from infra.local.cloud.faults import OF_LISTS, Rule, Target
+from infra.local.cloud.faults import OF_LISTS, FaultRule, FaultTarget
 
 _PLACE = re.compile(r"(?:^|/)projects/[^/]+/(?:locations|zones|regions)/([^/]+)")
 _MADE = ("createTime", "creationTimestamp", "timeCreated")
@@ -25,7 +25,7 @@ _MINUTE = 60.0
 _HELP = "https://cloud.google.com/docs/quotas/help/request_increase"
 
 
-def struck(cloud: Cloud, method: Method, target: Target, answer: JsonObject) -> JsonObject:
+def struck(cloud: Cloud, method: Method, target: FaultTarget, answer: JsonObject) -> JsonObject:
     """The answer as a client gets it; the same one for a method that lists nothing."""
     key = method.lists
     if key is None or not cloud.faults.any:
@@ -41,10 +41,10 @@ def struck(cloud: Cloud, method: Method, target: Target, answer: JsonObject) -> 
     return answer
 
 
-def _without_places(rule: Rule, target: Target, answer: JsonObject, key: str) -> JsonObject:
+def _without_places(rule: FaultRule, target: FaultTarget, answer: JsonObject, key: str) -> JsonObject:
     gone = [each for each in answer.get(key, []) if _matches(rule, each)]
     places = {hit[0].removeprefix("/") for each in gone if (hit := _PLACE.search(_where(each)))}
-    asked = Target("", zone=rule.zone if target.zone == "-" else target.zone)
+    asked = FaultTarget("", zone=rule.zone if target.zone == "-" else target.zone)
     if "*" not in asked.zone and rule.matches(asked, ("zone",)):
         places.add(f"projects/{target.project}/locations/{asked.zone}")
     kept = _only(answer, key, [each for each in answer.get(key, []) if each not in gone])
@@ -55,20 +55,20 @@ def _only(answer: JsonObject, key: str, entries: list[JsonObject]) -> JsonObject
     return {**answer, key: entries} if key in answer else answer
 
 
-def _is_missing(rule: Rule, entry: JsonObject) -> bool:
+def _is_missing(rule: FaultRule, entry: JsonObject) -> bool:
     return _matches(rule, entry) and rule.leaves_out(_where(entry))
 
 
-def _is_late(rule: Rule, entry: JsonObject, oldest: float) -> bool:
+def _is_late(rule: FaultRule, entry: JsonObject, oldest: float) -> bool:
     made = next((entry[field] for field in _MADE if field in entry), None)
     return made is not None and seconds_of(made) > oldest and _matches(rule, entry)
 
 
-def _matches(rule: Rule, entry: JsonObject) -> bool:
+def _matches(rule: FaultRule, entry: JsonObject) -> bool:
     where = _where(entry)
     hit = _PLACE.search(where)
     name, accelerator = where.rpartition("/")[2], entry.get("acceleratorType", "")
-    return rule.matches(Target("", zone=hit[1] if hit else "", accelerator=accelerator, name=name), _ENTRY)
+    return rule.matches(FaultTarget("", zone=hit[1] if hit else "", accelerator=accelerator, name=name), _ENTRY)
 
 
 def _where(entry: JsonObject) -> str:
@@ -76,7 +76,7 @@ def _where(entry: JsonObject) -> str:
     return entry.get("selfLink") or entry.get("name") or entry.get("id", "")
 
 
-def exceeded(cloud: Cloud, method: Method, target: Target, rule: Rule) -> ApiError:
+def exceeded(cloud: Cloud, method: Method, target: FaultTarget, rule: FaultRule) -> ApiError:
     """What Google answers to a request above the rate of a rule."""
     host = f"{method.api.service}.googleapis.com"
     verb, word = ("read", "Read") if method.verb == "GET" else ("write", "Write")

@@ -11,14 +11,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from infra.local.cloud import fault_answers, schema
-from infra.local.cloud.cloud import HANDLERS, Call, Cloud
+from infra.local.cloud.cloud import HANDLERS, ApiCall, Cloud
 from infra.local.cloud.differences import MEDIA_PREFIXES
 from infra.local.cloud.discovery import Method
 from infra.local.cloud.errors import ApiError
-from infra.local.cloud.faults import Target
-from infra.local.cloud.requestlog import Entry
+from infra.local.cloud.faults import FaultTarget
+from infra.local.cloud.requestlog import LoggedRequest
 from infra.local.cloud.router import Match, Router
-from infra.local.cloud.wire import Media, Reply, Request, Uploads, multipart, parsed_json, refused, sent
+from infra.local.cloud.wire import HttpRequest, Media, Reply, Uploads, multipart, parsed_json, refused, sent
 
 
 class Gateway:
@@ -30,13 +30,13 @@ class Gateway:
         self._uploads = Uploads(cloud.store)
         self._strict = strict_answers
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: HttpRequest) -> Reply:
         """Answer one request, whatever it is."""
         request = _meant(request)
         path = _served_path(request.path)
         service = path.partition("/")[0]
 
-        def work(entry: Entry) -> Reply:
+        def work(entry: LoggedRequest) -> Reply:
             nonlocal service
             whole = self._uploads.step(request, self.cloud.now) if path != request.path[1:] else request
             if isinstance(whole, Reply):
@@ -47,7 +47,7 @@ class Gateway:
 
         return self.cloud.log.answered(request, lambda: self.cloud.now, work, lambda refusal: refused(refusal, service))
 
-    def _handled(self, request: Request, match: Match) -> Reply:
+    def _handled(self, request: HttpRequest, match: Match) -> Reply:
         call = _call(self.cloud, request, match)
         with self.cloud.store.transaction():
             self.cloud.settle()
@@ -65,7 +65,7 @@ class Gateway:
             answer = match.method.api.as_numbers(match.method.response, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
-    def _struck(self, method: Method, target: Target) -> tuple[ApiError | None, float, bool]:
+    def _struck(self, method: Method, target: FaultTarget) -> tuple[ApiError | None, float, bool]:
         """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
         faults, now = self.cloud.faults, self.cloud.now
         if faults.any and (rule := faults.above_rate(target, now)):
@@ -74,7 +74,7 @@ class Gateway:
         return (error.as_error() if error else None), slow, lost
 
 
-def _meant(request: Request) -> Request:
+def _meant(request: HttpRequest) -> HttpRequest:
     """A query that is too long for a URL comes as the body of a POST that says what verb it means."""
     verb = request.headers.get("x-http-method-override", "").upper()
     if not verb or request.verb != "POST":
@@ -91,17 +91,17 @@ def _served_path(path: str) -> str:
     return path
 
 
-def _wants_numbers(call: Call) -> bool:
+def _wants_numbers(call: ApiCall) -> bool:
     return "enum-encoding=int" in call.params.get("alt", "").split(";")
 
 
-def _call(cloud: Cloud, request: Request, match: Match) -> Call:
+def _call(cloud: Cloud, request: HttpRequest, match: Match) -> ApiCall:
     method = match.method
     query = schema.checked_query(method, parse_qsl(request.query, keep_blank_values=True))
     if "x-goog-fieldmask" in request.headers:
         query.setdefault("fields", request.headers["x-goog-fieldmask"])
     described, attached = _content(method, request, query)
-    return Call(
+    return ApiCall(
         method=method.id,
         version=method.api.version,
         params={**query, **match.params},
@@ -115,7 +115,7 @@ def _call(cloud: Cloud, request: Request, match: Match) -> Call:
     )
 
 
-def _content(method: Method, request: Request, query: Mapping[str, Any]) -> tuple[Any, Media | None]:
+def _content(method: Method, request: HttpRequest, query: Mapping[str, Any]) -> tuple[Any, Media | None]:
     content_type = request.headers.get("content-type", "")
     if not method.upload or not request.path.removeprefix("/").startswith(MEDIA_PREFIXES):
         return parsed_json(request.data), None
@@ -124,14 +124,14 @@ def _content(method: Method, request: Request, query: Mapping[str, Any]) -> tupl
     return None, Media(content_type or "application/octet-stream", request.data)
 
 
-def _target(call: Call) -> Target:
+def _target(call: ApiCall) -> FaultTarget:
     """What fault rules are matched with; the last variable of a path is the name of what it is about."""
     ids = call.ids
     name = call.params.get("nodeId") or next(reversed(list(ids.values())), "")
     accelerator = call.body.get("acceleratorType", "")
     if "nodesId" in ids and (node := call.cloud.store.find("tpu.node", call.params["name"])):
         accelerator = node.body["public"]["acceleratorType"]
-    return Target(
+    return FaultTarget(
         method=call.method,
         project=ids.get("projectsId") or ids.get("project", ""),
         zone=ids.get("locationsId") or ids.get("zone") or ids.get("region", ""),

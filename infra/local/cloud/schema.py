@@ -20,7 +20,7 @@ from infra.local.cloud.differences import (
     UNDECLARED_QUERY,
     camel,
 )
-from infra.local.cloud.discovery import Api, Method, Schema
+from infra.local.cloud.discovery import DiscoveryDocument, Method, Schema
 from infra.local.cloud.errors import ApiError, JsonObject
 
 _FORMATS: Mapping[str, re.Pattern[str]] = {
@@ -158,7 +158,7 @@ def _unknown(name: str, where: str) -> str:
 class _Checker:
     """request: drop read-only fields and take snake case; an answer gets neither."""
 
-    def __init__(self, api: Api, wrong: _Violations, *, request: bool) -> None:
+    def __init__(self, api: DiscoveryDocument, wrong: _Violations, *, request: bool) -> None:
         self._api = api
         self._wrong = wrong
         self._request = request

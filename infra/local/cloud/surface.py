@@ -17,7 +17,7 @@ from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.limits import Limit
 from infra.local.cloud.services import artifact_shelf, cloudbuild_builds
 from infra.local.cloud.services.tpu_node import KIND
-from infra.local.cloud.wire import Reply, Request, parsed_json, refused, sent
+from infra.local.cloud.wire import HttpRequest, Reply, parsed_json, refused, sent
 
 BASE = "/_tidepool/"
 SERVICE = "_tidepool"
@@ -25,14 +25,14 @@ _BEGAN = time.monotonic()
 _ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):\d{1,5}")
 
 
-def reply(cloud: Cloud, request: Request) -> Reply:
+def reply(cloud: Cloud, request: HttpRequest) -> Reply:
     try:
         return _obeyed(cloud, request)
     except ApiError as refusal:
         return refused(refusal, SERVICE)
 
 
-def _obeyed(cloud: Cloud, request: Request) -> Reply:
+def _obeyed(cloud: Cloud, request: HttpRequest) -> Reply:
     path = request.path.removeprefix(BASE)
     head, _, rest = path.partition("/")
     whole = f"{request.verb} {path}"

@@ -46,11 +46,11 @@ class Response:
     media_type: str = "application/octet-stream"
 
 
-Answer: TypeAlias = JsonObject | bytes | Response
+ApiAnswer: TypeAlias = JsonObject | bytes | Response
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """path: as it came, percent-encoded. headers: lower-case names. root: scheme, host and port the client used."""
 
     verb: str
@@ -72,7 +72,7 @@ class Reply:
     broken: bool = False
 
 
-def sent(answer: Answer, fields: object = None) -> Reply:
+def sent(answer: ApiAnswer, fields: object = None) -> Reply:
     """An answer as it goes over the wire; `fields` is the query of that name, a partial response."""
     if isinstance(answer, bytes):
         return Reply(200, answer, {"content-type": "application/octet-stream"})
@@ -206,7 +206,7 @@ class Uploads:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def step(self, request: Request, now: float) -> Reply | Request:
+    def step(self, request: HttpRequest, now: float) -> Reply | HttpRequest:
         """The answer that a session gives itself, or the request to go on with: the same one, or a completed upload."""
         query = parse_qs(request.query)
         if "upload_id" in query:
@@ -217,7 +217,7 @@ class Uploads:
                 return self._begun(request, now)
         return request
 
-    def _begun(self, request: Request, now: float) -> Reply:
+    def _begun(self, request: HttpRequest, now: float) -> Reply:
         number = self._store.next_number("upload")
         name = hashlib.sha256(f"upload {number} {now}".encode()).hexdigest()[:32]
         content_type = request.headers.get("x-upload-content-type", "application/octet-stream")
@@ -231,7 +231,7 @@ class Uploads:
         location = f"{request.root}{request.path}?{urlencode({'uploadType': 'resumable', 'upload_id': name})}"
         return Reply(200, b"", {"location": location, "x-guploader-uploadid": name})
 
-    def _continued(self, request: Request, session: Resource, now: float) -> Reply | Request:
+    def _continued(self, request: HttpRequest, session: Resource, now: float) -> Reply | HttpRequest:
         if request.verb == "DELETE":
             self._store.delete(_KIND, session.name)
             return Reply(499, b"", {})
@@ -252,7 +252,7 @@ class Uploads:
         return _completed(request, session, held)
 
 
-def _completed(request: Request, session: Resource, data: bytes) -> Request:
+def _completed(request: HttpRequest, session: Resource, data: bytes) -> HttpRequest:
     described = session.body["described"].encode()
     content_type, body = composed(described, Media(session.body["contentType"], data))
     query = {**parse_qs(session.body["query"]), "uploadType": ["multipart"]}

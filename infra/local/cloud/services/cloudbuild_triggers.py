@@ -20,7 +20,7 @@ from functools import cache
 from wcmatch import glob
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.cloud import ApiCall, Cloud
 from infra.local.cloud.errors import ApiError, JsonObject, already_exists, invalid
 from infra.local.cloud.services import pubsub
 from infra.local.cloud.services.cloudbuild_builds import ByAge, check_account, check_build, check_keys
@@ -51,7 +51,7 @@ class _Triggers(ByAge):
     # As the document says and the Google provider relies on.
     mask = "whole"
 
-    def found(self, call: Call) -> Resource:
+    def found(self, call: ApiCall) -> Resource:
         """By id, or by the name a person gave. Raises 404."""
         prefix, asked = self.prefix(call), self.id_of(call)
         held = self.find(call.cloud, prefix + asked) or self._called(call.cloud, prefix, asked)

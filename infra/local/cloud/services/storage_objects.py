@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.cloud import ApiCall, handles
 from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies
 from infra.local.cloud.services import storage_versions as versions
+from infra.local.cloud.services.listings import listing
 from infra.local.cloud.store import Resource
 from infra.local.cloud.wire import Response
 
@@ -35,7 +36,7 @@ _GLOB_PARTS = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @handles("storage.objects.insert")
-def insert_object(call: Call) -> JsonObject:
+def insert_object(call: ApiCall) -> JsonObject:
     name = call.params.get("name") or call.body.get("name", "")
     content, fields = b"", _said(call.body, _SAID_BY_CLIENT | _CHECKSUMS)
     if call.media is not None:
@@ -48,7 +49,7 @@ def insert_object(call: Call) -> JsonObject:
 
 
 @handles("storage.objects.get")
-def get_object(call: Call) -> JsonObject | Response:
+def get_object(call: ApiCall) -> JsonObject | Response:
     held = _found(call)
     body = held.body
     if versions.check(call.params, generation=body["generation"], metageneration=body["metageneration"]):
@@ -57,20 +58,20 @@ def get_object(call: Call) -> JsonObject | Response:
 
 
 @handles("storage.objects.list")
-def list_objects(call: Call) -> JsonObject:
+def list_objects(call: ApiCall) -> JsonObject:
     bucket = versions.bucket(call.cloud, call.ids["bucket"]).name
     if call.params.get("softDeleted"):
         return {"kind": "storage#objects"}
     prefix, noncurrent = call.params.get("prefix", ""), call.params.get("versions", False)
     page = _page(versions.each(call.cloud, bucket, prefix, noncurrent=noncurrent), call.params)
-    answer = bodies.listing("items", [_shown(call, held) for held in page.items], page.next_token)
+    answer = listing("items", [_shown(call, held) for held in page.items], page.next_token)
     if page.prefixes:
         answer["prefixes"] = list(page.prefixes)
     return {"kind": "storage#objects", **answer}
 
 
 @handles("storage.objects.patch", "storage.objects.update")
-def change_object(call: Call) -> JsonObject:
+def change_object(call: ApiCall) -> JsonObject:
     held = _found(call)
     versions.check_write(call.params, held)
     sent = {key: value for key, value in call.body.items() if key in _SAID_BY_CLIENT}
@@ -80,18 +81,18 @@ def change_object(call: Call) -> JsonObject:
 
 
 @handles("storage.objects.delete")
-def delete_object(call: Call) -> Response:
+def delete_object(call: ApiCall) -> Response:
     versions.delete(call.cloud, call.ids["bucket"], call.ids["object"], call.params)
     return Response(204)
 
 
 @handles("storage.objects.copy")
-def copy_object(call: Call) -> JsonObject:
+def copy_object(call: ApiCall) -> JsonObject:
     return _shown(call, _copied(call))
 
 
 @handles("storage.objects.rewrite")
-def rewrite_object(call: Call) -> JsonObject:
+def rewrite_object(call: ApiCall) -> JsonObject:
     """A rewrite is done in its first call, whatever its size."""
     made = _copied(call)
     size = made.body["size"]
@@ -105,7 +106,7 @@ def rewrite_object(call: Call) -> JsonObject:
 
 
 @handles("storage.objects.compose")
-def compose_objects(call: Call) -> JsonObject:
+def compose_objects(call: ApiCall) -> JsonObject:
     bucket, sources = call.ids["destinationBucket"], call.body.get("sourceObjects") or []
     if not 1 <= len(sources) <= _MOST_SOURCES:
         raise invalid(f"{len(sources)} sources were given; 1 to {_MOST_SOURCES} are allowed.", field="sourceObjects")
@@ -132,11 +133,11 @@ def _said(body: JsonObject, names: frozenset[str]) -> JsonObject:
     return {key: value for key, value in body.items() if key in names and value is not None}
 
 
-def _found(call: Call) -> Resource:
+def _found(call: ApiCall) -> Resource:
     return versions.find(call.cloud, call.ids["bucket"], call.ids["object"], call.params.get("generation"))
 
 
-def _copied(call: Call) -> Resource:
+def _copied(call: ApiCall) -> Resource:
     """Metadata comes from the source unless the request has its own, as the service rules."""
     ids, params = call.ids, call.params
     source = versions.find(call.cloud, ids["sourceBucket"], ids["sourceObject"], params.get("sourceGeneration"))
@@ -147,7 +148,7 @@ def _copied(call: Call) -> Resource:
     return versions.write(call.cloud, ids["destinationBucket"], ids["destinationObject"], fields, content, params)
 
 
-def _shown(call: Call, held: Resource) -> JsonObject:
+def _shown(call: ApiCall, held: Resource) -> JsonObject:
     body = held.body
     path = f"b/{body['bucket']}/o/{quote(body['name'], safe='')}"
     return {
@@ -162,7 +163,7 @@ def _shown(call: Call, held: Resource) -> JsonObject:
     }
 
 
-def _content(call: Call, held: Resource) -> Response:
+def _content(call: ApiCall, held: Resource) -> Response:
     """The bytes, or the range of them that the request's header names."""
     body, content = held.body, versions.data(call.cloud, held)
     headers = {

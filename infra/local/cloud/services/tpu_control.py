@@ -14,13 +14,13 @@ from dataclasses import replace
 from infra.local.cloud.clock import timestamp
 from infra.local.cloud.cloud import LONGEST_SECONDS, Cloud, Order, obeys, whole
 from infra.local.cloud.errors import JsonObject, already_exists, invalid
-from infra.local.cloud.faults import Rule
+from infra.local.cloud.faults import FaultRule
 from infra.local.cloud.github import records
 from infra.local.cloud.services import tpu_node, tpu_places
 from infra.local.cloud.services.tpu_node import (
     AT_REST,
     KIND,
-    Node,
+    TpuNode,
     apply_rule,
     each,
     forget,
@@ -74,7 +74,7 @@ def add(order: Order) -> JsonObject:
         "createTime": timestamp(cloud.now),
     }
     life = cloud.store.next_number(f"life of {name}")
-    node = Node(public, tpu_places.pot_of(project, zone, accelerator, sent), accelerator, life=life)
+    node = TpuNode(public, tpu_places.pot_of(project, zone, accelerator, sent), accelerator, life=life)
     cloud.limits.take(name, node.pot, accelerator.chips)
     save(cloud, node)
     plan(cloud, node)
@@ -127,7 +127,7 @@ def faults(order: Order) -> JsonObject:
 
 @obeys("POST faults")
 def fail(order: Order) -> JsonObject:
-    rule = order.cloud.faults.add(Rule.from_json(order.body), now=order.cloud.now)
+    rule = order.cloud.faults.add(FaultRule.from_json(order.body), now=order.cloud.now)
     if rule.kind == "preempt":
         apply_rule(order.cloud, rule)
     return rule.to_json()
@@ -192,7 +192,7 @@ def struck(order: Order) -> JsonObject:
     return {"fault": rule.to_json() if rule else None}
 
 
-def _told(cloud: Cloud, node: Node) -> JsonObject:
+def _told(cloud: Cloud, node: TpuNode) -> JsonObject:
     planned = cloud.timeline.planned(node.name)
     return {
         "node": node.public,
