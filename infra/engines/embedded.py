@@ -39,14 +39,20 @@ class EmbeddedEngine:
         self._environ = environ
 
     def preview(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(Engine.preview, self._options(), listener, waits=False)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.preview(*asked), self._options(), listener, waits=False
+        )
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         options = self._options(previewed=planned is not None)
-        return self._knowing_what_stands(Engine.up, options, listener, waits=True, planned=planned)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.up(*asked), options, listener, waits=True, planned=planned
+        )
 
     def adopt(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(Engine.adopt, self._options(), listener, waits=True, insists=True)
+        return self._knowing_what_stands(
+            lambda engine, *asked: engine.adopt(*asked), self._options(), listener, waits=True, insists=True
+        )
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()
