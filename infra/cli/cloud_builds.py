@@ -14,7 +14,7 @@ from infra.cli import options
 from infra.cli.cloud_push import jobs_command
 from infra.cli.echo import echo
 from infra.cli.render.console import answer
-from infra.operations.local.builds import Outcome, Status, image_repository, run_builds, run_jobs
+from infra.operations.local.builds import BuildOutcome, StepStatus, image_repository, run_builds, run_jobs
 from infra.operations.local.control import running
 
 _LOG_LINES = 12
@@ -83,23 +83,23 @@ def _images(build: Mapping[str, Any]) -> list[str]:
     return [tag.removeprefix("image-") for tag in build.get("tags", ()) if tag.startswith("image-")]
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _told(outcome: BuildOutcome) -> dict[str, Any]:
     steps = [
         {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
     ]  # fmt: skip
     return {"status": str(outcome.status), "steps": steps}
 
 
-def _lines(title: str, outcome: Outcome) -> Iterator[str]:
+def _lines(title: str, outcome: BuildOutcome) -> Iterator[str]:
     yield f"{title}: {outcome.status}"
     for step in outcome.steps:
         yield f"  {step.status:<8} {step.id:<36} {step.seconds:6.2f} s"
-        if step.status is Status.FAILURE:
+        if step.status is StepStatus.FAILURE:
             yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])
 
 
 def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != Status.SUCCESS]
+    return [each for each in done if each["status"] != StepStatus.SUCCESS]
 
 
 def _end(

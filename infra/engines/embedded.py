@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.engines.protocol import PROJECT, EngineName, Listener, Request, passphrase
+from infra.engines.protocol import PROJECT, EngineName, EngineRequest, Listener, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
 from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine.backend import Backend
@@ -34,7 +34,7 @@ class EmbeddedEngine:
 
     name = EngineName.LOCAL
 
-    def __init__(self, request: Request, *, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, request: EngineRequest, *, environ: Mapping[str, str] = os.environ) -> None:
         self._request = request
         self._environ = environ
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from infra.local.builds.machine import Outcome, Status
+from infra.local.builds.machine import BuildOutcome, StepStatus
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
 from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.builds.control import BuildControl
@@ -24,10 +24,10 @@ from infra.tools.install import ToolError
 if TYPE_CHECKING:
     from workflows.image_pushes import ImageJobs
 
-__all__ = ("Outcome", "Status", "github_jobs", "run_builds", "run_jobs")
+__all__ = ("BuildOutcome", "StepStatus", "github_jobs", "run_builds", "run_jobs")
 
 
-def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], Outcome]]:
+def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutcome]]:
     """Run the builds that wait in the local Cloud Build, the oldest first; each with what became of it.
 
     fault: a step whose tools fail, `STEP[:REGION]`.
@@ -52,7 +52,7 @@ def image_repository(name: str) -> str:
 
 def run_jobs(
     repository: str, changed: Sequence[str], commit: str, fault: str | None
-) -> tuple[ImageJobs, Iterator[tuple[str, Outcome]]]:
+) -> tuple[ImageJobs, Iterator[tuple[str, BuildOutcome]]]:
     """The jobs of images that a push to main starts at GitHub, and their runs here, each with what became of it.
 
     commit: empty for a made-up one.
@@ -77,7 +77,7 @@ def run_jobs(
         revisions={each: pushed if each == repository else "" for each in lab.repositories},
     )
 
-    def runs() -> Iterator[tuple[str, Outcome]]:
+    def runs() -> Iterator[tuple[str, BuildOutcome]]:
         with running() as control, _at_work():
             yield from _yard(control).run_jobs(
                 found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
