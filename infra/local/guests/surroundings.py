@@ -29,7 +29,7 @@ class GuestControl(GitHubControl):
     """The control surface with the calls of guests: nodes with their disks, and the faults that strike guests."""
 
     def guests(self) -> JsonObject:
-        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `infra.local.cloud.guests`."""
+        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `tpu_control.told`."""
         return self._ask("GET", "guests")
 
     def write_disks(self, disks: Mapping[str, JsonObject | None]) -> None:
