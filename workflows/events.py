@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 REPOSITORY = "lab/monorepo"
@@ -185,28 +184,6 @@ def merge_group(base: str = "main", *, repository: str = REPOSITORY) -> Event:
         title="merge group", name="merge_group", activity="checks_requested", branch=base,
         payload={"action": "checks_requested", "merge_group": group, **_repository(repository)}, github=_refs(ref),
     )  # fmt: skip
-
-
-def table(label: str = "run-tpu-tests", *, repository: str = REPOSITORY) -> tuple[Event, ...]:
-    """The events that every workflow is asked about; `label` is the one that the labeled ones add."""
-    labeled = partial(pull_request, activity="labeled", label=label, repository=repository)
-    return (
-        push(title="push to main", repository=repository),
-        push("change", title="push to a branch", repository=repository),
-        pull_request(fork=True, repository=repository),
-        pull_request(repository=repository),
-        labeled(fork=True, title="label added to a fork's pull request"),
-        labeled(title="label added to a branch's pull request"),
-        schedule(repository=repository),
-        dispatch(repository=repository),
-        *(workflow_run(conclusion, repository=repository) for conclusion in ("success", "failure", "cancelled")),
-        workflow_run("success", of="pull_request", repository=repository),
-        workflow_run("failure", of="pull_request", repository=repository),
-        workflow_run("success", of="pull_request", fork=True, repository=repository),
-        issue_comment(repository=repository),
-        issue_comment(on_pull_request=False, repository=repository),
-        merge_group(repository=repository),
-    )
 
 
 def _fork(repository: str) -> str:

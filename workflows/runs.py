@@ -264,31 +264,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, str):
         return f"'{value}'"
     return str(value).lower() if isinstance(value, bool | int | float) else "an object"
-
-
-def told(runs: tuple[Run, ...]) -> str:
-    """What a workflow does at each event, a line a job, and in the last line the events that it has no trigger for."""
-    lines: list[str] = []
-    deaf = [each for each in runs if not each.starts and each.why.startswith("no trigger")]
-    for each in runs:
-        if each in deaf:
-            continue
-        if not each.starts:
-            lines.append(f"{each.event.title}: not started, {each.why}")
-            continue
-        lines.append(f"{each.event.title}:")
-        for job in each.jobs:
-            lines.extend(_told(job))
-    if deaf:
-        lines.append(f"no trigger: {', '.join(each.event.title for each in deaf)}")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _told(job: JobRun) -> Iterator[str]:
-    if not job.starts:
-        yield f"  {job.id}: skipped, {job.why}"
-        return
-    for leg in job.legs:
-        values = ", ".join(f"{key} {value}" for key, value in leg.matrix.items())
-        runner = ", ".join((*((f"group {leg.group}",) if leg.group else ()), *leg.labels))
-        yield f"  {job.id}{f' ({values})' if values else ''}: starts on {runner}"

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
+from tests.workflows.event_tables import table, told
 from workflows.events import (
     Event,
     dispatch,
@@ -18,11 +19,10 @@ from workflows.events import (
     pull_request,
     push,
     schedule,
-    table,
     workflow_run,
 )
 from workflows.read import read_file
-from workflows.runs import Given, JobRun, Result, run, told
+from workflows.runs import Given, JobRun, Result, run
 from workflows.triggering import started
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.model.errors import ConfigError, Problem
-from workflows.builders import references
 from workflows.builders.expression import Text, Value, plain, reads, secret, unescaped
 from workflows.builders.job import Job
 from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
@@ -106,8 +105,8 @@ class Workflow:
         for job in self.jobs:
             needed = {each: outputs.get(each, ()) for each in job.needs}
             for place in job.places():
-                yield from references.needs(place, needed)
-                yield from references.inputs(place, inputs)
+                yield from place.needs(needed)
+                yield from place.inputs(inputs)
 
     def _concurrency(self) -> Iterator[Complaint]:
         for job in self.jobs:

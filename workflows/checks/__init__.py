@@ -16,7 +16,6 @@ from workflows.checks import (
     rights,
     runners,
     scripts,
-    upstream,
     wiring,
 )
 from workflows.checks.rule import HOSTED, Fault, Known, Pool, Repository, Rule, TestCase, pools_of
@@ -26,7 +25,7 @@ from workflows.read import WorkflowFile
 __all__ = ["HOSTED", "RULES", "Fault", "Known", "Pool", "Rule", "TestCase", "check", "pools_of"]
 
 _ROOMS: Final = (
-    conditions, upstream, limits, rights, runners, machines, images, caches, scripts, publishing, wiring,
+    conditions, publishing, limits, rights, runners, machines, images, caches, scripts, wiring,
     coverage,
 )  # fmt: skip
 RULES: Final[tuple[Rule, ...]] = tuple(rule for room in _ROOMS for rule in room.RULES)

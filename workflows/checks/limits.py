@@ -13,11 +13,10 @@ from workflows.builders.step import inner_limits
 from workflows.checks.machines import cleans_up, makes_machines
 from workflows.checks.plain import mapping, only, text
 from workflows.checks.possible import can_hold, job_starts
-from workflows.checks.publishing import finishes
+from workflows.checks.publishing import BAD_ENDS, CONCLUSION, finishes
 from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.runners import on_ours
 from workflows.checks.situations import Situation
-from workflows.checks.upstream import BAD_ENDS, CONCLUSION
 from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.checks.words import TALK, filled, test_words
 from workflows.concurrency import Arrival, Group, named, outcomes

@@ -5,13 +5,16 @@ Owns evaluation; leaves what the contexts hold to the caller.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from workflows.expressions.functions import PURE, FunctionError, case
+from wcmatch import glob
+
 from workflows.expressions.parser import parse
 from workflows.expressions.syntax import (
     STATUS_FUNCTIONS,
@@ -28,8 +31,11 @@ from workflows.expressions.syntax import (
     functions,
 )
 from workflows.expressions.values import (
+    PURE,
     Filtered,
+    FunctionError,
     Value,
+    case,
     equal,
     has_member,
     less,
@@ -40,6 +46,7 @@ from workflows.expressions.values import (
     truthy,
 )
 
+_FLAGS = glob.GLOBSTAR | glob.DOTGLOB
 _LARGEST_INDEX = 2**31 - 1
 _SUCCESS = Call("success", (), 0)
 
@@ -253,3 +260,23 @@ def _pattern(pieces: list[Part]) -> str:
         else:
             pattern += piece.text.replace("{", "{{").replace("}", "}}")
     return pattern
+
+
+def hash_files(root: Path, patterns: tuple[str, ...]) -> str:
+    """One SHA-256 over those of all files below `root` that match, in the order of their paths; empty for none.
+
+    As in https://github.com/actions/toolkit/tree/main/packages/glob (read 2026-11-21): patterns count from left to
+    right, one with `!` first takes away, a `/` first means the root, and a folder means all below it.
+    """
+    found: set[str] = set()
+    for pattern in patterns:
+        anchored = pattern.removeprefix("!").strip("/")
+        matched = set(glob.glob([anchored, f"{anchored}/**"], root_dir=root, flags=_FLAGS))
+        found = found - matched if pattern.startswith("!") else found | matched
+    files = [root / path for path in sorted(found) if (root / path).is_file()]
+    if not files:
+        return ""
+    whole = hashlib.sha256()
+    for file in files:
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from workflows.expressions.functions import FUNCTIONS
 from workflows.expressions.syntax import (
     Call,
     Comparison,
@@ -21,7 +20,7 @@ from workflows.expressions.syntax import (
     Star,
     depth,
 )
-from workflows.expressions.values import parse_number
+from workflows.expressions.values import FUNCTIONS, parse_number
 
 DEEPEST = 50
 """Levels of one expression: ExpressionConstants.cs of https://github.com/actions/runner (read 2026-11-21).

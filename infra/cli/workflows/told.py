@@ -19,10 +19,10 @@ from infra.operations.workflows.explained import OWN, FileTold
 from infra.operations.workflows.tests import coverages, write_list
 from infra.operations.workflows.write import Wrote
 from infra.operations.workspace import workspace
-from workflows.actions import TABLE, load_actions, read_actions
 from workflows.collected import Test
 from workflows.coverage import Coverage
 from workflows.spec import Spec
+from workflows.world import TABLE, load_actions, read_actions
 
 _COMMANDS = ("./tidepool ", "git ")
 """How what is to be run begins; all else is to be written."""

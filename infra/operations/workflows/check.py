@@ -31,10 +31,9 @@ from infra.operations.workflows.scene import (
 )
 from infra.operations.workspace import workspace
 from workflows import coverage
-from workflows.actions import TABLE
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
-from workflows.existing import missing
+from workflows.coverage import missing
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
 from workflows.read import WorkflowFile, read
@@ -42,7 +41,7 @@ from workflows.spec import Spec, load_spec
 from workflows.spec.rules import SHARED_FILES
 from workflows.standing import Off, State, compare
 from workflows.triggering import listed, triggers
-from workflows.world import World
+from workflows.world import TABLE, World
 
 _RUNNERS = "runner-has-labels"
 _DEMANDS = "plans and the policy still read it: what it asks is judged below, beside what is asked now"

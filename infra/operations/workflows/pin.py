@@ -18,9 +18,8 @@ from typing import Final
 from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import Scene, put, refuse_problems, scene
 from infra.operations.workflows.write import Wrote, write_here
-from workflows.actions import TABLE, OwnActions, OwnPin, repinned
 from workflows.composite import folders
-from workflows.world import ACTIONS
+from workflows.world import ACTIONS, TABLE, OwnActions, OwnPin, repinned
 
 PIN: Final = "./tidepool workflows --pin-actions"
 NEWEST: Final = "newest"

@@ -14,7 +14,7 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure
 from infra.operations.workspace import workspace
-from workflows.existing import PROJECT, Checkout, project
+from workflows.coverage import PROJECT, Checkout, project
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison
 from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs

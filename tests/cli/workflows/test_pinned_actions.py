@@ -19,10 +19,9 @@ from infra.operations.workflows.pin import PIN, WrongPin, wrong_pins
 from infra.operations.workflows.scene import Scene
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
-from workflows.actions import OwnActions, OwnPin, load_actions, repinned
 from workflows.composite import folders
 from workflows.outputs import outputs
-from workflows.world import load_world
+from workflows.world import OwnActions, OwnPin, load_actions, load_world, repinned
 
 EDITED = "vm-delete"
 WHO = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org")

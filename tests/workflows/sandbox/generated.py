@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.workflows import monorepo
+from tests.workflows.event_tables import table
 from workflows.composite import called
-from workflows.events import Event, dispatch, pull_request, table
+from workflows.events import Event, dispatch, pull_request
 from workflows.generate import Generated, generate
 from workflows.own import generate_own
 from workflows.read import read
