@@ -8,9 +8,9 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from infra.local.builds.cloudbuild import UnsupportedError
 from infra.local.builds.machine import Outcome, Status
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
+from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.engines.protocol import CloudName, EngineError
+from infra.engines.protocol import CloudName
+from infra.model.errors import EngineError
 from infra.model.plan import Plan
 from infra.operations.errors import Failure
 from infra.operations.stacks.declared import Declared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from infra.engines.away import Fallbacks, vms_away
-from infra.engines.planned_phases import phases_of
+from infra.engines.passes import phases_of
 from infra.model.phases import Phases
 from infra.model.plan import Plan
 from infra.operations.ports import Tone
