@@ -19,7 +19,7 @@ from infra.model.errors import ConfigError, Problem
 from workflows.builders import Shared, Step, Workflow
 from workflows.builders.expression import plain
 from workflows.builders.step import FOLDER_INPUT, input_of
-from workflows.dump import Document, dump, sealed
+from workflows.dump import CommentedData, dump, sealed
 from workflows.dump import Path as Place
 from workflows.read import Position, WorkflowFile, read
 from workflows.spec import Spec, SpecLine
@@ -84,7 +84,7 @@ def _text(step: Step, shared: Shared) -> str:
         f"{_MARK} {shared.source}. Do not edit: change it there, run ./tidepool workflows --write,\n"
         "commit, and then ./tidepool workflows --pin-actions: workflow files name the commit."
     )
-    return sealed(dump(Document({key: value for key, value in data.items() if value}, header, above)))
+    return sealed(dump(CommentedData({key: value for key, value in data.items() if value}, header, above)))
 
 
 def folders(files: Mapping[str, str]) -> dict[str, str]:

@@ -164,7 +164,7 @@ def _undeclared(
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Package:
     """One package of the repository: the extras and groups that its pyproject.toml declares."""
 
     path: str
@@ -177,14 +177,14 @@ class Checkout:
     """files: their paths from the top. projects: by name."""
 
     files: frozenset[str]
-    projects: Mapping[str, Project]
+    projects: Mapping[str, Package]
 
     def has(self, path: str) -> bool:
         """Whether a file or a folder is there."""
         return path == "." or path in self.files or any(file.startswith(f"{path}/") for file in self.files)
 
 
-def project(path: str, text: str) -> tuple[str, Project] | None:
+def project(path: str, text: str) -> tuple[str, Package] | None:
     """A package by its normalised name, None of a pyproject.toml without one; ConfigError where it cannot be read."""
     try:
         data = tomllib.loads(text)
@@ -194,7 +194,7 @@ def project(path: str, text: str) -> tuple[str, Project] | None:
     if not isinstance(about.get("name"), str):
         return None
     groups = {*data.get("dependency-groups", {}), *data.get("tool", {}).get("uv", {}).get("dev-dependencies", ())}
-    return _normal(about["name"]), Project(path, _names(about.get("optional-dependencies", {})), _names(groups))
+    return _normal(about["name"]), Package(path, _names(about.get("optional-dependencies", {})), _names(groups))
 
 
 def missing(spec: Spec, there: Checkout) -> Iterator[Problem]:

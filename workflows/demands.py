@@ -19,7 +19,7 @@ from infra.model.images.spec import ImageSpec
 from workflows.builders.step import inner_limits
 from workflows.checks.plain import mapping, text, texts
 from workflows.composite import FOLDER
-from workflows.dump import Document, dump
+from workflows.dump import CommentedData, dump
 from workflows.spec import Spec
 from workflows.starts import code_of, legs_started
 from workflows.triggering import listed
@@ -66,7 +66,7 @@ def demands(files: Iterable[Asking], specs: Iterable[Spec], world: World, start_
 
 def written(found: Demands) -> str:
     """The file's text."""
-    return dump(Document(data=found.to_plain(), header=_HEADER))
+    return dump(CommentedData(data=found.to_plain(), header=_HEADER))
 
 
 def cache_folder(start_up: str) -> str:

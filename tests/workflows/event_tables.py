@@ -7,7 +7,7 @@ from functools import partial
 
 from workflows.events import (
     REPOSITORY,
-    Event,
+    GitHubEvent,
     dispatch,
     issue_comment,
     merge_group,
@@ -19,7 +19,7 @@ from workflows.events import (
 from workflows.runs import JobRun, Run
 
 
-def table(label: str = "run-tpu-tests", *, repository: str = REPOSITORY) -> tuple[Event, ...]:
+def table(label: str = "run-tpu-tests", *, repository: str = REPOSITORY) -> tuple[GitHubEvent, ...]:
     """The events that every workflow is asked about; `label` is the one that the labeled ones add."""
     labeled = partial(pull_request, activity="labeled", label=label, repository=repository)
     return (

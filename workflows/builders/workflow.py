@@ -12,7 +12,7 @@ from workflows.builders.job import Job
 from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
 from workflows.builders.triggers import IssueComment, PullRequestTarget, Triggers, WorkflowDispatch, WorkflowRun
-from workflows.dump import Document, Path
+from workflows.dump import CommentedData, Path
 from workflows.legs import circle
 
 
@@ -50,7 +50,7 @@ class Workflow:
             "jobs": {job.id: job.plain(guard, written=written) for job in self.jobs},
         }
 
-    def document(self) -> Document:
+    def document(self) -> CommentedData:
         """The file with its comments: why a job, a step and a right are there, and which version a commit is."""
         above: dict[Path, str] = {}
         beside: dict[Path, str] = {}
@@ -71,7 +71,7 @@ class Workflow:
                     above[here] = step.why
                 if step.calls:
                     beside[*here, "uses"] = step.calls.version
-        return Document(self.plain(written=True), self.header, above, beside)
+        return CommentedData(self.plain(written=True), self.header, above, beside)
 
     def _complaints(self) -> Iterator[Complaint]:
         yield from self.triggers.complaints()

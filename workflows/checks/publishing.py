@@ -13,7 +13,7 @@ from cronsim import CronSim, CronSimError
 from workflows.checks.machines import makes_in
 from workflows.checks.plain import becoming, listed, mapping, text
 from workflows.checks.possible import job_starts
-from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.rule import Broken, Repository, WorkflowRule, broken
 from workflows.checks.shell import Command
 from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.expressions import references
@@ -254,14 +254,16 @@ def _cron(cron: str) -> str:
 
 
 RULES = (
-    Rule("one-version-set", _versions, 'uv version "$VERSION", or a build back end that takes it from the environment'),
-    Rule("asks-first", _unasked, "environment: the one that has the reviewers"),
-    Rule("tested-commit-stays", _moving, "ref: ${{ github.event.workflow_run.head_sha }}"),
-    Rule("run-image-by-digest", _tagged, "IMAGE: NAME@sha256:DIGEST"),
-    Rule("upstream-exists", _exists, "the name as the other file's `name:` has it"),
-    Rule("upstream-near", _chains, "jobs of one workflow, joined by needs"),
-    Rule("name-stands-once", _names, "a name of its own"),
-    Rule("conclusion-tested", _conclusions, "if: github.event.workflow_run.conclusion == 'success'"),
-    Rule("commit-is-said", _commits, "with: ref"),
-    Rule("schedule-comes", _schedules, "cron: 0 2 * * *"),
+    WorkflowRule(
+        "one-version-set", _versions, 'uv version "$VERSION", or a build back end that takes it from the environment'
+    ),
+    WorkflowRule("asks-first", _unasked, "environment: the one that has the reviewers"),
+    WorkflowRule("tested-commit-stays", _moving, "ref: ${{ github.event.workflow_run.head_sha }}"),
+    WorkflowRule("run-image-by-digest", _tagged, "IMAGE: NAME@sha256:DIGEST"),
+    WorkflowRule("upstream-exists", _exists, "the name as the other file's `name:` has it"),
+    WorkflowRule("upstream-near", _chains, "jobs of one workflow, joined by needs"),
+    WorkflowRule("name-stands-once", _names, "a name of its own"),
+    WorkflowRule("conclusion-tested", _conclusions, "if: github.event.workflow_run.conclusion == 'success'"),
+    WorkflowRule("commit-is-said", _commits, "with: ref"),
+    WorkflowRule("schedule-comes", _schedules, "cron: 0 2 * * *"),
 )

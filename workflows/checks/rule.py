@@ -127,7 +127,7 @@ def asks_wrongly(workflow: WorkflowView, asked: ExpressionAt, reason: str) -> Br
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WorkflowRule:
     """One rule. fix: what to write instead. What must hold, why, and what breaks it: docs/workflow-rules.md."""
 
     id: str

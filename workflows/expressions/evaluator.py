@@ -18,9 +18,9 @@ from wcmatch import glob
 from workflows.expressions.parser import parse
 from workflows.expressions.syntax import (
     STATUS_FUNCTIONS,
-    Call,
     Comparison,
     ExpressionError,
+    FunctionCall,
     Index,
     Literal,
     Logic,
@@ -48,11 +48,11 @@ from workflows.expressions.values import (
 
 _FLAGS = glob.GLOBSTAR | glob.DOTGLOB
 _LARGEST_INDEX = 2**31 - 1
-_SUCCESS = Call("success", (), 0)
+_SUCCESS = FunctionCall("success", (), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class JobStatus:
     """How what came before went: the steps of a job so far, or every job that one waits for.
 
     results: how each job that one waits for ended, for those who ask for some of them by name.
@@ -74,7 +74,7 @@ class Scope:
     """What an expression can ask: contexts by name, the status, and files by hashFiles (None where there are none)."""
 
     contexts: Mapping[str, Value] = field(default_factory=dict)
-    status: Status = field(default_factory=Status)
+    status: JobStatus = field(default_factory=JobStatus)
     hash_files: Callable[[tuple[str, ...]], str] | None = None
 
 
@@ -107,7 +107,7 @@ class _Evaluator:
                 return _compare(operator, self.value(left), self.value(right))
             case Logic(operator, operands):
                 return self._logic(operator, operands)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case Star():
                 raise ExpressionError("* stands behind a dot or in brackets", self._source)
@@ -130,7 +130,7 @@ class _Evaluator:
             return Filtered(picked)
         return picked[0] if picked else None
 
-    def _call(self, call: Call) -> Value:
+    def _call(self, call: FunctionCall) -> Value:
         match call.function:
             case "always":
                 return True
@@ -149,7 +149,7 @@ class _Evaluator:
         except FunctionError as error:
             raise ExpressionError(str(error), self._source, call.offset) from None
 
-    def _hash(self, call: Call, patterns: tuple[str, ...]) -> str:
+    def _hash(self, call: FunctionCall, patterns: tuple[str, ...]) -> str:
         if self._scope.hash_files is None:
             raise ExpressionError("hashFiles needs a workspace, and there is none here", self._source, call.offset)
         return self._scope.hash_files(patterns)
@@ -244,7 +244,7 @@ def condition(written: str | bool | float | None, contexts: Collection[str] | No
         asked: Node = parse(pieces[0].text, contexts)
     else:
         values = [parse(piece.text, contexts) for piece in pieces if piece.expression]
-        asked = Call("format", (Literal(_pattern(pieces)), *values), 0)
+        asked = FunctionCall("format", (Literal(_pattern(pieces)), *values), 0)
     if functions(asked) & STATUS_FUNCTIONS:
         return asked
     every = asked.operands if isinstance(asked, Logic) and asked.operator == "&&" else (asked,)

@@ -20,7 +20,7 @@ from workflows.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SpecInWorld:
     """A specification that is right value by value, what it is judged beside, and where its parts stand for people."""
 
     declared: Declared
@@ -28,14 +28,14 @@ class Judged:
     subject: Subject
 
 
-Rule = Callable[[Judged], Iterator[Problem]]
+Rule = Callable[[SpecInWorld], Iterator[Problem]]
 SHARED_FILES = ("stale.yml",)
 """Shared by all repositories of the organisation: never a file of one specification."""
 
 
 def broken(declared: Declared, world: World, subject: Subject) -> tuple[Problem, ...]:
     """Every rule that does not hold."""
-    judged = Judged(declared, world, subject)
+    judged = SpecInWorld(declared, world, subject)
     return tuple(chain.from_iterable(rule(judged) for rule in RULES))
 
 
@@ -48,7 +48,7 @@ def _sections(declared: Declared) -> Iterator[tuple[YamlPath, str, str]]:
             yield (section, index), each.file, each.name
 
 
-def files_and_names_stand_once(judged: Judged) -> Iterator[Problem]:
+def files_and_names_stand_once(judged: SpecInWorld) -> Iterator[Problem]:
     files = Counter(file for _, file, _ in _sections(judged.declared))
     names = Counter(name for _, _, name in _sections(judged.declared))
     for path, file, name in _sections(judged.declared):
@@ -63,7 +63,7 @@ def files_and_names_stand_once(judged: Judged) -> Iterator[Problem]:
             yield Problem(judged.subject((*path, "name")), name, rule, "another name")
 
 
-def the_stack_lets_workflows_in(judged: Judged) -> Iterator[Problem]:
+def the_stack_lets_workflows_in(judged: SpecInWorld) -> Iterator[Problem]:
     stack = judged.world.stacks.get(judged.declared.stack)
     if stack is None:
         there = ", ".join(sorted(judged.world.stacks))
@@ -80,7 +80,7 @@ def the_stack_lets_workflows_in(judged: Judged) -> Iterator[Problem]:
         )
 
 
-def suites_have_jobs_of_their_own(judged: Judged) -> Iterator[Problem]:
+def suites_have_jobs_of_their_own(judged: SpecInWorld) -> Iterator[Problem]:
     for index, tests in enumerate(judged.declared.tests):
         jobs = Counter(suite.job for suite in tests.suites)
         for place, suite in enumerate(tests.suites):
@@ -89,7 +89,7 @@ def suites_have_jobs_of_their_own(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.subject(path), suite.job, "the id of a job stands once in a file", "another id")
 
 
-def suites_say_what_their_runners_do_not(judged: Judged) -> Iterator[Problem]:
+def suites_say_what_their_runners_do_not(judged: SpecInWorld) -> Iterator[Problem]:
     for index, tests in enumerate(judged.declared.tests):
         for place, suite in enumerate(tests.suites):
             path = ("tests", index, "suites", place)
@@ -111,7 +111,7 @@ def suites_say_what_their_runners_do_not(judged: Judged) -> Iterator[Problem]:
                 )
 
 
-def groups_have_images_of_one_builder(judged: Judged) -> Iterator[Problem]:
+def groups_have_images_of_one_builder(judged: SpecInWorld) -> Iterator[Problem]:
     known = {
         image.name: image
         for image in judged.world.images.images
@@ -141,7 +141,7 @@ def groups_have_images_of_one_builder(judged: Judged) -> Iterator[Problem]:
             )
 
 
-def runs_have_what_they_name(judged: Judged) -> Iterator[Problem]:
+def runs_have_what_they_name(judged: SpecInWorld) -> Iterator[Problem]:
     for index, run in enumerate(judged.declared.runs):
         path = ("runs", index)
         images = sorted(image.name for image in judged.world.images.images if image.builder is Builder.GITHUB)
@@ -164,7 +164,7 @@ def runs_have_what_they_name(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.subject((*path, "vm")), run.vm, rule, f"a pool of {wanted.name} or larger")
 
 
-def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
+def runs_may_make_their_vms(judged: SpecInWorld) -> Iterator[Problem]:
     """Else Google gives the file no token, or the VM, once made, may not read its secret."""
     declared = judged.declared
     stack = judged.world.stacks.get(declared.stack)
@@ -197,7 +197,7 @@ def runs_may_make_their_vms(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.subject((*path, "secrets", variable)), name, rule, fix)
 
 
-def who_follows_follows_what_is_there(judged: Judged) -> Iterator[Problem]:
+def who_follows_follows_what_is_there(judged: SpecInWorld) -> Iterator[Problem]:
     names = sorted(name for _, _, name in _sections(judged.declared))
     for index, publish in enumerate(judged.declared.publish):
         if publish.follows not in names:
@@ -214,7 +214,7 @@ def who_follows_follows_what_is_there(judged: Judged) -> Iterator[Problem]:
                 yield Problem(judged.subject(("images", index, "starts", place)), file, rule, fix)
 
 
-def images_follow_tests_that_exist(judged: Judged) -> Iterator[Problem]:
+def images_follow_tests_that_exist(judged: SpecInWorld) -> Iterator[Problem]:
     names = sorted(name for _, _, name in _sections(judged.declared))
     for index, images in enumerate(judged.declared.images):
         for group in images.groups:
@@ -226,7 +226,7 @@ def images_follow_tests_that_exist(judged: Judged) -> Iterator[Problem]:
                     )
 
 
-def gaps_are_of_packages_that_are_tested(judged: Judged) -> Iterator[Problem]:
+def gaps_are_of_packages_that_are_tested(judged: SpecInWorld) -> Iterator[Problem]:
     packages = sorted({suite.package for tests in judged.declared.tests for suite in tests.suites})
     for index, gap in enumerate(judged.declared.accepted_gaps):
         if gap.package not in packages:
@@ -239,7 +239,7 @@ def gaps_are_of_packages_that_are_tested(judged: Judged) -> Iterator[Problem]:
             )
 
 
-def old_workflows_give_way_to_generated_ones(judged: Judged) -> Iterator[Problem]:
+def old_workflows_give_way_to_generated_ones(judged: SpecInWorld) -> Iterator[Problem]:
     old = judged.declared.legacy.workflows if judged.declared.legacy else ()
     files, names = Counter(each.file for each in old), Counter(each.name for each in old)
     kept = {each.file for each in judged.declared.kept}
