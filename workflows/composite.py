@@ -12,6 +12,7 @@ import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha1
 from typing import Any, Final
 
@@ -149,7 +150,7 @@ def _moved(places: dict[Place, Position], path: Place, step: Mapping[str, Any]) 
             places.setdefault((*path, "env", key), at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Generated:
     """path: from the top of the consumer repository. sources: by job id."""
 
@@ -157,7 +158,7 @@ class Generated:
     workflow: Workflow
     sources: Mapping[str, SpecLine]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The file as it is written, with its digest: scripts that steps share stand in actions, which it calls."""
         return sealed(dump(self.workflow.document()))
