@@ -3,7 +3,7 @@
 Owns what an action's file says and the expansion of files that call actions. A composite action says the shell of each
 step, has no secrets but those that it is handed, and hands on the outputs that it declares:
 https://docs.github.com/en/actions/reference/workflows-and-actions/metadata-syntax (read 2026-11-23).
-Leaves which steps share one to their builders, and the pin to `workflows.actions`.
+Leaves which steps share one to their builders, and the pin to `workflows.world`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`./tidepool cloud push`: tell the local Cloud Build what GitHub would tell the real one about a push.
 
 Owns the words of the command. Which triggers a push is for is `infra.local.cloud.services.cloudbuild_firing`'s to say,
-which jobs of GitHub it starts `workflows.image_pushes`'s.
+which jobs of GitHub it starts `workflows.starts`'s.
 """
 
 from __future__ import annotations

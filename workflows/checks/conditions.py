@@ -1,6 +1,6 @@
 """Rules of what starts, and for whom: whether a condition can hold for the file's own triggers, and asks what it means.
 
-Owns the judgement. Leaves what is possible to `workflows.checks.possible`, and other workflows to `upstream`.
+Owns the judgement. Leaves what is possible to `workflows.checks.possible`, and other workflows to `publishing`.
 """
 
 from __future__ import annotations
