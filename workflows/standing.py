@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 from typing import Any, Final
@@ -51,9 +51,6 @@ class Off:
     state: FileState
     why: tuple[str, ...]
     mend: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"state": self.state.value, "why": list(self.why)}
 
 
 def compare(

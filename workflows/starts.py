@@ -19,20 +19,19 @@ from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
 from workflows import events, steps
-from workflows.checks.plain import mapping, parsed, text, texts
+from workflows.checks.plain import mapping, text
 from workflows.checks.possible import job_starts
 from workflows.checks.situations import situations
 from workflows.checks.views import WorkflowView
-from workflows.dump import CommentedData, dump
 from workflows.events import GitHubEvent, push
-from workflows.expressions import ExpressionError, Scope, expand, parts
+from workflows.expressions import ExpressionError, Scope, expand
 from workflows.expressions.syntax import Literal, Node, children
 from workflows.generate import Generated, generate
 from workflows.image_builds import TESTED, built_by_github
 from workflows.legs import Leg
 from workflows.own import generate_own
 from workflows.own.docker_images import CHOICE
-from workflows.read import read
+from workflows.read import WorkflowFile
 from workflows.runs import Given, run
 from workflows.spec import FOLDER as SPECS
 from workflows.spec import load_spec, spec_names
@@ -88,7 +87,7 @@ def _of_run(data: Mapping[str, Any], job: str, code: Code, event: GitHubEvent) -
 
 def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[StartedLegs]:
     """For a job whose start hangs on outputs or results: every situation in which it may start."""
-    workflow = WorkflowView(read(dump(CommentedData(data=data)), ""))
+    workflow = _view(data)
     view = workflow.job(job)
     if view is None:
         return
@@ -167,24 +166,17 @@ def _pulls(
 
 def _constants(data: Mapping[str, Any]) -> set[str]:
     """Every text that an expression of the file compares something with: the labels that it asks for are among them."""
-    found: set[str] = set()
-    for path, whole in texts(data, ()):
-        if path[-1:] == ("if",) and "${{" not in whole:
-            found.update(_texts_of(parsed(whole)))
-            continue
-        try:
-            pieces = [piece for piece in parts(whole) if piece.expression]
-        except ExpressionError:
-            continue
-        for piece in pieces:
-            found.update(_texts_of(parsed(piece.text)))
-    return found
+    return {found for asked in _view(data).asked for found in _texts_of(asked.node)}
 
 
-def _texts_of(node: Node | None) -> Iterator[str]:
+def _view(data: Mapping[str, Any]) -> WorkflowView:
+    return WorkflowView(WorkflowFile("", data, {}, {}))
+
+
+def _texts_of(node: Node) -> Iterator[str]:
     if isinstance(node, Literal) and isinstance(node.value, str) and node.value:
         yield node.value
-    for child in children(node) if node is not None else ():
+    for child in children(node):
         yield from _texts_of(child)
 
 

@@ -72,11 +72,6 @@ class Permissions:
     def of(cls, *grants: Grant) -> Permissions:
         return cls(tuple(sorted(grants, key=lambda grant: grant.scope)))
 
-    @classmethod
-    def read_contents(cls) -> Permissions:
-        """What a job needs to check out its own repository."""
-        return cls.of(Grant(Scope.CONTENTS, Access.READ))
-
     def plain(self) -> dict[str, str]:
         return {grant.scope.value: grant.access.value for grant in self.grants}
 
