@@ -71,7 +71,7 @@ def test_every_job_is_traced_to_the_function_that_makes_it(own: dict[str, Genera
         assert each.sources.keys() == plain(each)["jobs"].keys()
         for job, source in each.sources.items():
             line = (ROOT / source.file).read_text().splitlines()[source.line - 1]
-            assert line.startswith(f"def {source.key}(around: Surroundings"), f"{job}: {source}"
+            assert line.startswith(f"def {source.key}(around: OrderedWorld"), f"{job}: {source}"
             assert line.endswith(") -> Job:")
 
 
