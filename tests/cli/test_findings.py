@@ -10,12 +10,13 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from infra.cli.render.findings import describe_findings, show_findings
+from infra.cli.render.stacks import show_findings
 from infra.model.fit import misfits
 from infra.model.misfit import Kind
 from infra.model.plan import Diagnostic, Op, Plan, Step
-from infra.operations.stacks.declared import Declared
 from infra.operations.stacks.findings import findings_of
+from infra.operations.stacks.stack_file import Declared
+from infra.preview.plan_lines import describe_findings
 from infra.rules.finding import Finding, Level
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other

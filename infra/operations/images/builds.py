@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from infra.fleet.images.attempts import begin
@@ -27,6 +28,11 @@ from infra.operations.errors import Failure, Refusal
 from infra.operations.images.lab import Lab, Work
 
 _MINUTE = 60
+
+
+def generated_text(lab: Lab, image: Image) -> str:
+    """The same as YAML."""
+    return yaml.dump(generated(lab, image), Dumper=_Dumper, sort_keys=False, width=1000)
 
 
 def generated(lab: Lab, image: Image) -> dict[str, Any]:
@@ -196,3 +202,14 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise Failure(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Scripts as blocks, line by line."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from infra.tools.install import ToolError
 if TYPE_CHECKING:
     from workflows.starts import ImageJobs
 
-__all__ = ("Outcome", "Status", "github_jobs", "run_builds", "run_jobs")
+__all__ = ("Outcome", "Status")
 
 
 def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], Outcome]]:
@@ -101,3 +102,29 @@ def _at_work() -> Generator[None]:
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interruption("Interrupted; the step in flight was ended, and what it belongs to is cancelled.") from None
+
+
+def jobs_command(repository: str, files: Iterable[str], commit: str = "") -> str:
+    """The command that runs here the jobs that a push of these files starts at GitHub."""
+    changed = [part for each in files for part in ("--changed", each)]
+    more = ["--commit", commit] if commit else []
+    return shlex.join(["./tidepool", "cloud", "builds", "jobs", repository, *changed, *more])
+
+
+def next_commands(done: Mapping[str, Any]) -> Iterator[str]:
+    """The commands that run here what the push has started, each of it."""
+    if queued := sum(bool(each["build"]) for each in done["triggers"]):
+        yield f"./tidepool cloud builds run{' --all' if queued > 1 else ''}"
+    if done["github"] and done["github"]["images"]:
+        yield jobs_command(done["repository"], done["changed"])
+
+
+def images_of(build: Mapping[str, Any]) -> list[str]:
+    return [tag.removeprefix("image-") for tag in build.get("tags", ()) if tag.startswith("image-")]
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    steps = [
+        {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
+    ]  # fmt: skip
+    return {"status": str(outcome.status), "steps": steps}

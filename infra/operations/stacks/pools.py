@@ -1,4 +1,4 @@
-"""How the declared slices stand in the cloud: each pool and zone with the states that the TPU API tells.
+"""How what is declared stands in the cloud: each pool and zone with the states that the TPU API tells, and grants.
 
 Owns the comparison of declared VMs with listed nodes. Does not own what to do about a difference. A preempted VM is no
 difference to Pulumi, so this table, not a plan, is where it shows.
@@ -13,9 +13,12 @@ from typing import Any
 
 from infra.engines.standing import nodes_in
 from infra.fleet.google import Api, GoogleError, clients
+from infra.fleet.policies import GrantsSeen, grants_seen
 from infra.model.fleet import CapacityRow, capacity
 from infra.model.names import vm_name
 from infra.model.schema import StackConfig
+from infra.model.stack import siblings
+from infra.operations.workspace import workspace
 
 READY = "READY"
 MISSING = "MISSING"
@@ -43,6 +46,10 @@ class PoolState:
     @property
     def is_ready(self) -> bool:
         return set(self.states) <= {READY}
+
+    @property
+    def is_partly_ready(self) -> bool:
+        return READY in self.states
 
     def __str__(self) -> str:
         """`2 READY`, or `1 READY, 1 PREEMPTED`; empty where no slice is declared."""
@@ -108,3 +115,12 @@ def _elsewhere(name: str, home: str, listing: Listing) -> str:
     """The state of a VM that its home does not list: it may be at a fallback of its pool, under the same name."""
     found = (f"{nodes[name]} in {zone}" for zone, nodes in listing.nodes.items() if zone != home and name in nodes)
     return next(found, MISSING)
+
+
+def policies_of(config: StackConfig, endpoint: str | None) -> GrantsSeen:
+    """What stands in the policies of a stack. Where they cannot be read at all, that."""
+    stacks = (config, *siblings(workspace().root, config.stack))
+    try:
+        return grants_seen(config, stacks, endpoint)
+    except GoogleError as error:
+        return GrantsSeen(unread=(str(error),))

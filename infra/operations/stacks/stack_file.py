@@ -1,7 +1,7 @@
 """What a stack file says to commands that look at a fleet or act on it, also while somebody is editing it.
 
 Owns that a broken working tree hides no fleet: what cannot be read of the file is taken from its committed version.
-What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`infra.operations.stacks.declared`).
+What changes the cloud by the stack file (`up`, `preview`) reads it strictly (`declared`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,54 @@ from pathlib import Path
 from typing import Any
 
 from infra.model import property_paths
+from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.partial import has
+from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
-from infra.model.stack import Reading, load_stack, pulumi_values, stack_names
+from infra.model.stack import Reading, load_stack, pulumi_values, siblings, stack_names
 from infra.operations.errors import Refusal
-from infra.operations.stacks.declared import require_stack
 from infra.operations.stacks.versions import stacks_of, version
 from infra.operations.workspace import workspace
 from infra.preview.whole import whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A valid stack file, and what other stack files say that concerns it.
+
+    registry: the stack whose registries it uses, None where they are its own. bounds: every limit on its VMs. siblings:
+    the other stacks. demands: what workflows ask of them all, None where no file says it.
+    """
+
+    config: StackConfig
+    registry: StackConfig | None
+    bounds: tuple[Bound, ...]
+    siblings: tuple[StackConfig, ...] = ()
+    demands: Demands | None = None
+
+
+def declared(stack: str) -> Declared:
+    """What the stack files say; ConfigError with every problem of them."""
+    root = workspace().root
+    config = load_stack(root, stack)
+    others = siblings(root, stack)
+    elsewhere = config.registry_stack
+    return Declared(
+        config=config,
+        registry=load_stack(root, elsewhere.rpartition("/")[2]) if elsewhere else None,
+        bounds=limits(config, others),
+        siblings=others,
+        demands=load_demands(root),
+    )
+
+
+def require_stack(root: Path, stack: str) -> None:
+    """ConfigError naming the known stacks where `stack` has no file; the file itself is not judged."""
+    known = stack_names(root)
+    if stack not in known:
+        fix = f"one of {', '.join(known)}" if known else f"a file stacks/Pulumi.{stack}.yaml"
+        raise ConfigError([Problem(f"stacks/Pulumi.{stack}.yaml", "", f"there is no stack named {stack}", fix)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

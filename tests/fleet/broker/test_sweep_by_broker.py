@@ -23,7 +23,7 @@ from infra.fleet.controller.outcomes import Result
 from infra.fleet.place import BROKER, TOKEN, told_place
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.operations.fleet.place import declared_place
+from infra.operations.fleet.looks import declared_place
 from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
 from tests.model.given import parse, pool, stack_text
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from infra.cli.render.status import coming_line
 from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
 from infra.fleet.status.coming import coming
 from infra.model import names
 from infra.model.manifest import manifest
+from infra.operations.fleet.words import coming_line
 from tests.fleet.controller.given_fleet import START
 from tests.model.given import parse, pool, stack_text
 
@@ -32,7 +32,7 @@ def said(bundle: str, rollout: Rollout | None, images: dict[str, str], **wishes:
     bucket[names.memory_object("ci")] = memory.to_json()
     bucket[names.pointer_object()] = {"version": 1, "images": {"tpu-ci": images}}
     bucket[names.wishes_object("ci")] = {"version": 1, "rollout": wishes}
-    return [coming_line(each).plain for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
+    return [coming_line(each) for each in coming(bucket, "ci")]  # ty: ignore[invalid-argument-type]
 
 
 def steady(**more: Any) -> Rollout:

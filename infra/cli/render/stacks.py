@@ -1,15 +1,65 @@
-"""The pools of a stack for people: what each is, how its VMs stand, and where the registries are."""
+"""What an apply would do to a stack, what it came to, and how the stack stands then: its pools and its registries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import say, show
-from infra.operations.stacks.pools import READY, PoolState
+from infra.model.plan import Plan
+from infra.preview.plan_lines import describe, describe_findings, describe_phases
+from infra.preview.run_lines import outcome
+from infra.rules.finding import Finding
+
+if TYPE_CHECKING:  # they load engines and Google's clients, which a comment needs not
+    from infra.operations.stacks.pools import GrantsSeen, PoolState
+    from infra.operations.stacks.preview import Planned
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    for line in describe(plan, console.width):
+        say(console, line)
+
+
+def show_planned(console: Console, planned: Planned) -> None:
+    """All but what the rules say of it."""
+    show_plan(console, planned.plan)
+    if planned.phases is None:
+        return
+    away = planned.away
+    for vm in away.leaving:
+        say(console, f"at a fallback: {vm}, where it is deleted")
+    for vm in away.changing:
+        say(console, f"at a fallback: {vm}, where it is changed")
+    for vm in away.strays:
+        say(console, f"neither declared nor in the state: {vm}, whose chips count while it stands")
+    for line in describe_phases(planned.phases):
+        say(console, line)
+
+
+def show_findings(console: Console, findings: Iterable[Finding]) -> None:
+    for line in describe_findings(findings):
+        say(console, line)
+
+
+def show_grants(console: Console, found: GrantsSeen) -> None:
+    for grant in found.strange:
+        say(console, Text(f"granted by hand: {grant.resource}: {grant.says}", style="bold red"))
+    for why in found.unread:
+        say(console, Text(f"not known: {why}", style="yellow"))
+
+
+def grants_document(found: GrantsSeen) -> dict[str, Any]:
+    return {"grants": {"strange": [each.to_json() for each in found.strange], "unread": list(found.unread)}}
+
+
+def show_outcome(console: Console, run: Plan, seconds: float) -> None:
+    for line in outcome(run, seconds):
+        say(console, line)
 
 
 def show_pools(console: Console, stack: str, pools: Sequence[PoolState]) -> None:
@@ -62,4 +112,4 @@ def registries_line(repositories: Mapping[str, Sequence[str]]) -> Text:
 def _style(pool: PoolState) -> str:
     if pool.is_ready:
         return "green"
-    return "yellow" if READY in pool.states else "red"
+    return "yellow" if pool.is_partly_ready else "red"

@@ -1,23 +1,22 @@
-"""A plan for people: what is made, changed, replaced and deleted and why, and what that means in capacity.
+"""A plan for a terminal: what is made, changed, replaced and deleted and why, what that means, its phases and findings.
 
 Resources that change in the same way share one entry. Whatever ends a VM is loud and names each VM.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
-from infra.cli.render.console import say
+from infra.model.phases import Phase, Phases, Work
 from infra.model.plan import UNCHANGING, Diagnostic, Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE, capacity, chips_of
 from infra.model.planned_records import record_changes
-from infra.preview.words import change_lines, ranges, short_type, told
+from infra.preview.words import change_lines, grouped, ranges, short_type, told, vms, why_phases
+from infra.rules.finding import Finding, Level
 
 STYLES = {
     Op.CREATE: "green",
@@ -40,6 +39,7 @@ SIGNS = {
     Op.SAME: "=",
 }
 CHANGING = tuple(op for op in STYLES if op not in UNCHANGING)
+_LEVELS = {Level.STOP: "bold red", Level.WARN: "yellow"}
 SHOWN_NAMES = 8
 SHOWN_CHANGES = 6
 
@@ -62,11 +62,6 @@ def describe(plan: Plan, width: int) -> Iterator[Text]:
     yield headline(plan)
 
 
-def show_plan(console: Console, plan: Plan) -> None:
-    for line in describe(plan, console.width):
-        say(console, line)
-
-
 def headline(plan: Plan) -> Text:
     """`ci: 1 to create, 98 unchanged`, or that there is nothing to do."""
     counts = plan.summary
@@ -84,7 +79,7 @@ def _made(op: Op, steps: Sequence[Step], width: int, meaning: str = "") -> Itera
     if not steps:
         return
     yield _heading(op, len(steps), meaning)
-    for token, group in _grouped(steps, lambda step: step.type):
+    for token, group in grouped(steps, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
         yield from _names(group, width)
     yield Text()
@@ -95,7 +90,7 @@ def _changed(op: Op, steps: Sequence[Step], width: int) -> Iterator[Text]:
     if not steps:
         return
     yield _heading(op, len(steps), _what_replacing_means(steps) if op is Op.REPLACE else "")
-    for (token, *changes), group in _grouped(steps, lambda step: (step.type, *change_lines(step))):
+    for (token, *changes), group in grouped(steps, lambda step: (step.type, *change_lines(step))):
         yield Text(f"  {short_type(token)} ({len(group)})")
         for line in changes[:SHOWN_CHANGES]:
             yield Text(f"    {line}", style="yellow" if op is Op.UPDATE else "red")
@@ -109,7 +104,7 @@ def _deleted(steps: Sequence[Step]) -> Iterator[Text]:
     if not steps:
         return
     yield _heading(Op.DELETE, len(steps), _with_chips("gone for good", steps))
-    for token, group in _grouped(steps, lambda step: step.type):
+    for token, group in grouped(steps, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
         yield from _each(group)
     yield Text()
@@ -119,7 +114,7 @@ def _retained(steps: Sequence[Step], width: int) -> Iterator[Text]:
     if not steps:
         return
     yield _heading(Op.RETAIN, len(steps), "no longer declared, and kept in the cloud")
-    for token, group in _grouped(steps, lambda step: step.type):
+    for token, group in grouped(steps, lambda step: step.type):
         yield Text(f"  {short_type(token)} ({len(group)})")
         yield from _names(group, width)
     yield Text()
@@ -166,14 +161,6 @@ def _with_chips(meaning: str, steps: Sequence[Step]) -> str:
     return f"{meaning} ({len(vms)} {'VM' if len(vms) == 1 else 'VMs'}, {sum(map(chips_of, vms))} chips)"
 
 
-def _grouped(steps: Sequence[Step], key: Any) -> list[tuple[Any, list[Step]]]:
-    """Steps by key, TPU VMs first, then by type."""
-    groups: defaultdict[Any, list[Step]] = defaultdict(list)
-    for step in steps:
-        groups[key(step)].append(step)
-    return sorted(groups.items(), key=lambda group: (group[1][0].type != VM_TYPE, group[0]))
-
-
 def _each(steps: Sequence[Step]) -> Iterator[Text]:
     for step in sorted(steps, key=lambda step: step.name):
         yield Text(f"      {step.name}", style="bold" if step.type == VM_TYPE else "")
@@ -198,3 +185,31 @@ def remark(diagnostic: Diagnostic) -> Text:
 
 def _diagnostics(plan: Plan) -> Iterator[Text]:
     yield from (remark(each) for each in plan.diagnostics if each.severity != "debug")
+
+
+def describe_phases(phases: Phases) -> Iterator[Text]:
+    """Nothing where one pass is safe and everything has room."""
+    if phases.needed:
+        yield Text(f"Order: {len(phases.order)} phases, {why_phases(phases)}", style="bold")
+        yield from (Text(f"  {load.why}") for load in phases.reasons)
+        yield from (Text(f"  {number}. {_phase(phase)}") for number, phase in enumerate(phases.order, start=1))
+    for load in phases.exceeded:
+        yield Text(f"over the limit: {load.why}", style="bold red")
+    if phases.held:
+        yield Text(f"no room for {vms(phases.held)}: held back", style="bold red")
+
+
+def _phase(phase: Phase) -> str:
+    done = {"deletes": phase.deleted, "replaces": phase.replaced, "makes": phase.created}
+    said = "; ".join(f"{verb} {vms(names)}" for verb, names in done.items() if names)
+    if phase.work is Work.RETIRE:
+        return f"{phase.work.value}: once what is new serves and their jobs are done, {said}"
+    return f"{phase.work.value}: {said}" + (", and nothing else" if phase.work is Work.SHRINK else ", and all else")
+
+
+def describe_findings(findings: Iterable[Finding]) -> Iterator[Text]:
+    """A line for each finding and one for what to write, those that stop first."""
+    for finding in sorted(findings, key=lambda finding: (not finding.stops, finding)):
+        line = Text(f"{finding.level}: ", style=_LEVELS[finding.level])
+        yield line.append(f"{finding.subject}: {finding.reason}  [{finding.rule}]", style="default not bold")
+        yield Text(f"    write: {finding.fix}", style="dim")

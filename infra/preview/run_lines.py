@@ -1,19 +1,27 @@
-"""What a run came to, for people: counts, and each pool that is not as planned."""
+"""What a run came to, for a terminal: counts, each pool that is not as planned, what the cloud has otherwise."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from rich.console import Console
 from rich.text import Text
 
-from infra.cli.render.console import say
-from infra.cli.render.plan import STYLES, remark
-from infra.cli.render.progress import WORDS
 from infra.model.outcome import outcomes
 from infra.model.plan import Op, Plan, Status
+from infra.preview.plan_lines import STYLES, remark
 from infra.preview.words import change_lines, short_type
+
+WORDS = {
+    Op.CREATE: ("creating", "created"),
+    Op.UPDATE: ("updating", "updated"),
+    Op.REPLACE: ("replacing", "replaced"),
+    Op.DELETE: ("deleting", "deleted"),
+    Op.RETAIN: ("retaining", "retained"),
+    Op.READ: ("reading", "read"),
+    Op.ADOPT: ("adopting", "adopted"),
+    Op.SAME: ("checking", "unchanged"),
+}
 
 
 def outcome(run: Plan, seconds: float) -> Iterator[Text]:
@@ -38,11 +46,6 @@ def outcome(run: Plan, seconds: float) -> Iterator[Text]:
     yield from _errors(run)
     if run.failed:
         yield Text("What is done stays done: mend the cause and run the same command again.", style="yellow")
-
-
-def show_outcome(console: Console, run: Plan, seconds: float) -> None:
-    for line in outcome(run, seconds):
-        say(console, line)
 
 
 def drift(run: Plan, seconds: float) -> Iterator[Text]:
