@@ -1,7 +1,7 @@
 """GitHub as the controller sees it, and as it is asked with a token: runners, jobs that wait, removal of a runner.
 
-Owns what every way to GitHub answers, and the calls of this one, which is a person's; the other is `by_broker`. No
-token is ever said.
+Owns what every way to GitHub answers, the calls of this one, which is a person's (the other is `by_broker`), and the
+list of runners that says before a delete whether a VM has a job. No token is ever said.
 https://docs.github.com/rest/actions/self-hosted-runners, read 2026-11.
 """
 
@@ -13,13 +13,17 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from infra.fleet.controller.observed import RunnerSeen
+from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen
+from infra.fleet.controller.sorting import pool_of
 from infra.fleet.github_api import CallError, GitHubClient
 from infra.fleet.github_lists import Jobs, ListError, QueuedJob, RunningJob, jobs, whole
 from infra.model.errors import OutsideError
 
 NO_WAY: Final = "there is no broker and no token of GitHub"
 """Why nothing is known of GitHub where nobody said how to ask it."""
+LISTED_SECONDS: Final = 30.0
+"""For how long a list of runners serves deletes. A VM that is to go is drained, or had no runner for long."""
 _NEXT_STEPS: Final[Mapping[int, str]] = {
     301: "it was renamed or moved; write its name of today in `serves` and `up` the stack",
     401: "GitHub does not know the token, or it has expired; put another into GITHUB_TOKEN",
@@ -78,6 +82,42 @@ def whole_or_failed(
             else:
                 failures |= dict.fromkeys(covered, str(error))
     return tuple(found), failures
+
+
+@dataclass(slots=True)
+class ListedRunners:
+    """Runners as they were listed last, and when; nothing was at first. failures: why scopes could not be listed."""
+
+    at: float = float("inf")
+    runners: tuple[RunnerSeen, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def has_a_job(
+        self, node: NodeSeen, github: GitHub, scopes: Collection[str], seen: Observed, memory: Memory, now: float
+    ) -> bool:
+        """Whether a job may have begun on a VM since a sweep looked. GitHubError where nobody can say.
+
+        One list is the second that must lack a runner before it is believed not to be there: what ends while a list is
+        read may hide others. Runners on either are asked for by name.
+        """
+        self._list(github, scopes, seen, now)
+        its_own = memory.scopes.get(pool_of(node), self.failures)
+        if failed := [why for scope, why in self.failures.items() if scope in its_own]:
+            raise GitHubError("; ".join(dict.fromkeys(failed)))
+        listed = (*self.runners, *seen.runners_of(node.name))
+        names = {(runner.scope, runner.name) for runner in listed if runner.vm == node.name}
+        found = (github.runner(scope, name) for scope, name in sorted(names))
+        return any(runner is not None and runner.online and runner.busy for runner in found)
+
+    def _list(self, github: GitHub, scopes: Collection[str], seen: Observed, now: float) -> None:
+        """List all of them, once in some seconds, also where that failed.
+
+        Of scopes that are declared no more and did not answer before, no VM that goes now depends on one.
+        """
+        if not self.at <= now < self.at + LISTED_SECONDS:
+            left = [scope for scope, source in seen.left.items() if source.known]
+            self.at = now
+            self.runners, self.failures = whole_or_failed(github, scopes, left)
 
 
 @dataclass(frozen=True, kw_only=True)

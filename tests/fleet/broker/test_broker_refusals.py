@@ -8,8 +8,7 @@ import pytest
 
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.registration import A_MINUTE
-from infra.fleet.controller.observed import DrainWish
-from infra.fleet.wishes import with_drains
+from infra.fleet.wishes import DrainWish, with_drains
 from infra.model import names
 from tests.fleet.broker.broker_world import (
     BUCKET,
