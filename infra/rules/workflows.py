@@ -12,13 +12,12 @@ from typing import Final
 
 from infra.model.fit import misfits
 from infra.model.misfit import Kind
-from infra.model.partial import has
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
 
 
 def _misfits(kind: Kind, edit: Edit) -> Iterator[Broken]:
-    if edit.demands is None or not has(edit.after, "stack"):
+    if edit.demands is None:
         return
     for each in misfits((edit.after, *edit.siblings), edit.demands):
         if each.kind is kind and edit.after.stack in each.stacks:
