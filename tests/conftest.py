@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -62,9 +63,18 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    parts = {TESTS / part for part in END_TO_END}
+    whole = {path for path in {item.path for item in items} if not parts.isdisjoint((path, *path.parents))}
     for item in items:
-        if any(item.path.is_relative_to(TESTS / part) for part in END_TO_END):
+        if item.path in whole:
             item.add_marker(pytest.mark.end_to_end)
+
+
+def pytest_collection_finish() -> None:
+    """What stands now stands to the end of the run: to walk it at each collection is time lost."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,9 +18,8 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.images.spec import ImageSpec
 from workflows.builders.step import inner_limits
 from workflows.checks.plain import mapping, text, texts
-from workflows.document import Document
-from workflows.dump import dump
-from workflows.generate.result import FOLDER
+from workflows.composite import FOLDER
+from workflows.dump import Document, dump
 from workflows.spec import Spec
 from workflows.starts import code_of, legs_started
 from workflows.triggering import listed

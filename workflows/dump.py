@@ -1,7 +1,8 @@
 """Workflow data to YAML text: block style, scripts as literal blocks, keys in the order given, no aliases, `on:` kept.
 
-Owns layout and quoting. Leaves the order of keys and the words of comments to whoever makes the Document. The text
-means the same to readers of YAML 1.1 and 1.2, but for `on`, which is GitHub's key and stands bare as people write it.
+Owns layout and quoting, comments, and the last line of a generated file, a digest of all above it by which an edit by
+hand is told from a stale file. Leaves the order of keys and the words of comments to whoever makes the Document. The
+text means the same to readers of YAML 1.1 and 1.2, but for `on`, GitHub's key, which stands bare as people write it.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
 
 from yaml import ScalarNode
 from yaml.resolver import Resolver
-
-from workflows.document import Document, Path
 
 WIDTH = 120
 """Columns after which a list is written one value a line."""
@@ -29,6 +30,10 @@ _NUMBER = re.compile(r"[-+]?(\.?[0-9][0-9_.,:]*([eE][-+]?[0-9]+)?|0[xob][0-9a-fA
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _FLOW_SIGNS = frozenset(",[]{}")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+Path = tuple[str | int, ...]
+"""Where a value stands: `("jobs", "test", "steps", 0, "uses")`."""
+_START: Final = "# Digest of the lines above: "
+_DIGITS: Final = 16
 
 
 def dump(document: Document) -> str:
@@ -203,3 +208,37 @@ def _literal(start: str, text: str, note: str, indent: int) -> Iterator[str]:
     for line in body.split("\n"):
         yield f"{' ' * indent}{line}" if line else ""
     yield from [""] * (ends - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Plain data (mappings, lists, text, numbers, booleans, None) and the comments around it.
+
+    header: lines above the file. above: lines before a key or a list entry. beside: what follows a value on its
+    line, or the colon of a key whose value is a mapping or a list. Comments are without their `#`.
+    """
+
+    data: Mapping[str, Any]
+    header: str = ""
+    above: Mapping[Path, str] = field(default_factory=dict)
+    beside: Mapping[Path, str] = field(default_factory=dict)
+
+
+def sealed(text: str) -> str:
+    """The text with its digest behind it."""
+    return f"{text}{_line(text)}\n"
+
+
+def is_sealed(text: str) -> bool:
+    """Whether the text stands as it was sealed."""
+    above, _, last = text.rstrip("\n").rpartition("\n")
+    return last == _line(f"{above}\n")
+
+
+def unsealed(text: str) -> str:
+    """The text without its digest, whatever that says."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_START))
+
+
+def _line(text: str) -> str:
+    return f"{_START}{sha256(text.encode()).hexdigest()[:_DIGITS]}"

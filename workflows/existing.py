@@ -12,11 +12,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from infra.model.errors import ConfigError, Problem
-from workflows.generate.result import FOLDER
-from workflows.globs import included
-from workflows.spec import Spec
-from workflows.spec.load import SpecLine
+from workflows.composite import FOLDER
+from workflows.spec import Spec, SpecLine
 from workflows.spec.model import Suite
+from workflows.triggering import included
 
 PROJECT = "pyproject.toml"
 

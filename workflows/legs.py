@@ -1,4 +1,4 @@
-"""Which legs a matrix has: the product of its axes, less what is excluded, with what is included.
+"""Which legs a matrix has: the product of its axes, less what is excluded, with what is included. And circles of needs.
 
 Owns GitHub's rules for `exclude` and `include`: its page on the workflow syntax, and MatrixBuilder.cs in
 https://github.com/actions/runner (read 2026-11-21), which compares as expressions do. Leaves the values of
@@ -8,7 +8,7 @@ expressions in a matrix to the caller.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from workflows.expressions import equal
@@ -67,3 +67,11 @@ def _within(part: Any, whole: Any) -> bool:
         held = whole if isinstance(whole, list | tuple) else ()
         return all(_within(value, held[index] if index < len(held) else None) for index, value in enumerate(part))
     return equal(part, whole)
+
+
+def circle(needs: Mapping[str, Set[str]]) -> dict[str, Set[str]]:
+    """The jobs that can never start because they wait for one another, with what each still waits for; {} if none."""
+    waiting = dict(needs)
+    while free := {each for each, left in waiting.items() if not left}:
+        waiting = {each: left - free for each, left in waiting.items() if each not in free}
+    return waiting

@@ -6,16 +6,18 @@ mistake does not hide the rest. Leaves reading a checkout's files and writing th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from infra.model import demand
-from infra.model.demand import Demands
+from infra.model.demand import WRITE, Demands
 from infra.model.errors import ConfigError, Problem
-from workflows import composite, labels
+from infra.model.fields import is_github_own_label
+from workflows import composite
 from workflows.demands import START_UP, Asking, demands, written
+from workflows.dump import Document, dump
 from workflows.generate import FOLDER, Generated, generate
 from workflows.own import generate_own
 from workflows.read import read_file
@@ -25,17 +27,25 @@ from workflows.world import ACTIONS, World
 COPIES: Final = "workflows/generated"
 """Where the files of a specification stand for reading, below its name, as they stand in their repository."""
 OWN: Final = "workflows/own"
+LABELS: Final = ".github/actionlint.yaml"
+_HEADER: Final = (
+    f"Generated from the pools of the stacks by Tidepool's {WRITE}. Do not edit: change what it is made from.\n"
+    "\n"
+    "Labels of runners that serve this repository, for actionlint, which knows those of GitHub's."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """texts: by path. problems: what kept the files of a specification from being made, by the specification's file.
+    """texts: by path. made: of each specification, and of None this repository's own.
 
-    actions: those of the texts that are this project's actions, all of them where there are no problems.
+    problems: what kept the files of a specification from being made, by the specification's file. actions: those of the
+    texts that are this project's actions, all of them where there are no problems.
     demands: None where some could not be made, so that what all of them ask is not known.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
+    made: tuple[tuple[Spec | None, tuple[Generated, ...]], ...] = ()
     actions: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
@@ -49,11 +59,9 @@ class Outputs:
 def outputs(root: Path, world: World) -> Outputs:
     """All of them, with the specifications of a checkout."""
     texts: dict[str, str] = {}
-    made: list[Generated] = []
+    made: list[tuple[Spec | None, tuple[Generated, ...]]] = []
     problems: dict[str, tuple[Problem, ...]] = {}
     hidden: list[str] = []
-    specs: list[Spec] = []
-    asking: list[Asking] = []
     for name in spec_names(root):
         folder = f"{COPIES}/{name}"
         try:
@@ -63,29 +71,31 @@ def outputs(root: Path, world: World) -> Outputs:
             problems[f"workflows/spec/{name}.yaml"] = error.problems
             hidden.append(f"{folder}/")
             continue
-        repository = spec.declared.repository
-        specs.append(spec)
-        made += files
-        asking += _asking(repository, files, spec.file)
+        made.append((spec, files))
         texts |= {f"{folder}/{each.path}": each.text for each in files}
-        texts |= {f"{folder}/{path}": text for path, text in labels.files(repository, world).items()}
+        texts |= {f"{folder}/{path}": text for path, text in label_file(spec.declared.repository, world).items()}
     own = world.images.recipes
     try:
         files = generate_own(world)
-        made += files
-        asking += _asking(own, files)
+        made.append((None, files))
         texts |= {each.path: each.text for each in files}
     except ConfigError as error:
         problems[OWN] = error.problems
         hidden.append(f"{FOLDER}/")
-    texts |= labels.files(own, world)
-    actions = composite.texts(each.workflow for each in made)
+    texts |= label_file(own, world)
+    actions = composite.texts(each.workflow for _, files in made for each in files)
     texts |= actions
+    found = None
     if problems:
-        return Outputs(texts=texts, actions=actions, problems=problems, hidden=(*hidden, f"{ACTIONS}/", demand.FILE))
-    asking += _written_by_hand(root, own, texts)
-    found = demands(asking, specs, world, (root / START_UP).read_text(encoding="utf-8"))
-    return Outputs(texts=texts | {demand.FILE: written(found)}, actions=actions, demands=found)
+        hidden += (f"{ACTIONS}/", demand.FILE)
+    else:
+        asking = [*_asking(made, own), *_written_by_hand(root, own, texts)]
+        start_up = (root / START_UP).read_text(encoding="utf-8")
+        found = demands(asking, [spec for spec, _ in made if spec], world, start_up)
+        texts[demand.FILE] = written(found)
+    return Outputs(
+        texts=texts, made=tuple(made), actions=actions, problems=problems, hidden=tuple(hidden), demands=found
+    )
 
 
 def _written_by_hand(root: Path, repository: str, generated: Mapping[str, str]) -> Iterator[Asking]:
@@ -96,5 +106,24 @@ def _written_by_hand(root: Path, repository: str, generated: Mapping[str, str]) 
             yield Asking(repository=repository, file=file.source, data=file.data)
 
 
-def _asking(repository: str, files: tuple[Generated, ...], source: str = "") -> list[Asking]:
-    return [Asking(repository=repository, file=each.path, data=each.workflow.plain(), source=source) for each in files]
+def _asking(made: Iterable[tuple[Spec | None, tuple[Generated, ...]]], own: str) -> Iterator[Asking]:
+    for spec, files in made:
+        repository, source = (spec.declared.repository, spec.file) if spec else (own, "")
+        for each in files:
+            yield Asking(repository=repository, file=each.path, data=each.workflow.plain(), source=source)
+
+
+def runner_labels(repository: str, world: World) -> tuple[str, ...]:
+    """Every label of the pools that serve a repository, as the stacks write them, sorted."""
+    wanted = repository.lower()
+    serving = [each.pool for each in world.pools() if wanted in {name.lower() for name in each.pool.serves}]
+    found = {label for pool in serving for label in pool.runner_labels}
+    return tuple(sorted(label for label in found if not is_github_own_label(label)))
+
+
+def label_file(repository: str, world: World) -> dict[str, str]:
+    """The repository's LABELS; none where no pool serves it."""
+    found = runner_labels(repository, world)
+    return (
+        {LABELS: dump(Document(data={"self-hosted-runner": {"labels": list(found)}}, header=_HEADER))} if found else {}
+    )

@@ -17,7 +17,7 @@ from yaml.reader import ReaderError
 
 from infra.model.errors import ConfigError, Problem
 from infra.model.yamlfile import render
-from workflows.document import Path
+from workflows.dump import Path
 
 _NULLS = frozenset(("", "null", "Null", "NULL", "~"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

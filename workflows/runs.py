@@ -29,11 +29,8 @@ from workflows.expressions import (
 )
 from workflows.expressions.syntax import Call, Logic, Node
 from workflows.expressions.values import folded
-from workflows.globs import PatternError
-from workflows.inputs import texts, typed
-from workflows.legs import Leg, MatrixError, legs
-from workflows.order import circle
-from workflows.triggering import listed, started, triggers
+from workflows.legs import Leg, MatrixError, circle, legs
+from workflows.triggering import PatternError, listed, started, texts, triggers, typed
 
 Result = Literal["success", "failure", "cancelled", "skipped"]
 _PATH = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*", re.ASCII)

@@ -6,28 +6,38 @@ matrices to `workflows.runs`; where those hang on what nobody can know before a 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from infra.model.demand import Code
 from infra.model.errors import ConfigError
-from workflows import events
+from infra.model.federation import IMAGES_WORKFLOW
+from infra.model.images.rebuilds import Change, rebuilds
+from infra.model.images.spec import Builder
+from workflows import events, steps
 from workflows.checks.plain import mapping, parsed, text, texts
 from workflows.checks.possible import job_starts
 from workflows.checks.situations import situations
-from workflows.checks.views import Workflow
-from workflows.document import Document
-from workflows.dump import dump
-from workflows.events import Event
+from workflows.checks.views import WorkflowView
+from workflows.dump import Document, dump
+from workflows.events import Event, push
 from workflows.expressions import ExpressionError, Scope, expand, parts
 from workflows.expressions.syntax import Literal, Node, children
-from workflows.inputs import least
+from workflows.generate import Generated, generate
+from workflows.image_builds import TESTED, built_by_github
 from workflows.legs import Leg
+from workflows.own import generate_own
+from workflows.own.docker_images import CHOICE
 from workflows.read import read
-from workflows.runs import run
-from workflows.triggering import listed, triggers
+from workflows.runs import Given, run
+from workflows.spec import FOLDER as SPECS
+from workflows.spec import load_spec, spec_names
+from workflows.triggering import least, listed, triggers
+from workflows.world import World, load_world
 
 _PULLS = ("pull_request", "pull_request_target")
 _DEFAULT_TYPES = ("synchronize",)
@@ -78,7 +88,7 @@ def _of_run(data: Mapping[str, Any], job: str, code: Code, event: Event) -> Iter
 
 def _possible(data: Mapping[str, Any], job: str, repository: str) -> Iterator[Started]:
     """For a job whose start hangs on outputs or results: every situation in which it may start."""
-    workflow = Workflow(read(dump(Document(data=data)), ""))
+    workflow = WorkflowView(read(dump(Document(data=data)), ""))
     view = workflow.job(job)
     if view is None:
         return
@@ -174,3 +184,49 @@ def _texts_of(node: Node | None) -> Iterator[str]:
         yield node.value
     for child in children(node) if node is not None else ():
         yield from _texts_of(child)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageJobs:
+    """file: the workflow. images: whose jobs start, parents first. why: what keeps them, where none does."""
+
+    file: str
+    images: tuple[str, ...]
+    why: str = ""
+
+
+def image_jobs(
+    root: Path, repository: str, changed: Iterable[str], *, branch: str = "main", tag: str = ""
+) -> ImageJobs | None:
+    """What a push of these files starts; None for a repository without a workflow of images that this checkout makes.
+
+    ConfigError where the workflow cannot be generated.
+    """
+    if not (root / SPECS).is_dir():
+        return None
+    world = load_world(root)
+    paths = tuple(changed)
+    event = push("" if tag else branch, tag=tag, paths=paths, repository=repository)
+    changes = [Change(repository, path) for path in paths]
+    plan = [each.image for each in rebuilds(world.images, changes, world.stacks) if each.builder is Builder.GITHUB]
+    # That some commit of the sources has been tested is taken for granted.
+    outputs = {CHOICE: {"images": json.dumps(plan)}, TESTED: {"commit": "0" * 40}}
+    given = Given(variables={steps.PROVIDER.partition(".")[2]: "set"}, outputs=outputs)
+    for file in _files(root, world, repository):
+        if file.path == IMAGES_WORKFLOW:
+            found = run(file.workflow.plain(), event, given)
+            starting = {job.id for job in found.jobs if job.starts}
+            images = tuple(image.name for image in built_by_github(world) if image.name in starting)
+            return ImageJobs(
+                file=file.path, images=images, why="" if images else found.why or "no image of GitHub's is rebuilt"
+            )
+    return None
+
+
+def _files(root: Path, world: World, repository: str) -> Iterator[Generated]:
+    if repository.lower() == world.images.recipes.lower():
+        yield from generate_own(world)
+    for name in spec_names(root):
+        spec = load_spec(root, name, world)
+        if spec.declared.repository.lower() == repository.lower():
+            yield from generate(spec, world)

@@ -1,19 +1,20 @@
-"""Whether an event starts a workflow, and why not.
+"""Whether an event starts a workflow, and why not: filters of `on`, their patterns, and inputs of a start by hand.
 
-Owns the filters of `on`: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#on and
-https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows (read 2026-11-21).
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#on,
+https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows (read 2026-11-21) and
+https://docs.github.com/en/rest/actions/workflows#create-a-workflow-dispatch-event (read 2026-11-22). A pattern is no
+shell's: `?` and `+` repeat the sign before them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from workflows.events import Event
-from workflows.globs import any_included, any_kept, included
-from workflows.inputs import refused
 
 _DEFAULT_TYPES = {
     "pull_request": ("opened", "synchronize", "reopened"),
@@ -33,6 +34,7 @@ https://docs.github.com/en/actions/concepts/security/github_token (read 2026-11-
 """
 MOST_FILES = 300
 """Changed files that a filter of paths looks at."""
+Declared = Mapping[str, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +142,114 @@ def _paths(filters: Mapping[str, Any], event: Event) -> str:
     ):
         return "paths-ignore has all of what changed"
     return ""
+
+
+class PatternError(ValueError):
+    """A pattern that means nothing; says which and why."""
+
+
+def included(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name is let through: the last pattern that matches decides, and one with `!` first takes away."""
+    decided = False
+    for pattern in patterns:
+        if _regex(pattern.removeprefix("!")).fullmatch(name):
+            decided = not pattern.startswith("!")
+    return decided
+
+
+def any_included(names: Iterable[str], patterns: Sequence[str]) -> bool:
+    """`paths`: whether one of the names is let through."""
+    return any(included(name, patterns) for name in names)
+
+
+def any_kept(names: Iterable[str], ignored: Sequence[str]) -> bool:
+    """`paths-ignore`: whether one of the names is not ignored."""
+    return any(not included(name, ignored) for name in names)
+
+
+@lru_cache(maxsize=1024)
+def _regex(pattern: str) -> re.Pattern[str]:
+    pieces: list[str] = []
+    offset = 0
+    while offset < len(pattern):
+        rest = pattern[offset:]
+        if rest.startswith("**/") and (not offset or pattern[offset - 1] == "/"):
+            piece, length = "(?:.*/)?", 3  # any folders, and none
+        elif rest.startswith("**"):
+            piece, length = ".*", 2
+        elif rest[0] == "*":
+            piece, length = "[^/]*", 1
+        elif rest[0] in "?+":
+            if not pieces:
+                raise PatternError(f"{pattern}: {rest[0]} repeats the sign before it, and there is none")
+            piece, length = f"(?:{pieces.pop()}){rest[0]}", 1
+        elif rest[0] == "[":
+            end = rest.find("]")
+            if end < 2:
+                raise PatternError(f"{pattern}: [ opens a list of signs that ] closes")
+            piece, length = f"[{re.sub(r'[^A-Za-z0-9-]', lambda sign: re.escape(sign[0]), rest[1:end])}]", end + 1
+        elif rest[0] == "\\" and len(rest) > 1:
+            piece, length = re.escape(rest[1]), 2
+        else:
+            piece, length = re.escape(rest[0]), 1
+        pieces.append(piece)
+        offset += length
+    return re.compile("".join(pieces), re.DOTALL)
+
+
+def refused(declared: Declared, given: Mapping[str, Any]) -> str:
+    """Why GitHub answers 422 to these inputs and starts nothing; empty where it takes them."""
+    known = {name.lower(): (name, each or {}) for name, each in declared.items()}
+    here = {name.lower(): value for name, value in given.items()}
+    for name in given:
+        if name.lower() not in known:
+            return f"no input {name} is declared"
+    for key, (name, each) in known.items():
+        if key not in here:
+            if must_be_given(each):
+                return f"the input {name} is required"
+            continue
+        said, kind = as_text(here[key]), each.get("type", "string")
+        if kind == "boolean" and said not in {"true", "false"}:
+            return f"the input {name} is a boolean, not {said}"
+        if kind == "choice" and said not in [as_text(option) for option in each.get("options") or ()]:
+            return f"the input {name} has no option {said}"
+    return ""
+
+
+def must_be_given(about: Mapping[str, Any]) -> bool:
+    """Whether GitHub refuses to start without a value for this input."""
+    return about.get("required") is True and about.get("default") is None
+
+
+def least(declared: Declared) -> dict[str, Any]:
+    """Some value for each input that somebody has to give."""
+    kinds = {"boolean": "false", "number": "1"}
+    return {
+        name: next(iter((each or {}).get("options") or ()), kinds.get((each or {}).get("type", ""), "any"))
+        for name, each in declared.items()
+        if must_be_given(each or {})
+    }
+
+
+def texts(declared: Declared, given: Mapping[str, Any]) -> dict[str, str]:
+    """`github.event.inputs`: all as text, with the defaults of those that are not given."""
+    here = {name.lower(): value for name, value in given.items()}
+    return {name: as_text(here.get(name.lower(), _default(each or {}))) for name, each in declared.items()}
+
+
+def typed(declared: Declared, given: Mapping[str, Any]) -> dict[str, str | bool]:
+    """`inputs`: the same, but that booleans are booleans."""
+    return {
+        name: said == "true" if (declared[name] or {}).get("type") == "boolean" else said
+        for name, said in texts(declared, given).items()
+    }
+
+
+def _default(declared: Mapping[str, Any]) -> Any:
+    default = declared.get("default")
+    return False if default is None and declared.get("type") == "boolean" else default
+
+
+def as_text(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

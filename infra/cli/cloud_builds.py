@@ -16,7 +16,7 @@ from infra.cli import options
 from infra.cli.call import Call, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
-from infra.cli.workflows.below import below
+from infra.cli.workflows.told import below
 from infra.model.images.sources import CONNECT
 from infra.operations.local.builds import (
     Outcome,

@@ -1,7 +1,8 @@
-"""`./tidepool preview STACK` and `explain STACK`: what `up` would do, and what an edit of a stack file means."""
+"""`./tidepool preview`, `explain` and `config`: what `up` would do, what an edit means, and what a stack file says."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from infra.cli.options import Form
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
+from infra.operations.stacks.stack_file import configured
 from infra.preview import markdown, text
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
@@ -112,3 +114,23 @@ def explain_command(call: Call, *, base: str, head: str | None, facts: Path | No
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
     return call.end(meaning.to_json(), failed=meaning.stops)
+
+
+@click.command()
+@options.stack_argument
+@click.argument("path", default="")
+@options.json_option
+@called
+def config_command(call: Call, *, path: str) -> None:
+    """Print what the stack file has at PATH, as `pulumi config get --path` does, or all of it without one.
+
+    \b
+      ./tidepool config ci gcp:project
+      ./tidepool config ci tidepool:controller.region
+    """
+    value = configured(call.stack, path)
+    call.tell({"stack": call.stack, "path": path, "value": value})
+    if call.as_json:
+        return
+    for prefix, each in (("", value),) if path else ((f"{key}: ", each) for key, each in value.items()):
+        echo(f"{prefix}{each if isinstance(each, str) else json.dumps(each)}")

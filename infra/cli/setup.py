@@ -72,7 +72,7 @@ def test_command(
     if unit and (heavy or live):
         raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
     wanted = checks.checks_for(fast=fast, unit=unit, heavy=heavy, live=live, extra=pytest_args)
-    done = [checks.run(each, partial(echo, err=True), strict=strict, quiet=as_json) for each in wanted]
+    done = checks.run_all(wanted, partial(echo, err=True), strict=strict, quiet=as_json)
     failed = any(each.status == "failed" for each in done)
     if as_json:
         machines({"ok": not failed, "checks": [asdict(each) for each in done]})

@@ -1,7 +1,7 @@
 """Which engine works, and against which cloud.
 
-Owns the rule as a pure function of what the machine has, and the reading of the machine. Does not own making the engine
-(`infra.engines.make`). Nothing here starts a process or opens a connection, so that the choice costs no time.
+Owns the rule as a pure function of what the machine has, the reading of the machine, and making the engine. Nothing
+here starts a process or opens a connection, so that the choice costs no time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.engines.protocol import CloudName, EngineName
+from infra.engines.protocol import CloudName, Engine, EngineName, Request
 
 CLI_PAGE = "https://www.pulumi.com/docs/install/"
 CREDENTIAL_VARIABLES = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN")
@@ -222,3 +222,14 @@ def _backend(environ: Mapping[str, str], pulumi_home: Path) -> str | None:
         return json.loads((pulumi_home / "credentials.json").read_text()).get("current") or None
     except (OSError, ValueError, AttributeError):
         return None
+
+
+def make_engine(name: EngineName, request: Request) -> Engine:
+    """The engine of that name for this request. Imports that one alone: each costs its start-up time."""
+    if name is EngineName.PULUMI:
+        from infra.engines.official import OfficialEngine
+
+        return OfficialEngine(request)
+    from infra.engines.embedded import EmbeddedEngine
+
+    return EmbeddedEngine(request)

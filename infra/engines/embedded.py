@@ -12,11 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.engines.passphrase import passphrase
-from infra.engines.protocol import PROJECT, EngineError, EngineName, Listener, Request
+from infra.engines.protocol import PROJECT, EngineName, Listener, Request, passphrase
 from infra.engines.standing import foreign_vms, insist_planned, unadopted
-from infra.engines.strays import Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
-from infra.local.engine import errors
+from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
 from infra.local.engine.run import Options
@@ -41,56 +39,45 @@ class EmbeddedEngine:
         self._environ = environ
 
     def preview(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(
-            lambda engine, options: engine.preview(options, listener), self._options(), listener, waits=False
-        )
+        return self._knowing_what_stands(Engine.preview, self._options(), listener, waits=False)
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
-        return self._knowing_what_stands(
-            lambda engine, options: engine.up(options, listener),
-            self._options(previewed=planned is not None),
-            listener,
-            waits=True,
-            planned=planned,
-        )
+        options = self._options(previewed=planned is not None)
+        return self._knowing_what_stands(Engine.up, options, listener, waits=True, planned=planned)
 
     def adopt(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(
-            lambda engine, options: engine.adopt(options, listener), self._options(), listener, waits=True, insists=True
-        )
+        return self._knowing_what_stands(Engine.adopt, self._options(), listener, waits=True, insists=True)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
-        return self._asked(lambda engine: engine.refresh(self._sparing_foreign(engine), listener))
+        engine = self._engine()
+        return engine.refresh(self._sparing_foreign(engine), listener)
 
     def destroy(self, listener: Listener | None = None) -> Plan:
+        engine = self._engine()
+        recorded = _recorded(engine)
         strays = Strays()
 
-        def work(engine: Engine) -> Plan:
-            known, stateless = engine.ids(VM_TYPE), engine.is_empty()
+        def first() -> None:
+            nonlocal strays
+            strays = delete_strays(self._request, recorded, listener)
 
-            def first() -> None:
-                nonlocal strays
-                strays = delete_strays(self._request, known, listener, stateless=stateless)
-
-            targets = targets_of_destroy(self._request, known, engine.urns(), stateless=stateless)
-            if targets is None:
-                first()
-                return self._nothing
-            return engine.destroy(replace(self._sparing_foreign(engine), targets=targets, first=first), listener)
-
-        plan = self._asked(work)
+        targets = targets_of_destroy(self._request, recorded)
+        if targets is None:
+            first()
+            return _with(strays, self._nothing)
+        options = replace(self._sparing_foreign(engine), targets=targets, first=first)
+        plan = engine.destroy(options, listener)
         return _with(strays, plan)
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
-        def work(engine: Engine) -> Plan:
-            strays = plan_strays(self._request, engine.ids(VM_TYPE), stateless=engine.is_empty())
-            targets = for_engine(self._request, strays, engine.urns())
-            if targets is None:
-                return _with(strays, self._nothing)
-            options = replace(self._sparing_foreign(engine), targets=targets)
-            return _with(strays, engine.preview_destroy(options, listener))
-
-        return self._asked(work)
+        engine = self._engine()
+        recorded = _recorded(engine)
+        strays = plan_strays(self._request, recorded)
+        targets = for_engine(self._request, strays, recorded)
+        if targets is None:
+            return _with(strays, self._nothing)
+        options = replace(self._sparing_foreign(engine), targets=targets)
+        return _with(strays, engine.preview_destroy(options, listener))
 
     @property
     def _nothing(self) -> Plan:
@@ -100,11 +87,11 @@ class EmbeddedEngine:
         return replace(self._options(), foreign=foreign_vms(self._request, engine.creating(VM_TYPE)))
 
     def outputs(self) -> Mapping[str, Any]:
-        return self._asked(lambda engine: engine.outputs())
+        return self._engine().outputs()
 
     def _knowing_what_stands(
         self,
-        operation: Callable[[Engine, Options], Plan],
+        operation: Callable[[Engine, Options, Listener | None], Plan],
         options: Options,
         listener: Listener | None,
         *,
@@ -120,21 +107,13 @@ class EmbeddedEngine:
             if listener is not None:
                 listener(diagnostic)
 
-        def work(engine: Engine) -> Plan:
-            found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits, insists=insists)
-            insist_planned(found, planned)
-            foreign = foreign_vms(self._request, engine.creating(VM_TYPE))
-            standing = frozenset(each.id for each in found)
-            plan = operation(engine, replace(options, standing=standing, foreign=foreign))
-            return replace(plan, diagnostics=(*said, *plan.diagnostics))
-
-        return self._asked(work)
-
-    def _asked(self, operation: Callable[[Engine], Any]) -> Any:
-        try:
-            return operation(self._engine())
-        except errors.EngineError as error:
-            raise EngineError(str(error)) from None
+        engine = self._engine()
+        found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits, insists=insists)
+        insist_planned(found, planned)
+        foreign = foreign_vms(self._request, engine.creating(VM_TYPE))
+        standing = frozenset(each.id for each in found)
+        plan = operation(engine, replace(options, standing=standing, foreign=foreign), listener)
+        return replace(plan, diagnostics=(*said, *plan.diagnostics))
 
     def _engine(self) -> Engine:
         request = self._request
@@ -173,6 +152,10 @@ class EmbeddedEngine:
             exclude_protected=request.exclude_protected,
             previewed=previewed,
         )
+
+
+def _recorded(engine: Engine) -> Recorded:
+    return Recorded(vms=engine.ids(VM_TYPE), urns=engine.urns())
 
 
 def _with(strays: Strays, plan: Plan) -> Plan:

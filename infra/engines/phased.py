@@ -2,7 +2,7 @@
 
 Owns the course of an apply: the VMs that must go first, then what is new, then what goes, and after a failure what has
 nothing to do with it. All of it is told as one run of the plan that was shown. Does not own which VMs must go first
-(`infra.model.phases`), what is safe after a failure (`infra.engines.care`), nor how jobs are waited for (`Hold`).
+(`infra.model.phases`), what is safe after a failure (`infra.engines.passes`), nor how jobs are waited for (`Hold`).
 
 VMs go first by `destroy` of just these, which deletes one that is still declared too; `up` would replace it. What goes
 last is excluded from the pass that makes what is new, and so is the manifest: it says what goes no more.
@@ -16,11 +16,10 @@ from dataclasses import replace
 from typing import Any
 
 from infra.engines.away import AwayVm, Fallbacks
-from infra.engines.care import next_pass, safe_to_continue
-from infra.engines.holds import HeldBackError, Hold, Maker
-from infra.engines.planned_phases import fleets, phases_of
-from infra.engines.protocol import EngineError, Listener
+from infra.engines.passes import HeldBackError, Hold, Maker, fleets, next_pass, phases_of, safe_to_continue
+from infra.engines.protocol import Listener
 from infra.model import names
+from infra.model.errors import EngineError
 from infra.model.phases import Bound, Phases, phases
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE

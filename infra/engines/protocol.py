@@ -1,17 +1,20 @@
 """What a command asks of an engine, whichever it is.
 
-Owns the request, the interface and the one error that both engines raise. Does not own how a plan looks
+Owns the request, the interface, and the passphrase of a state's secrets. Does not own how a plan looks
 (`infra.model.plan`) nor which engine is taken (`infra.engines.choose`).
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from infra.model.errors import EngineError
 from infra.model.plan import Event, Plan
 
 PROJECT = "tidepool"
@@ -118,5 +121,41 @@ class Engine(Protocol):
         ...
 
 
-class EngineError(Exception):
-    """An operation that could not start or go on. The message names subject, cause and next step, and no secret."""
+def passphrase(home: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """The passphrase of a state's secrets, the same for both engines.
+
+    That of PULUMI_CONFIG_PASSPHRASE, then of the file that PULUMI_CONFIG_PASSPHRASE_FILE names, then of
+    `$TIDEPOOL_HOME/passphrase`, which is made on first use for its owner alone. Raises EngineError where a file that
+    was named cannot be read.
+    """
+    if "PULUMI_CONFIG_PASSPHRASE" in environ:
+        return environ["PULUMI_CONFIG_PASSPHRASE"]
+    if named := environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
+        return _read_passphrase(Path(named), "PULUMI_CONFIG_PASSPHRASE_FILE")
+    own = home / "passphrase"
+    if not own.exists():
+        _make_passphrase(own)
+    return _read_passphrase(own, "TIDEPOOL_HOME")
+
+
+def _make_passphrase(path: Path) -> None:
+    """Make the file whole, under another name first; of two processes at once, the first one's stays."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(f".passphrase.{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(32) + "\n")
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
+
+
+def _read_passphrase(path: Path, variable: str) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise EngineError(
+            f"the passphrase of the state's secrets cannot be read: {path}: {error.strerror} (see {variable})"
+        ) from None

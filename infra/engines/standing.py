@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from infra.engines.protocol import PROJECT, EngineError, Request
+from infra.engines.protocol import PROJECT, Request
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.model import fleet
+from infra.model.errors import EngineError
 from infra.model.fleet import OWNERSHIP, Slot
 from infra.model.plan import Diagnostic, Op, Plan
 from infra.model.planned_capacity import POOL_TYPE, VM_TYPE

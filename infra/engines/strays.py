@@ -8,7 +8,7 @@ labels, wherever they stand, and waiting until they are gone.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -39,64 +39,77 @@ class Strays:
     said: tuple[Diagnostic, ...] = ()
 
 
-def plan_strays(request: Request, known: Collection[str], *, stateless: bool) -> Strays:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a state has. vms: the ids of its VMs that are whole. urns: those of all its resources."""
+
+    vms: frozenset[str] = frozenset()
+    urns: frozenset[str] = frozenset()
+
+
+def plan_strays(request: Request, recorded: Recorded) -> Strays:
     """What `delete_strays` would do, and what it could not."""
-    try:
-        config = load_stack(request.root, request.stack, alone=True)
-        with clients(config.project, request.cloud_url) as google:
-            found = _asked(request, config, OwnVms(google, config, frozenset(known), 0.0).standing())
-    except ConfigError:
-        return _said(_WRONG_FILE, "warning")
-    except GoogleError as error:
-        return _said(f"VMs that the state lacks could not be looked for, and may stand: {error}", "warning")
-    if found and stateless and not request.targets:
-        return _said(_stateless(request.stack, found))
-    return Strays(steps=tuple(_step(config, id_, found[id_]) for id_ in sorted(found)))
+
+    def plan(config: StackConfig, _: OwnVms, found: Mapping[str, Node]) -> Iterator[Step]:
+        return (_step(config, id_, found[id_]) for id_ in sorted(found))
+
+    return _strays(request, recorded, plan, "could not be looked for", "warning")
 
 
-def delete_strays(request: Request, known: Collection[str], listener: Listener | None, *, stateless: bool) -> Strays:
-    """Delete every VM with the stack's labels whose id is not among `known`; of the request's targets where it has any.
+def delete_strays(request: Request, recorded: Recorded, listener: Listener | None) -> Strays:
+    """Delete every VM with the stack's labels that the state lacks; of the request's targets where it has any.
 
-    stateless: the state has no resource at all, so that a live fleet may have its state elsewhere: nothing is deleted
-    that is not named as a target.
+    Where the state has no resource at all a live fleet may have its state elsewhere: then nothing is deleted that is
+    not named as a target.
     """
     tell = listener or (lambda _: None)
-    try:
-        config = load_stack(request.root, request.stack, alone=True)
-        with clients(config.project, request.cloud_url) as google:
-            work = OwnVms(google, config, frozenset(known), pause(request))
-            found = _asked(request, config, work.standing())
-            if found and stateless and not request.targets:
-                return _said(_stateless(request.stack, found))
-            for id_ in found:
-                tell(StepStarted(step=_step(config, id_, found[id_])))
-            steps = tuple(work.delete(found))
-    except ConfigError:
-        return _said(_WRONG_FILE)
-    except GoogleError as error:
-        return _said(f"VMs that the state lacks were not looked for, and may stand: {error}")
-    for step in steps:
+
+    def delete(config: StackConfig, own: OwnVms, found: Mapping[str, Node]) -> Iterator[Step]:
+        for id_ in found:
+            tell(StepStarted(step=_step(config, id_, found[id_])))
+        return own.delete(found)
+
+    strays = _strays(request, recorded, delete, "were not looked for", "error")
+    for step in strays.steps:
         tell(StepEnded(step=step))
-    return Strays(steps=steps)
+    return strays
 
 
-def for_engine(request: Request, strays: Strays, urns: Collection[str]) -> tuple[str, ...] | None:
+def for_engine(request: Request, strays: Strays, recorded: Recorded) -> tuple[str, ...] | None:
     """The request's targets without those that are strays alone; None where that leaves an engine nothing to do.
 
-    urns: of the state. A VM that stands at a fallback is a stray there, and in the state at its home.
+    A VM that stands at a fallback is a stray there, and in the state at its home.
     """
-    alone = {step.urn for step in strays.steps} - set(urns)
+    alone = {step.urn for step in strays.steps} - recorded.urns
     left = tuple(target for target in request.targets if target not in alone)
     return left if left or not request.targets else None
 
 
-def targets_of_destroy(
-    request: Request, known: Collection[str], urns: Collection[str], *, stateless: bool
-) -> tuple[str, ...] | None:
+def targets_of_destroy(request: Request, recorded: Recorded) -> tuple[str, ...] | None:
     """The targets of a destroy, as `for_engine` says. Nothing is looked for where nothing was targeted."""
-    if not request.targets:
-        return ()
-    return for_engine(request, plan_strays(request, known, stateless=stateless), urns)
+    return for_engine(request, plan_strays(request, recorded), recorded) if request.targets else ()
+
+
+def _strays(
+    request: Request,
+    recorded: Recorded,
+    work: Callable[[StackConfig, OwnVms, Mapping[str, Node]], Iterator[Step]],
+    lacking: str,
+    severity: Literal["error", "warning"],
+) -> Strays:
+    """The steps that some work makes of the strays. lacking: what is said of them where Google does not answer."""
+    try:
+        config = load_stack(request.root, request.stack, alone=True)
+        with clients(config.project, request.cloud_url) as google:
+            own = OwnVms(google, config, recorded.vms, pause(request))
+            found = _asked(request, config, own.standing())
+            if found and not (recorded.urns or request.targets):
+                return _said(_stateless(request.stack, found))
+            return Strays(steps=tuple(work(config, own, found)))
+    except ConfigError:
+        return _said(_WRONG_FILE, severity)
+    except GoogleError as error:
+        return _said(f"VMs that the state lacks {lacking}, and may stand: {error}", severity)
 
 
 def _asked(request: Request, config: StackConfig, found: Mapping[str, Node]) -> dict[str, Node]:

@@ -73,11 +73,12 @@ def image_lines(bucket: Objects, stack: str, at: datetime) -> Iterator[Line]:
         said = "its last build is recorded or at work" if each.build else "no build of it ever began"
         said = "its last build ended without a record" if each.failed else said
         late = f", and no build came for {each.overdue_hours} hours" if each.overdue_hours else ""
+        unread = f"; which began since cannot be told: {each.unreadable}" if each.unreadable else ""
         yield {
             "time": at.isoformat(),
             "stack": stack,
-            "severity": "WARNING" if each.failed or each.overdue_hours else "INFO",
-            "message": f"{each.image}: {said}{late}",
+            "severity": "WARNING" if each.failed or each.overdue_hours or unread else "INFO",
+            "message": f"{each.image}: {said}{late}{unread}",
             "event": alerts.IMAGE,
             "image": each.image,
             "build": each.build,

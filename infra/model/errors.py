@@ -40,6 +40,13 @@ class OutsideError(Exception):
     """
 
 
+class EngineError(Exception):
+    """An engine's operation that could not start or go on. Names subject, cause and next step, and no secret.
+
+    A resource that fails is a step of the plan, and not an error.
+    """
+
+
 class ConfigError(Exception):
     """Every problem of one input, sorted; shown to people without a traceback (exit code 2).
 

@@ -1,4 +1,7 @@
-"""Secret property values: plain in memory, never written in clear."""
+"""Secret property values, plain in memory and never written in clear, and how Pulumi marks secrets and unknowns.
+
+Source of the marks: sdk/go/common/resource/plugin/rpc.go of pulumi/pulumi, read 2026-11-21.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,23 @@ import json
 from typing import Any, Protocol
 
 MASK = "[secret]"
+UNKNOWN_MASK = "[unknown]"
+"""What people see in place of a secret, and of a value that is known only after an apply."""
+
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - marks a secret, is none
+UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+UNKNOWN_TEXTS = frozenset(
+    {
+        UNKNOWN_TEXT,  # any value; the SDK for Python sends this one alone
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
+        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
+        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
+    }
+)
 
 
 class Vault(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 
 __all__ = ("EngineError", "Failure", "Interruption", "Refusal")
 

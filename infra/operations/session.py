@@ -6,8 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, observe
-from infra.engines.make import make_engine
+from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
 from infra.engines.protocol import CloudName, Engine, EngineName, Request
 from infra.operations.errors import Interruption, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, SILENT, Teller, Tone

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
+
+_CLOCK_SLACK = 2.0
+"""Seconds by which a start and a time that was noted may differ, as the one counts from boot in whole ticks."""
 
 
 def runs(pid: int) -> bool:
@@ -26,6 +30,21 @@ def process_start(pid: int) -> float | None:
     except (OSError, StopIteration, ValueError, IndexError):
         return None
     return int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def may_run_since(pid: int, since: str) -> bool:
+    """Whether the process that noted its id at this time (ISO 8601) may still run.
+
+    An id that was given to a later process counts as gone; a process whose start nobody knows counts as that one.
+    """
+    if not runs(pid):
+        return False
+    started = process_start(pid)
+    try:
+        noted = datetime.fromisoformat(since).timestamp()
+    except ValueError:
+        return True
+    return started is None or started <= noted + _CLOCK_SLACK
 
 
 def _status(pid: int) -> list[str]:

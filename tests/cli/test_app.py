@@ -12,8 +12,7 @@ import click
 import pytest
 
 from infra.cli import app, failures, lazy
-from infra.engines.protocol import EngineError
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError, EngineError, Problem
 from tests.cli.conftest import ROOT, Checkout
 
 if TYPE_CHECKING:

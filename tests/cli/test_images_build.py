@@ -17,8 +17,7 @@ from tests.cli.conftest import BARE, ROOT
 from tests.shipped_stacks import of_this_lab
 
 if TYPE_CHECKING:
-    from infra.local.builds.builders import Listener
-    from infra.local.builds.order import Order
+    from infra.local.builds.builders import Listener, Order
 
 
 @dataclass

@@ -15,9 +15,8 @@ import pulumi
 import pulumi_gcp as gcp
 import pytest
 
-from infra.engines.holds import Hold
+from infra.engines.passes import Hold, phases_of
 from infra.engines.phased import apply
-from infra.engines.planned_phases import phases_of
 from infra.engines.protocol import EngineName, Listener
 from infra.local.cloud.limits import Limits, Pot
 from infra.local.cloud.testing import TestCloud

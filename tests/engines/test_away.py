@@ -12,9 +12,8 @@ import pytest
 
 from infra.engines.away import Fallbacks, vms_away
 from infra.engines.embedded import EmbeddedEngine
-from infra.engines.holds import Hold
+from infra.engines.passes import Hold, phases_of
 from infra.engines.phased import apply
-from infra.engines.planned_phases import phases_of
 from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute

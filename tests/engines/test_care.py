@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.engines.care import next_pass, safe_to_continue
+from infra.engines.passes import next_pass, safe_to_continue
 from infra.model.plan import Op, Step
 from infra.model.planned_capacity import VM_TYPE
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from infra.engines.holds import HeldBackError
-from infra.engines.planned_phases import phases_of
+from infra.engines.passes import HeldBackError, phases_of
 from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status

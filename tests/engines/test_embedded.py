@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from infra.engines.embedded import EmbeddedEngine
-from infra.engines.protocol import CloudName, EngineError, Request
+from infra.engines.protocol import CloudName, Request
 from infra.local.cloud.testing import TestCloud
+from infra.model.errors import EngineError
 from infra.model.plan import Op
 from tests.program.stacks import lend
 

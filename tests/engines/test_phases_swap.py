@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.engines.planned_phases import phases_of
+from infra.engines.passes import phases_of
 from infra.local.cloud.testing import TestCloud
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status, Step

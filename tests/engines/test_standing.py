@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.engines.protocol import EngineError
 from infra.local.cloud.testing import TestCloud
 from infra.model import fleet
+from infra.model.errors import EngineError
 from infra.model.plan import Op, Status
 from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 from tests.engines.standing_world import ZONE, StandingWorld, changed

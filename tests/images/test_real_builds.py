@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.local.builds.builders import Buildah, Builder, BuildError, Built, local_builder
-from infra.local.builds.order import order
-from infra.local.builds.standin import can_stand_in, stand_in
+from infra.local.builds.builders import Buildah, Builder, BuildError, Built, local_builder, order
 from infra.local.registry import serve
 from infra.model.images.pins import load_pins
 from infra.model.images.spec import ImageSpec
 from infra.tools.install import ToolError, need
+from tests.images.stand_in_base import can_stand_in, stand_in
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = ImageSpec.model_validate(yaml.safe_load((ROOT / "images/images.yaml").read_text()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -52,3 +53,16 @@ def test_unit_tests_alone_and_a_long_tier_are_refused_together() -> None:
     refused = CliRunner().invoke(setup.test_command, ["--unit", "--heavy"])
     assert refused.exit_code == 2
     assert "--unit leaves out what --heavy and --live add" in refused.output
+
+
+def test_checks_run_side_by_side_and_each_is_told_in_one_piece(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "meet")
+    both = (
+        ("one", f"echo begins; echo >{tmp_path}/meet; echo ends"),
+        ("two", f"cat {tmp_path}/meet; echo ends; exit 1"),
+    )
+    made = [checks.Check(name, ("timeout", "20", "sh", "-c", script)) for name, script in both]
+    told: list[str] = []
+    outcomes = checks.run_all(made, told.append, strict=False, quiet=False)
+    assert [(each.name, each.status) for each in outcomes] == [("one", "passed"), ("two", "failed")]
+    assert sorted(told) == ["-- one\nbegins\nends", "-- two\n\nends"]

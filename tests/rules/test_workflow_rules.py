@@ -15,6 +15,7 @@ from infra.model.images.load import load_images
 from infra.model.misfit import Kind
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from infra.operations.workflows.check import fitting
 from infra.rules.book import EDIT_RULES, judge
 from infra.rules.finding import Finding, Level
 from tests.cli import workflow_checkout
@@ -23,7 +24,6 @@ from tests.model.given import ROOT, sibling
 from tests.program.stacks import STACKS, text_of
 from tests.rules.right_edits import edit
 from tests.rules.test_policy_pack import pack, settings_of
-from workflows.fitting import fitting
 from workflows.outputs import outputs
 from workflows.world import load_world
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from workflows.generate.result import FOLDER, MARK
+from workflows.composite import FOLDER, MARK
 from workflows.read import read
 from workflows.spec.model import Legacy, LegacyRuns, Old
 

@@ -1,6 +1,7 @@
 """Faults that generated files had no rule for: forty of them, each put into one file by a change of its text.
 
-None of them is in the corpus of old files. found is the rule that finds it; where no rule does, beyond says why not.
+None of them is in the corpus of old files. found is the rule that finds it,
+or the tool and its rule; where none does, beyond says why not.
 """
 
 from __future__ import annotations
@@ -91,18 +92,26 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the commit is gone from the result", SERVING, NIGHTLY, r"          HISTORY: .*\n", "", "variable-is-set"),
     Fault("the leg's jax is gone", MARIN, TESTS, r"        env:\n          JAX: .*\n", "", "variable-is-set"),
     Fault("the leg's jax has another name", MARIN, TESTS, r"JAX: \$\{\{ matrix\.jax \}\}", "JAX: ${{ matrix.version }}",
-          "value-is-there"),
+          "actionlint/expression"),
     Fault("the commit has another name", SERVING, ASKED, r"SHA: \$\{\{ inputs\.sha \}\}", "SHA: ${{ inputs.commit }}",
-          "value-is-there"),
+          "actionlint/expression"),
     Fault("nothing is checked out", MARIN, TESTS, CHECKOUT, "", "prepared-first"),
     Fault("uv is not there", MARIN, TESTS, UV, "", "prepared-first"),
     Fault("the clean-up has no identity", SERVING, NIGHTLY, AFTER_CLEAN_UP + GOOGLE, r"\1", "prepared-first"),
     Fault("any runner takes the TPU tests", MARIN, TESTS, r"\[self-hosted, '\$\{\{ matrix\.pool \}\}'\]",
           "[self-hosted]", "runner-has-labels"),
     Fault("the status is asked for in a variable", MARIN, ITEST, r"HOSTS: 4", "HOSTS: ${{ success() }}",
-          "expression-reads"),
+          "actionlint/expression"),
     Fault("a step asks for a job's failure", SERVING, "tests.yaml", r"if: \$\{\{ !cancelled\(\) \}\}",
-          "if: failure('lint')", "expression-reads"),
+          "if: failure('lint')", "actionlint/expression"),
+    Fault("a job waits for one that has another name", MARIN, PUBLISH, r"needs: build", "needs: built",
+             "actionlint/job-needs"),
+    Fault("an if is half in braces", OWN, "plan.yaml", r"    if: (.*) && (.*)", r"    if: ${{ \1 }} && \2",
+             "actionlint/if-cond"),
+    Fault("a script holds a title", SERVING, "tests.yaml", r"mkdir -p results",
+             "mkdir -p '${{ github.event.pull_request.title }}'", "zizmor/template-injection"),
+    Fault("an action is named by its tag", SERVING, "tests.yaml", r"(uses: actions/checkout)@\w+", r"\1@v5",
+             "zizmor/unpinned-uses"),
     Fault("an axis is empty", MARIN, TESTS, r"python: \['3\.11'\]", "python: []", "matrix-fits"),
     Fault("another label is waited for", SERVING, LABEL, r"github\.event\.label\.name == 'run-tpu-tests'",
           "github.event.label.name == 'run-tpu-test'",

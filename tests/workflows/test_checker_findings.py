@@ -10,7 +10,7 @@ import pytest
 from infra.model.schema import Trust
 from infra.model.stack import load_stack, stack_names
 from tests.workflows.rule_examples.files import CHECKS, OURS, files, following, run, workflow
-from workflows.checks import RULES, Finding, Known, Pool, TestCase, check, pools_of
+from workflows.checks import RULES, Fault, Known, Pool, TestCase, check, pools_of
 from workflows.checks.coverage import marked
 from workflows.read import read
 
@@ -110,7 +110,7 @@ def test_pools_of_the_stacks_have_their_labels_and_say_whom_they_are_for() -> No
 def test_the_same_files_give_the_same_findings_and_are_not_changed() -> None:
     repository = files((CHECKS, following(condition="")))
     before = [json.dumps(each.data) for each in repository]
-    first: tuple[Finding, ...] = check(repository)
+    first: tuple[Fault, ...] = check(repository)
     assert first == check(repository)
     assert [json.dumps(each.data) for each in repository] == before
     assert {each.rule for each in first} <= {rule.id for rule in RULES}

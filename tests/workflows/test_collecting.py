@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.monorepo import ROOT
-from workflows.collect.static import read_checkout, read_module
-from workflows.collected import Collected, read_collected
+from workflows.collected import Collected, read_checkout, read_collected, read_module
 
 PYPROJECT = """
 [tool.pytest.ini_options]

@@ -12,8 +12,7 @@ from tests.shipped_stacks import of_this_lab
 from tests.workflows.sandbox.hub import Hub, serving
 from tests.workflows.shipped_scripts import RUN_ID, run
 from tests.workflows.test_tier_files import data
-from workflows.expressions.evaluator import Scope
-from workflows.expressions.template import expand
+from workflows.expressions.evaluator import Scope, expand
 from workflows.scripts.status import LONGEST
 
 COMMIT = "f00dfeed" * 5

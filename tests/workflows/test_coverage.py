@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from infra.model.errors import ConfigError
 from tests.shipped_stacks import of_this_lab
 from tests.workflows.monorepo import ROOT
-from workflows.checks import check
+from workflows.checks import Known, check
 from workflows.checks.coverage import selections as commands
-from workflows.checks.known import Known
-from workflows.checks.rule import Scene
-from workflows.checks.views import Workflow
+from workflows.checks.rule import Repository
+from workflows.checks.views import WorkflowView
 from workflows.collected import Collected, Test, load_collected, read_collected, written
 from workflows.coverage import Coverage, Gap, Selection, cover, of_spec, selections
 from workflows.generate import generate
@@ -144,7 +143,7 @@ def test_what_the_shell_of_generated_jobs_selects_is_what_the_specification_says
     world = load_world(ROOT)
     spec = load_spec(ROOT, "marin", world)
     files = [each.whole() for each in generate(spec, world)]
-    scene = Scene(tuple(Workflow(file) for file in files), Known())
+    scene = Repository(tuple(WorkflowView(file) for file in files), Known())
     written_in_shell = {(found.paths, found.markers) for _, found in commands(scene)}
     assert written_in_shell == {(each.paths, each.markers.text) for each in selections(spec)}
     assert not [each for each in check(files, Known()) if each.rule == "test-runs-somewhere"]

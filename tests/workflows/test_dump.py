@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workflows.values import DATA, TEXTS
-from workflows.document import Document
-from workflows.document import Path as Place
-from workflows.dump import dump
+from workflows.dump import Document, dump
+from workflows.dump import Path as Place
 from workflows.read import read
 
 COMMENTS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=20)

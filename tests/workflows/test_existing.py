@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.model.errors import ConfigError
-from infra.operations.workflows.checkout import read_files
+from infra.operations.workflows.scene import read_files
 from tests.workflows import monorepo
 from workflows.existing import Checkout, missing, project
 

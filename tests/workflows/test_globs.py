@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workflows.globs import PatternError, any_included, any_kept, included
+from workflows.triggering import PatternError, any_included, any_kept, included
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from infra.model.images.spec import Builder
 from tests.shipped_stacks import of_this_lab
 from workflows.events import dispatch, push
 from workflows.image_builds import TESTED
-from workflows.image_pushes import image_jobs
 from workflows.own import generate_own
 from workflows.own.docker_images import CHOICE
 from workflows.runs import Given, run
+from workflows.starts import image_jobs
 from workflows.world import World, load_world
 
 pytestmark = of_this_lab

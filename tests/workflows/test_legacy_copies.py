@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from infra.model.errors import ConfigError
 from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
 from tests.workflows.values import DATA, TEXTS
-from workflows.document import Document
-from workflows.dump import dump
+from workflows.dump import Document, dump
 from workflows.events import dispatch, pull_request, push
 from workflows.legacy import COMPARISON, back, keep, overdue
-from workflows.legacy.text import SUFFIX, Scope, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
+from workflows.legacy.text import SUFFIX, Renamed, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
 from workflows.read import read
 from workflows.runs import run
 from workflows.spec.model import LegacyRuns
@@ -86,7 +85,7 @@ def test_a_copy_says_up_to_when_it_stands_and_where_the_way_back_is() -> None:
         assert "docs/workflows-legacy.md" in second
 
 
-SCOPE = Scope(["Tests", "Build"], ["tests.yaml", "build.yaml"])
+SCOPE = Renamed(["Tests", "Build"], ["tests.yaml", "build.yaml"])
 OLD = """\
 name: "Tests" # the name
 on:
@@ -144,14 +143,14 @@ def test_whatever_a_file_says_its_copy_says_the_same_under_another_name(
     on = {"push": None, "workflow_run": {"workflows": followed}}
     whole = {"name": f"n{name}", "on": on, "concurrency": f"g{group}", "jobs": {"a": {"env": data}}}
     old = dump(Document(whole))
-    new = suffixed(old, Scope(["Tests", "Build"], []))
+    new = suffixed(old, Renamed(["Tests", "Build"], []))
     copy = read(new, "x").data
     assert copy["jobs"] == whole["jobs"]
     assert copy["on"]["workflow_run"]["workflows"] == [
         each if each == "Others" else f"{each}-legacy" for each in followed
     ]
     assert "-legacy" in copy["name"]
-    assert unsuffixed(new, Scope(["Tests", "Build"], [])) == old
+    assert unsuffixed(new, Renamed(["Tests", "Build"], [])) == old
     assert not_by_hand(by_hand(old, "x")) == old
 
 

@@ -13,11 +13,10 @@ from infra.model.errors import ConfigError
 from infra.model.images.spec import Builder
 from tests.shipped_stacks import of_this_lab
 from workflows.builders.step import inner_limits
-from workflows.checks.book import check
-from workflows.checks.known import Known
+from workflows.checks import Known, check
+from workflows.composite import FOLDER, MARK, Generated
 from workflows.events import Event, dispatch, pull_request, push, schedule, workflow_run
 from workflows.expressions import Scope, expand
-from workflows.generate.result import FOLDER, MARK, Generated
 from workflows.own import COMMAND, generate_own
 from workflows.runs import Given, run
 from workflows.world import World, load_world

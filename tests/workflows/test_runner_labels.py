@@ -8,7 +8,7 @@ import yaml
 
 from tests.model.demanding import LAB, fleet, member
 from tests.model.given import ROOT
-from workflows.labels import FILE, files, labels
+from workflows.outputs import LABELS, label_file, runner_labels
 from workflows.world import World, load_world
 
 
@@ -18,16 +18,16 @@ def world(pools: str = "") -> World:
 
 def test_every_label_of_pools_that_serve_the_repository_is_listed_once() -> None:
     pools = member(name="big", labels="[tpu, self-hosted]") + member(name="theirs", serves="[lab/other]")
-    assert labels(LAB, world(pools)) == ("big", "tpu", "tpu-ci")
-    assert labels("Lab/Other", world(pools)) == ("theirs",)
+    assert runner_labels(LAB, world(pools)) == ("big", "tpu", "tpu-ci")
+    assert runner_labels("Lab/Other", world(pools)) == ("theirs",)
 
 
 def test_the_file_is_what_actionlint_reads() -> None:
-    (text,) = files(LAB, world()).values()
+    (text,) = label_file(LAB, world()).values()
     assert yaml.safe_load(text) == {"self-hosted-runner": {"labels": ["tpu", "tpu-ci"]}}
     assert text.startswith("# Generated from the pools of the stacks")
-    assert list(files(LAB, world())) == [FILE]
+    assert list(label_file(LAB, world())) == [LABELS]
 
 
 def test_a_repository_that_no_pool_serves_needs_no_list() -> None:
-    assert files("lab/none", world()) == {}
+    assert label_file("lab/none", world()) == {}

@@ -14,7 +14,7 @@ from tests.model.given import ROOT
 from tests.shipped_stacks import steady
 from tests.workflows.monorepo import world
 from workflows.outputs import Outputs, outputs
-from workflows.stale import Stale, differences, stale
+from workflows.standing import Stale, differences, stale
 
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
 CI = steady("ci")

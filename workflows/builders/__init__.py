@@ -11,8 +11,7 @@ from workflows.builders.expression import (
     parsed,
     template,
 )
-from workflows.builders.job import Hosted, Job, Ours
-from workflows.builders.matrix import Matrix
+from workflows.builders.job import Hosted, Job, Matrix, Ours
 from workflows.builders.policy import Access, Concurrency, Grant, Guard, Permissions, Purpose, Scope
 from workflows.builders.step import Pinned, Shared, Step, timed
 from workflows.builders.triggers import (

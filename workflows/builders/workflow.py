@@ -13,8 +13,8 @@ from workflows.builders.job import Job
 from workflows.builders.policy import NEVER_CUT_OFF, Concurrency, Guard
 from workflows.builders.step import COMPOSED, Complaint
 from workflows.builders.triggers import IssueComment, PullRequestTarget, Triggers, WorkflowDispatch, WorkflowRun
-from workflows.document import Document, Path
-from workflows.order import circle
+from workflows.dump import Document, Path
+from workflows.legs import circle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

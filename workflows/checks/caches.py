@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workflows.checks.plain import becoming, text, texts
-from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.views import Job, Step
-from workflows.document import Path
+from workflows.checks.rule import Broken, Repository, Rule, broken
+from workflows.checks.views import JobView, StepView
 
 _ONE_RUN = re.compile(
     r"github\.(sha|run_id|run_number|run_attempt)|github\.event\.(after|head_commit|pull_request\.head\.sha)"
@@ -35,8 +34,8 @@ _PLACE = re.compile(r"(?:src|dest|ref|scope|bucket)=(?P<place>[^,\s]+)")
 class _Entry:
     """One use of actions/cache: which keys it saves under, which it looks for, and the folders."""
 
-    job: Job
-    step: Step
+    job: JobView
+    step: StepView
     saves: bool
     restores: bool
 
@@ -66,8 +65,8 @@ def _shape(key: str) -> str:
     return re.sub(r"\$\{\{.*?\}\}", "*", key.strip())
 
 
-def _entries(scene: Scene) -> Iterator[_Entry]:
-    for job in scene.jobs():
+def _entries(judged: Repository) -> Iterator[_Entry]:
+    for job in judged.jobs():
         for step in job.steps:
             if step.action == "actions/cache":
                 yield _Entry(job, step, saves=True, restores=True)
@@ -76,15 +75,15 @@ def _entries(scene: Scene) -> Iterator[_Entry]:
                 yield _Entry(job, step, saves=saves, restores=not saves)
 
 
-def _read(scene: Scene) -> Iterator[Broken]:
-    entries = tuple(_entries(scene))
+def _read(judged: Repository) -> Iterator[Broken]:
+    entries = tuple(_entries(judged))
     for entry in entries:
         readers = [each for each in entries if each.restores and each.finds(entry)]
         if entry.saves and not readers:
-            yield _broken(entry, f"the cache {entry.key} is saved, and no job restores it")
+            yield broken(entry.step, f"the cache {entry.key} is saved, and no job restores it")
         elif entry.saves and _ONE_RUN.search(entry.key) and not any(_again(each, entry) for each in readers):
-            yield _broken(entry, f"no later run has the key {entry.key}, and there are no restore-keys")
-    yield from _layers(scene, "cache-to", "cache-from", "saved, and nothing reads it")
+            yield broken(entry.step, f"no later run has the key {entry.key}, and there are no restore-keys")
+    yield from _layers(judged, "cache-to", "cache-from", "saved, and nothing reads it")
 
 
 def _again(reader: _Entry, entry: _Entry) -> bool:
@@ -92,26 +91,26 @@ def _again(reader: _Entry, entry: _Entry) -> bool:
     return reader.continues(entry) or reader.job != entry.job or reader.key != entry.key
 
 
-def _saved(scene: Scene) -> Iterator[Broken]:
-    entries = tuple(_entries(scene))
+def _saved(judged: Repository) -> Iterator[Broken]:
+    entries = tuple(_entries(judged))
     for entry in entries:
         if entry.restores and not entry.saves and not any(each.saves and entry.finds(each) for each in entries):
-            yield _broken(entry, f"the cache {entry.key} is restored, and no job saves it")
-    yield from _layers(scene, "cache-from", "cache-to", "read, and nothing saves it")
+            yield broken(entry.step, f"the cache {entry.key} is restored, and no job saves it")
+    yield from _layers(judged, "cache-from", "cache-to", "read, and nothing saves it")
 
 
-def _folders(scene: Scene) -> Iterator[Broken]:
-    entries = tuple(_entries(scene))
+def _folders(judged: Repository) -> Iterator[Broken]:
+    entries = tuple(_entries(judged))
     for entry in entries:
         others = [each for each in entries if each.saves and entry.restores and not entry.saves and entry.finds(each)]
         for other in others:
             if set(other.folders) != set(entry.folders):
                 said = f"{', '.join(entry.folders)} here, and {', '.join(other.folders)} where it is saved"
-                yield _broken(entry, f"a cache is found by its key and its folders, which differ: {said}")
+                yield broken(entry.step, f"a cache is found by its key and its folders, which differ: {said}")
         if entry.restores:
             for folder in entry.folders:
                 if said := _unused(entry, folder):
-                    yield _broken(entry, said)
+                    yield broken(entry.step, said)
 
 
 def _unused(entry: _Entry, folder: str) -> str:
@@ -140,25 +139,25 @@ def _unused(entry: _Entry, folder: str) -> str:
     return ""
 
 
-def _layers(scene: Scene, side: str, other: str, said: str) -> Iterator[Broken]:
+def _layers(judged: Repository, side: str, other: str, said: str) -> Iterator[Broken]:
     """Layers of image builds that are saved or read on one side alone."""
-    theirs = {place for each in scene.jobs() for place, _, _ in _places(each, other)}
-    for job in scene.jobs():
-        for place, path, line in _places(job, side):
+    theirs = {place for each in judged.jobs() for place, _, _ in _places(each, other)}
+    for job in judged.jobs():
+        for place, step, line in _places(job, side):
             if place not in theirs:
-                reason = f"the layers in {place} are {said}"
-                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=line)
+                keys = ("with", side) if line is None else ()
+                yield broken(step, f"the layers in {place} are {said}", *keys, line=line)
 
 
-def _places(job: Job, side: str) -> Iterator[tuple[str, Path, int | None]]:
+def _places(job: JobView, side: str) -> Iterator[tuple[str, StepView, int | None]]:
     for step in job.steps:
         if step.action == "docker/build-push-action" and side in step.inputs:
             for place in _located(text(step.inputs[side])):
-                yield place, (*step.path, "with", side), None
+                yield place, step, None
         for command in step.commands:
             for value in command.option(f"--{side}"):
                 for place in _located(value):
-                    yield place, (*step.path, "run"), command.line
+                    yield place, step, command.line
 
 
 def _located(value: str) -> Iterator[str]:
@@ -167,49 +166,19 @@ def _located(value: str) -> Iterator[str]:
         yield f"{found['type']} {place['place'].rstrip('/') if place else 'its only place'}"
 
 
-def _broken(entry: _Entry, reason: str) -> Broken:
-    return Broken(workflow=entry.job.workflow, path=entry.step.path, job=entry.job.id, reason=reason)
-
-
-def _same(scene: Scene) -> Iterator[Broken]:
-    for entry in _entries(scene):
+def _same(judged: Repository) -> Iterator[Broken]:
+    for entry in _entries(judged):
         paths = {path for path, _ in becoming(entry.key)}
         calls = "hashFiles(" in entry.key
         if entry.saves and not calls and all(_FIXED.fullmatch(path) for path in paths):
-            yield _broken(entry, f"the key {entry.key} stays the same, so that what is cached first is never renewed")
+            yield broken(
+                entry.step, f"the key {entry.key} stays the same, so that what is cached first is never renewed"
+            )
 
 
 RULES = (
-    Rule(
-        id="cache-read",
-        what="A cache that is saved is found again by a later job or run",
-        why="saving costs minutes and pushes out caches that are used",
-        example="a key of `github.sha` without `restore-keys`",
-        fix="a key of what the cache depends on, such as hashFiles('uv.lock'), and restore-keys",
-        judge=_read,
-    ),
-    Rule(
-        id="cache-told-apart",
-        what="The key of a cache changes with what is in it",
-        why="a key is written once: a result or an environment of another tree is taken for this one's",
-        example="`key: results-${{ runner.os }}`",
-        fix="a key with hashFiles(...), or the tree of the commit",
-        judge=_same,
-    ),
-    Rule(
-        id="cache-saved",
-        what="A cache that is restored is saved somewhere under that key",
-        why="every run misses, and looks as if it were cached",
-        example="`actions/cache/restore` with `key: uv-...` where `save` writes `uv-cache-...`",
-        fix="one key for both",
-        judge=_saved,
-    ),
-    Rule(
-        id="cache-in-place",
-        what="What is cached is the folder that something in the job uses",
-        why="the tool fills another folder, so that the cache stays empty or stale",
-        example="`path: /tmp/.buildx-cache` and a build without `--cache-from`; `~/.cache/uv` beside `UV_CACHE_DIR`",
-        fix="the folder of the tool, or no cache",
-        judge=_folders,
-    ),
+    Rule("cache-read", _read, "a key of what the cache depends on, such as hashFiles('uv.lock'), and restore-keys"),
+    Rule("cache-told-apart", _same, "a key with hashFiles(...), or the tree of the commit"),
+    Rule("cache-saved", _saved, "one key for both"),
+    Rule("cache-in-place", _folders, "the folder of the tool, or no cache"),
 )

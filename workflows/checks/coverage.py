@@ -10,10 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workflows.checks.known import TestCase
-from workflows.checks.programs import test_words
-from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.views import Step
+from workflows.checks.rule import Broken, Repository, Rule, TestCase, broken
+from workflows.checks.views import StepView
+from workflows.checks.words import test_words
 from workflows.markers import MarkersError, parse
 
 _VALUED = frozenset(
@@ -52,9 +51,9 @@ def _holds(folder: str, test: TestCase) -> bool:
     return folder in {".", test.path} or test.path.startswith(f"{folder}/")
 
 
-def selections(scene: Scene) -> Iterator[tuple[Step, Selection]]:
+def selections(judged: Repository) -> Iterator[tuple[StepView, Selection]]:
     """What every `pytest` of every script collects."""
-    for job in scene.jobs():
+    for job in judged.jobs():
         for step in job.steps:
             folder = step.directory
             for command in step.commands:
@@ -85,37 +84,26 @@ def _at(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
 
 
-def _unrun(scene: Scene) -> Iterator[Broken]:
-    if not scene.known.tests or not scene.workflows:
+def _unrun(judged: Repository) -> Iterator[Broken]:
+    if not judged.known.tests or not judged.workflows:
         return
-    taken = tuple(selection for _, selection in selections(scene))
+    taken = tuple(selection for _, selection in selections(judged))
     missing: dict[frozenset[str], list[TestCase]] = defaultdict(list)
-    for test in scene.known.tests:
-        if not test.markers & scene.known.accepted_gaps and not any(each.takes(test) for each in taken):
+    for test in judged.known.tests:
+        if not test.markers & judged.known.accepted_gaps and not any(each.takes(test) for each in taken):
             missing[test.markers].append(test)
     for markers, tests in sorted(missing.items(), key=lambda each: sorted(each[0])):
         said = f"marked {', '.join(sorted(markers))}" if markers else "without a marker"
         first = min(tests)
         reason = f"no job runs {len(tests)} test{'s' if len(tests) > 1 else ''} {said}, such as {first.path}"
-        step = _nearest(scene, first)
-        job = step.job if step else scene.workflows[0].jobs[0] if scene.workflows[0].jobs else None
-        workflow = job.workflow if job else scene.workflows[0]
-        path = (*step.path, "run") if step else job.path if job else ()
-        yield Broken(workflow=workflow, path=path, job=job.id if job else "", reason=reason)
+        step = _nearest(judged, first)
+        anywhere = (*judged.workflows[0].jobs, judged.workflows[0])[0]
+        yield broken(step, reason, "run") if step else broken(anywhere, reason)
 
 
-def _nearest(scene: Scene, test: TestCase) -> Step | None:
+def _nearest(judged: Repository, test: TestCase) -> StepView | None:
     """The step that collects the test's folder and leaves the test out, where a person would look."""
-    return next((step for step, selection in selections(scene) if selection.below(test)), None)
+    return next((step for step, selection in selections(judged) if selection.below(test)), None)
 
 
-RULES = (
-    Rule(
-        id="test-runs-somewhere",
-        what="Every test that pytest collects is selected by some job, or stands in the accepted gaps",
-        why="a test that runs nowhere is trusted and proves nothing",
-        example="`pytest -m 'not slow'` in every job that runs the folder",
-        fix="a job for the marker, or the marker in accepted_gaps with its reason",
-        judge=_unrun,
-    ),
-)
+RULES = (Rule("test-runs-somewhere", _unrun, "a job for the marker, or the marker in accepted_gaps with its reason"),)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from workflows.checks.conditions import situations_of
+from infra.model.images.steps import MINUTE
+from workflows.checks.plain import text
 from workflows.checks.possible import ENDS, STATUS, can_hold, job_starts, step_runs
-from workflows.checks.programs import TALK
-from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.shell import Command, commands
 from workflows.checks.situations import Situation
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
+from workflows.checks.words import TALK
 from workflows.expressions.syntax import Node
 
 _GCLOUD = re.compile(
@@ -20,6 +21,9 @@ _GCLOUD = re.compile(
 )
 _LAUNCHERS = re.compile(r"(\S*/)?(launch\.py|spin-up-vm\.sh|babysit-tpu-vm\.sh|launch_on_ray\.py)$")
 _ENDS = ("tidepool-expires", "--max-run-duration", "--termination-time", "--valid-until-duration")
+_LABEL = re.compile(r"tidepool-run[=:]\$\{?(?P<name>\w+)")
+_ZONES = re.compile(r"in \$\{?(?P<name>\w+)\}?;? *do")
+_LIFE = re.compile(r"\$\(date \+%s\) *\+ *\$?\{?(?P<said>\w+)|--max-run-duration=(?P<seconds>\d+)s")
 
 
 def _made(command: Command) -> str:
@@ -32,7 +36,7 @@ def _made(command: Command) -> str:
     return ""
 
 
-def _deleted(step: Step) -> frozenset[str]:
+def _deleted(step: StepView) -> frozenset[str]:
     """The kinds that a step deletes, in a function or a trap of its script too."""
     traps = (each.texts[1:2] for each in step.commands if each.program == "trap")
     trapped = (inner for script in traps for inner in commands("".join(script)))
@@ -40,25 +44,25 @@ def _deleted(step: Step) -> frozenset[str]:
     return frozenset(each["kind"] for each in found if each and each["verb"] == "delete")
 
 
-def makes_in(step: Step) -> bool:
+def makes_in(step: StepView) -> bool:
     return any(_made(command) for command in step.commands)
 
 
-def makes_machines(job: Job) -> bool:
+def makes_machines(job: JobView) -> bool:
     return any(makes_in(step) for step in job.steps)
 
 
-def deletes_machines(step: Step) -> bool:
+def deletes_machines(step: StepView) -> bool:
     """Whether it deletes machines that it did not make itself."""
     return bool(_deleted(step)) and not makes_in(step)
 
 
-def cleans_up(job: Job) -> bool:
+def cleans_up(job: JobView) -> bool:
     """Whether a job deletes machines."""
     return any(_deleted(step) for step in job.steps)
 
 
-def _always(step: Step, around: Sequence[Situation]) -> Iterator[Step]:
+def _always(step: StepView, around: Sequence[Situation]) -> Iterator[StepView]:
     """Steps behind it that run however it ended: of its job, and of those that wait for that in any case."""
     here = [each for each in around if job_starts(step.job, each) and step_runs(step, each)]
     for later in step.job.steps[step.index + 1 :]:
@@ -70,7 +74,7 @@ def _always(step: Step, around: Sequence[Situation]) -> Iterator[Step]:
             yield from other.steps
 
 
-def always_deleted(step: Step, around: Sequence[Situation]) -> frozenset[str]:
+def always_deleted(step: StepView, around: Sequence[Situation]) -> frozenset[str]:
     """The kinds of machines that go whatever becomes of a step and its job."""
     return frozenset(each for other in _always(step, around) for each in _deleted(other))
 
@@ -79,9 +83,9 @@ def holds_in_any_case(condition: Node, situation: Situation) -> bool:
     return all(can_hold(condition, situation, {STATUS: (status,)}) for status in ENDS)
 
 
-def _leaks(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
-        around = situations_of(job.workflow, scene)
+def _leaks(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
+        around = judged.situations(job.workflow)
         for step in job.steps:
             for command in step.commands:
                 kind = _made(command)
@@ -94,42 +98,88 @@ def _leaks(scene: Scene) -> Iterator[Broken]:
                     reason = f"{kind} is made, and {', '.join(sorted(gone))} deleted"
                 else:
                     continue
-                path = (*step.path, "run")
-                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+                yield broken(step, reason, line=command.line)
 
 
-def _trapped(step: Step, kind: str) -> bool:
+def _trapped(step: StepView, kind: str) -> bool:
     """Whether the script itself deletes what it made, on TERM and INT too."""
     traps = [each.texts for each in step.commands if each.program == "trap"]
     told = any({"EXIT", "TERM"} <= set(texts) or {"EXIT", "INT"} <= set(texts) for texts in traps)
     return told and kind in _deleted(step)
 
 
-def _endless(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
-        for step in job.steps:
-            for command in step.commands:
-                if _made(command) and not any(each in step.run for each in _ENDS):
-                    reason = "the VM carries no end: where the runner itself is lost, nothing knows that it may go"
-                    path = (*step.path, "run")
-                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+def _endless(judged: Repository) -> Iterator[Broken]:
+    for step, command in judged.commands():
+        if _made(command) and not any(each in step.run for each in _ENDS):
+            reason = "the VM carries no end: where the runner itself is lost, nothing knows that it may go"
+            yield broken(step, reason, line=command.line)
+
+
+def _pairs(judged: Repository) -> Iterator[tuple[StepView, StepView]]:
+    """Each step that makes a machine, with each that deletes what it left: behind it, or in a job that waits for it."""
+    for job in judged.jobs():
+        for maker in (step for step in job.steps if makes_in(step)):
+            yield from ((maker, step) for step in job.steps[maker.index + 1 :] if deletes_machines(step))
+            others = (other for other in job.workflow.jobs if job in other.ancestors)
+            yield from ((maker, step) for other in others for step in other.steps if deletes_machines(step))
+
+
+def _skipped(judged: Repository) -> Iterator[Broken]:
+    for maker, step in _pairs(judged):
+        around = [each for each in judged.situations(maker.job.workflow) if job_starts(maker.job, each)]
+        here: JobView | StepView = step if step.job == maker.job else step.job
+        # Where nothing deletes it in any case, that is the finding.
+        if always_deleted(maker, around) and not all(_runs(here, each) for each in around):
+            reason = "what deletes the VM is skipped where the run fails or is cancelled"
+            yield broken(here, reason, *(["if"] if "if" in here.data else []))
+
+
+def _runs(here: JobView | StepView, situation: Situation) -> bool:
+    return here.condition is not None and holds_in_any_case(here.condition, situation)
+
+
+def _others(judged: Repository) -> Iterator[Broken]:
+    for maker, step in _pairs(judged):
+        for said, pattern in (("the run", _LABEL), ("the zones", _ZONES)):
+            made, gone = _told(maker, pattern), _told(step, pattern)
+            if made and gone and not set(made.split()) <= set(gone.split()):
+                reason = f"a VM is made for {said} {made}, and looked for by {gone}"
+                yield broken(step, reason)
+
+
+def _told(step: StepView, pattern: re.Pattern[str]) -> str:
+    """What the environment of a step has for the variable that its script uses."""
+    found = pattern.search(step.run)
+    return re.sub(r"\s*(\$\{\{|\}\})\s*", r"\1", text(step.known_env.get(found["name"]))) if found else ""
+
+
+def _short(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
+        limit = job.timeout_minutes
+        for step in job.steps if limit is not None else ():
+            seconds = _lives(step) if makes_in(step) else None
+            if limit is not None and seconds is not None and seconds < limit * MINUTE:
+                reason = f"the VM may be deleted {seconds:g} s after it was made, and its job takes {limit:g} minutes"
+                yield broken(step, reason)
+
+
+def _lives(step: StepView) -> float | None:
+    """For how many seconds the machine is safe, None where its end is not said in numbers."""
+    found = _LIFE.search(step.run)
+    if not found:
+        return None
+    said = found["seconds"] or text(step.known_env.get(found["said"], found["said"]))
+    return float(said) if said.isdecimal() else None
 
 
 RULES = (
     Rule(
-        id="machine-deleted",
-        what="A job that makes a VM deletes it in every case, and as the kind that it made",
-        why="a cancelled run skips every step without `always()`, and the VM is paid for until somebody sees it",
-        example="`gcloud compute tpus tpu-vm create` and no later step under `if: always()`",
-        fix="a step under if: always() that deletes it by the same name and zone, or a trap on EXIT and TERM",
-        judge=_leaks,
+        "machine-deleted",
+        _leaks,
+        "a step under if: always() that deletes it by the same name and zone, or a trap on EXIT and TERM",
     ),
-    Rule(
-        id="machine-ends",
-        what="A VM that is made for a run carries its end",
-        why="a runner that vanishes runs no clean-up; a label lets the janitor delete what is overdue",
-        example="`gcloud compute tpus tpu-vm create` without `tidepool-expires`",
-        fix="--labels=tidepool-run=...,tidepool-expires=SECONDS",
-        judge=_endless,
-    ),
+    Rule("machine-ends", _endless, "--labels=tidepool-run=...,tidepool-expires=SECONDS"),
+    Rule("clean-up-always", _skipped, "if: always()"),
+    Rule("clean-up-same-run", _others, "the same env in both jobs"),
+    Rule("machine-outlives-job", _short, "LIFETIME: the job's minutes and those of its clean-up, in seconds"),
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from infra.model.errors import ConfigError
-from workflows.document import Path
+from workflows.dump import Path
 from workflows.expressions import STATUS_FUNCTIONS, ExpressionError, condition, parse, parts, references
 from workflows.expressions.syntax import Call, Comparison, Logic, Node, Not
 
@@ -14,7 +15,9 @@ _ANSWERS = STATUS_FUNCTIONS | {"contains", "startswith", "endswith", "hashfiles"
 """Functions that give no part of what they are given."""
 
 
+@lru_cache(maxsize=4096)
 def parsed(expression: str) -> Node | None:
+    """None where GitHub could not read it."""
     try:
         return parse(expression)
     except ExpressionError:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from workflows.checks.situations import FOREIGN, FOREIGN_ID, FOREIGN_OWNER, Own, Situation, Unknown
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 from workflows.expressions import ExpressionError, Scope, equal, evaluate, truthy
 from workflows.expressions.syntax import Call, Comparison, Index, Literal, Logic, Name, Node, Not, Star, children
 
@@ -204,12 +204,27 @@ def _call(call: Call, situation: Situation, assumed: Mapping[str, Any]) -> Any:
         return Unknown()
 
 
-def job_starts(job: Job, situation: Situation) -> bool:
+def job_starts(job: JobView, situation: Situation) -> bool:
     """Whether a job can start in a situation, with the jobs that it waits for."""
-    return _Starts(situation).asks(job, ())
+    if situation not in job.starts:
+        job.starts[situation] = True  # for jobs that wait for one another, which actionlint refuses
+        job.starts[situation] = _can_start(job, situation)
+    return job.starts[situation]
 
 
-def step_runs(step: Step, situation: Situation) -> bool:
+def _can_start(job: JobView, situation: Situation) -> bool:
+    if job.condition is None:
+        return True
+    choices: dict[str, tuple[Any, ...]] = {}
+    for need in job.needs:
+        other = job.workflow.job(need)
+        skipped = other is not None and not job_starts(other, situation)
+        choices[f"needs.{need.lower()}.result"] = ("skipped",) if skipped else RESULTS
+    choices[STATUS] = _STATUSES if job.needs else ("success", "cancelled")
+    return can_hold(job.condition, situation, choices)
+
+
+def step_runs(step: StepView, situation: Situation) -> bool:
     """Whether a step can run in a job that has started; a condition that cannot be read can always hold."""
     node = step.condition
     if node is None:
@@ -219,29 +234,7 @@ def step_runs(step: Step, situation: Situation) -> bool:
     return can_hold(node, situation, choices)
 
 
-class _Starts:
-    def __init__(self, situation: Situation) -> None:
-        self._situation = situation
-        self._known: dict[str, bool] = {}
-
-    def asks(self, job: Job, waiting: tuple[str, ...]) -> bool:
-        if job.id not in self._known:
-            self._known[job.id] = self._asks(job, (*waiting, job.id))
-        return self._known[job.id]
-
-    def _asks(self, job: Job, waiting: tuple[str, ...]) -> bool:
-        if job.condition is None:
-            return True
-        choices: dict[str, tuple[Any, ...]] = {}
-        for need in job.needs:
-            other = job.workflow.job(need)
-            skipped = other is not None and need not in waiting and not self.asks(other, waiting)
-            choices[f"needs.{need.lower()}.result"] = ("skipped",) if skipped else RESULTS
-        choices[STATUS] = _STATUSES if job.needs else ("success", "cancelled")
-        return can_hold(job.condition, self._situation, choices)
-
-
-def _matrix(job: Job) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _matrix(job: JobView) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """The values that legs have, by path; nothing of a matrix that is computed."""
     keys = sorted({key for leg in job.legs or () for key in leg})
     for key in keys:

@@ -1,14 +1,15 @@
-"""Rules of what is applied or published: which jobs do that, and how a version is set."""
+"""Rules of what is applied or published: who is asked first, of which commit, by which digest and version."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from workflows.checks.plain import text
-from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.machines import makes_in
+from workflows.checks.plain import becoming, text
+from workflows.checks.rule import Broken, Repository, Rule, broken
 from workflows.checks.shell import Command
-from workflows.checks.views import Job, Step
+from workflows.checks.views import JobView, StepView
 
 _ACTIONS = frozenset(
     (
@@ -35,9 +36,16 @@ _IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 _VERSIONED = re.compile(r"\.(toml|cfg|py|json)\b")
 _SUBSTITUTION = re.compile(r"^s(?P<sign>[/|#,@])(?P<pattern>.*?)(?<!\\)(?P=sign)")
 _VERSION = re.compile(r"(?<!\w)version\W{0,3}\s*(=|:)")
+_DEPLOYS = re.compile(r"(\S*/)?(tidepool (up|destroy)|pulumi (up|destroy)|terraform (apply|destroy))\b")
+_INDEX = "pypa/gh-action-pypi-publish"
+_BRANCH = frozenset(("github.event.workflow_run.head_branch", "github.event.workflow_run.head_ref"))
+_DEFAULT_BRANCH = "github.event.repository.default_branch"
+_IMAGE = re.compile(
+    r"(?:[\w.-]+\.(?:pkg\.dev|io|com|org)|localhost(?::\d+)?)/[\w./-]+(?::[\w.-]+)?(?P<digest>@sha256:[0-9a-f]{64})?"
+)
 
 
-def finishes(job: Job) -> bool:
+def finishes(job: JobView) -> bool:
     """Whether it applies or publishes something, which must not be done by half."""
     if any(_publishes(step) for step in job.steps):
         return True
@@ -45,13 +53,13 @@ def finishes(job: Job) -> bool:
     return applies and not job.mentions(_OWN_CLUSTER)
 
 
-def _publishes(step: Step) -> bool:
+def _publishes(step: StepView) -> bool:
     if step.action in _ACTIONS or (step.action == "docker/build-push-action" and pushes(step)):
         return True
     return any(_applies(each) for each in step.commands)
 
 
-def pushes(step: Step) -> bool:
+def pushes(step: StepView) -> bool:
     """Whether a build action pushes what it built."""
     return text(step.inputs.get("push")) not in {"", "false"} or "push=true" in text(step.inputs.get("outputs"))
 
@@ -62,14 +70,11 @@ def _applies(command: Command) -> bool:
     return bool(_COMMANDS.match(command.said)) and "--dry-run" not in command.texts and "--help" not in command.texts
 
 
-def _versions(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
-        for step in job.steps:
-            for command in step.commands:
-                if script := _bumped(command):
-                    reason = f"this changes every line that matches, those of dependencies and tools too: {script}"
-                    path = (*step.path, "run")
-                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+def _versions(judged: Repository) -> Iterator[Broken]:
+    for step, command in judged.commands():
+        if script := _bumped(command):
+            reason = f"this changes every line that matches, those of dependencies and tools too: {script}"
+            yield broken(step, reason, line=command.line)
 
 
 def _bumped(command: Command) -> str:
@@ -88,13 +93,48 @@ def _bumped(command: Command) -> str:
     return ""
 
 
+def _unasked(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
+        if not _deploys(job) or text(job.data.get("environment")) or isinstance(job.data.get("environment"), dict):
+            continue
+        reason = "it applies or publishes without an environment, which no rule of GitHub's can then hold back"
+        yield broken(job, reason)
+
+
+def _deploys(job: JobView) -> bool:
+    """Whether it changes infrastructure, or publishes where the workflow itself is trusted."""
+    if any(step.action == _INDEX and "password" not in step.inputs for step in job.steps):
+        return True
+    commands = (each for step in job.steps for each in step.commands)
+    return any(_DEPLOYS.match(each.said) and not {"--dry-run", "--help"} & set(each.texts) for each in commands)
+
+
+def _moving(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
+        if "workflow_run" not in workflow.triggers:
+            continue
+        for job in workflow.jobs:
+            if not finishes(job) and not any(finishes(other) for other in workflow.jobs if job in other.ancestors):
+                continue
+            for step in job.steps:
+                ref = text(step.inputs.get("ref"))
+                if step.action == "actions/checkout" and any(path in _BRANCH for path, _ in becoming(ref)):
+                    reason = f"{ref} is the branch's newest commit, which may be later than the one that was tested"
+                    yield broken(step, reason)
+
+
+def _tagged(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
+        for step in job.steps:
+            found = _IMAGE.fullmatch(text(step.known_env.get("IMAGE"))) if makes_in(step) else None
+            if found and not found["digest"]:
+                reason = f"the VM runs {found[0]}, which is another image when somebody pushes one"
+                yield broken(step, reason, "env", "IMAGE")
+
+
 RULES = (
-    Rule(
-        id="one-version-set",
-        what="A version is set in the one place that holds it",
-        why="`version = ` stands in the tables of dependencies and tools too, which change with it",
-        example='`sed -i "s/version = .*/version = \\"$V\\"/g" pyproject.toml`',
-        fix='uv version "$VERSION", or a build back end that takes it from the environment',
-        judge=_versions,
-    ),
+    Rule("one-version-set", _versions, 'uv version "$VERSION", or a build back end that takes it from the environment'),
+    Rule("asks-first", _unasked, "environment: the one that has the reviewers"),
+    Rule("tested-commit-stays", _moving, "ref: ${{ github.event.workflow_run.head_sha }}"),
+    Rule("run-image-by-digest", _tagged, "IMAGE: NAME@sha256:DIGEST"),
 )

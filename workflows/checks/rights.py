@@ -1,4 +1,4 @@
-"""Rules of what a job may do: permissions, identities, secrets, and the actions that it trusts."""
+"""Rules of what a job may do (permissions, identities, secrets), and of what a stranger can bring beside that."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import re
 from collections.abc import Collection, Iterator
 
 from workflows.builders.expression import secret
-from workflows.checks.plain import becoming, text
-from workflows.checks.programs import TALK
-from workflows.checks.rule import Broken, Rule, Scene
+from workflows.checks.plain import becoming, text, texts
+from workflows.checks.possible import job_starts, step_runs
+from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
 from workflows.checks.shell import Command, commands
-from workflows.checks.views import Job, Step
-from workflows.checks.words import ASSIGNMENT, Word
+from workflows.checks.situations import Situation
+from workflows.checks.views import JobView, StepView
+from workflows.checks.words import ASSIGNMENT, TALK, Word
 from workflows.expressions import references
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 _AUTH = "google-github-actions/auth"
 _KEY_INPUTS = ("credentials_json", "service_account_key")
 _KEY_USER = "_json_key"
@@ -27,99 +26,90 @@ _BUILTINS = frozenset(
      "eval", "cd", ":", "case", "for", "trap")
 )  # fmt: skip
 
+_CHECKOUT = "actions/checkout"
+_FOREIGN = re.compile(
+    r"github\.event\.pull_request\.(head\.|number)|github\.event\.workflow_run\.head_|github\.head_ref"
+    r"|github\.event\.issue\.number|refs/pull/"
+)
+_READ_ONLY = frozenset(("pull_request", "pull_request_review", "pull_request_review_comment"))
+"""Events at which a fork's run gets no secrets and a token that only reads.
 
-def _permissions(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
+https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows (read 2026-11-22)
+"""
+_SECRET = re.compile(r"\bsecrets\.(?!GITHUB_TOKEN\b)\w+\b(?!\s*\|\|)", re.IGNORECASE)
+"""A secret for whose absence nothing is written."""
+_TRUSTED_BASE = frozenset(("pull_request_target", "workflow_run", "issue_comment"))
+"""Events at which a workflow has the repository's rights, whoever brought them about."""
+
+
+def _permissions(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
         found = job.permissions
         if found is None:
             reason = "the job's token has whatever the repository's settings give, writing too"
-            yield Broken(workflow=job.workflow, path=job.path, job=job.id, reason=reason)
+            yield broken(job, reason)
         elif found == "write-all":
-            path = (*job.path, "permissions") if "permissions" in job.data else ("permissions",)
             reason = "the job's token may write everything"
-            yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
+            yield broken(job if "permissions" in job.data else job.workflow, reason, "permissions")
 
 
-def _keys(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
+def _keys(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
         for step in job.steps:
-            path = (*step.path, "env")
             for name in sorted(_KEY_VARIABLES & step.env.keys()):
                 if any(_secrets_of(text(step.env[name]))):
                     reason = f"{name} is a service account's key, which works for whoever copies it, from anywhere"
-                    yield Broken(workflow=job.workflow, path=(*path, name), job=job.id, reason=reason)
+                    yield broken(step, reason, "env", name)
             if text(step.inputs.get("username")).startswith(_KEY_USER):
                 reason = "a registry is signed in to with a service account's key, which works for whoever copies it"
-                yield Broken(workflow=job.workflow, path=(*step.path, "with", "username"), job=job.id, reason=reason)
+                yield broken(step, reason, "with", "username")
             for key in _KEY_INPUTS:
                 if key in step.inputs:
                     reason = f"{key} is a service account's key, which works for whoever copies it, from anywhere"
-                    path = (*step.path, "with", key)
-                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
+                    yield broken(step, reason, "with", key)
             for command in step.commands:
                 signs_in = command.said.startswith("docker login") and any(
                     each.startswith(_KEY_USER) for each in command.option("-u", "--username")
                 )
                 if signs_in or command.said.startswith("gcloud auth activate-service-account"):
                     reason = "a service account's key works for whoever copies it, from anywhere"
-                    path = (*step.path, "run")
-                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+                    yield broken(step, reason, line=command.line)
 
 
-def _identities(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
+def _identities(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
         granted = identity_granted(job)
         for step in job.steps:
             if step.action == _AUTH and "workload_identity_provider" in step.inputs and not granted:
                 reason = "GitHub gives the job no token to exchange: id-token: write is missing"
-                yield Broken(workflow=job.workflow, path=step.path, job=job.id, reason=reason)
+                yield broken(step, reason)
 
 
-def identity_granted(job: Job) -> bool:
+def identity_granted(job: JobView) -> bool:
     """Whether GitHub gives the job a token to exchange for one of Google's."""
     rights = job.permissions
     return rights == "write-all" or (isinstance(rights, dict) and rights.get("id-token") == "write")
 
 
-def _pinned(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
-        if job.reusable and _moves(text(job.data["uses"])):
-            reason = f"{text(job.data['uses'])} is whatever its owner makes of it tomorrow"
-            yield Broken(workflow=job.workflow, path=(*job.path, "uses"), job=job.id, reason=reason)
-        for step in job.steps:
-            if step.uses and _moves(step.uses):
-                reason = f"{step.uses} is whatever its owner makes of it tomorrow"
-                yield Broken(workflow=job.workflow, path=(*step.path, "uses"), job=job.id, reason=reason)
-
-
-def _moves(uses: str) -> bool:
-    if uses.startswith(("./", ".\\")):
-        return False
-    if uses.startswith("docker://"):
-        return not _DIGEST.search(uses)
-    return not _COMMIT.fullmatch(uses.partition("@")[2])
-
-
-def _secrets(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
+def _secrets(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
         for step in job.steps:
             held = {name for name, value in step.known_env.items() if any(_secrets_of(text(value)))}
-            yield from _written_in(job, step, {f"env.{name.lower()}" for name in held})
+            yield from _written_in(step, {f"env.{name.lower()}" for name in held})
             for command in step.commands:
                 held |= _copied(command, held)
                 if leaked := _given(command) & held:
                     reason = f"{min(leaked)} is a secret, and every process sees the arguments of {command.program}"
-                    path = (*step.path, "run")
-                    yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason, lines=command.line)
+                    yield broken(step, reason, line=command.line)
 
 
-def _written_in(job: Job, step: Step, held: set[str]) -> Iterator[Broken]:
+def _written_in(step: StepView, held: set[str]) -> Iterator[Broken]:
     """Secrets that become part of a script, each where it stands. held: variables that hold one."""
     for key, content in step.scripts:
         for path, line in _secrets_of(content, held):
-            reason = f"{path} becomes part of the script's text"
-            lines = line if "\n" in content else None
-            yield Broken(workflow=job.workflow, path=step.script_path(key), job=job.id, reason=reason, lines=lines)
+            keys = ("run",) if key == "run" and "run" in step.data else ("with", key)
+            line_in = line if "\n" in content else None
+            yield broken(step, f"{path} becomes part of the script's text", *keys, line=line_in)
 
 
 def _secrets_of(content: str, held: Collection[str] = ()) -> Iterator[tuple[str, int]]:
@@ -149,63 +139,105 @@ def _copied(command: Command, held: set[str]) -> set[str]:
     return {name[0].rstrip("+=") for name, expands in found if name and expands & held}
 
 
-def _kept(scene: Scene) -> Iterator[Broken]:
-    for workflow in scene.workflows:
+def _kept(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
         for asked in workflow.asked:
             if asked.path[-2:-1] == ("outputs",) and any(
                 path.startswith("secrets.") for path in references(asked.node)
             ):
                 reason = "what a job puts out is kept with the run, and GitHub drops an output that holds a secret"
-                yield Broken(workflow=workflow, path=asked.path, job=asked.job, reason=reason)
+                yield asks_wrongly(workflow, asked, reason)
+
+
+def _checked_out(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
+        events = _TRUSTED_BASE & set(workflow.triggers)
+        around = [each for each in judged.situations(workflow) if each.event in events] if events else []
+        for job in workflow.jobs:
+            for step in job.steps:
+                if step.action != _CHECKOUT or not _takes_foreign(step):
+                    continue
+                if bad := [
+                    each for each in around if _strangers(each) and job_starts(job, each) and step_runs(step, each)
+                ]:
+                    reason = (
+                        f"{bad[0].event} has the repository's rights, and a stranger's code is checked out beside them"
+                    )
+                    yield broken(step, reason)
+
+
+def _takes_foreign(step: StepView) -> bool:
+    return any(_FOREIGN.search(text(step.inputs.get(key))) for key in ("ref", "repository"))
+
+
+def _strangers(situation: Situation) -> bool:
+    # A comment may stand below anybody's pull request, and its event does not say whose that is.
+    return situation.fork or situation.event == "issue_comment"
+
+
+def _commands_of_comments(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
+        if "issue_comment" not in workflow.triggers:
+            continue
+        for job in workflow.jobs:
+            reads = {path for asked in workflow.asked if asked.job == job.id for path in references(asked.node)} | {
+                path
+                for step in job.steps
+                for _, content in step.scripts
+                for path in re.findall(r"author_association", content)
+            }
+            told = any(
+                "author_association" in path or path.startswith(("github.actor", "github.triggering_actor"))
+                for path in reads
+            )
+            acts = any("body" in path for path in reads if path.startswith("github.event.comment"))
+            if acts and not told and not _only_reads(job):
+                reason = "anybody can write a comment, and nothing asks who wrote this one"
+                yield broken(job, reason)
+
+
+def _only_reads(job: JobView) -> bool:
+    rights = job.permissions
+    harmless = isinstance(rights, dict) and all(each in {"read", "none"} for each in rights.values())
+    given = any("secrets." in text(each) for each in job.env.values())
+    return harmless and not given and not job.mentions(r"\$\{\{[^}]*secrets\.")
+
+
+def _secretless(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
+        around = [
+            each
+            for each in judged.situations(job.workflow)
+            if each.fork and each.event in _READ_ONLY and job_starts(job, each)
+        ]
+        for step in job.steps if around else ():
+            if not any(step_runs(step, each) for each in around):
+                continue
+            needed = sorted({found for _, content in texts(step.data, ()) for found in _SECRET.findall(content)})
+            if needed:
+                reason = f"a fork's pull request starts it, and has no secret: {', '.join(needed)} is empty there"
+                yield broken(step, reason)
 
 
 RULES = (
+    Rule("rights-said", _permissions, "permissions: {contents: read}"),
+    Rule("no-account-key", _keys, "workload_identity_provider and service_account, with id-token: write"),
+    Rule("identity-has-token", _identities, "permissions: {id-token: write}"),
+    Rule("secret-by-environment", _secrets, "env, and the program's own variable or standard input"),
+    Rule("secret-stays", _kept, "the secret in the job that needs it"),
     Rule(
-        id="rights-said",
-        what="Every job's token has stated permissions, and never all of them",
-        why="the repository's setting decides otherwise, and an action that goes bad writes to the repository",
-        example="a workflow without `permissions`",
-        fix="permissions: {contents: read}",
-        judge=_permissions,
+        "no-stranger-with-rights",
+        _checked_out,
+        "the default branch, or a condition that only the repository's own branches meet",
     ),
     Rule(
-        id="no-account-key",
-        what="Google is reached by workload identity, never with a service account's key",
-        why="a key does not end, and works for whoever copies it",
-        example="`credentials_json: ${{ secrets.GCP_SA_KEY }}`",
-        fix="workload_identity_provider and service_account, with id-token: write",
-        judge=_keys,
+        "comment-by-whom",
+        _commands_of_comments,
+        'contains(fromJSON(\'["MEMBER", "OWNER"]\'), github.event.comment.author_association)',
     ),
     Rule(
-        id="identity-has-token",
-        what="A job with a workload identity has `id-token: write`",
-        why="there is no token to exchange otherwise, and the step fails",
-        example="`workload_identity_provider: ...` in a job with `permissions: {contents: read}`",
-        fix="permissions: {id-token: write}",
-        judge=_identities,
-    ),
-    Rule(
-        id="action-by-commit",
-        what="An action is named by its commit, an image of one by its digest",
-        why="a tag can be moved to other code, which then has the job's secrets",
-        example="`uses: actions/checkout@v4`",
-        fix="uses: OWNER/NAME@COMMIT # VERSION",
-        judge=_pinned,
-    ),
-    Rule(
-        id="secret-by-environment",
-        what="A secret reaches a script by its environment, and no program by its arguments",
-        why="a command line is seen by every process, and a secret in a script's text is run as code",
-        example="`run: wandb login ${{ secrets.WANDB_API_KEY }}`",
-        fix="env, and the program's own variable or standard input",
-        judge=_secrets,
-    ),
-    Rule(
-        id="secret-stays",
-        what="No output of a job holds a secret",
-        why="GitHub drops such an output, and what it misses is kept in clear",
-        example="`outputs: {token: '${{ secrets.TOKEN }}'}`",
-        fix="the secret in the job that needs it",
-        judge=_kept,
+        "secret-for-forks",
+        _secretless,
+        "if: github.event.pull_request.head.repo.full_name == github.repository; or secrets.NAME || ''",
     ),
 )

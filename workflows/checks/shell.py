@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from workflows.checks.programs import verbs
-from workflows.checks.words import ASSIGNMENT, Word, Words
+from workflows.checks.words import ASSIGNMENT, Word, Words, verbs
 
 _RESERVED = frozenset(
     ("if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time", "esac")
@@ -23,7 +22,7 @@ _REDIRECT = re.compile(r"\d*(&>>|&>|>>|>\||>&|<&|<<<|<<-|<<|<>|>|<)")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|\||;|&")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """A simple command. line: of its first word, from 0. ends: the operator behind it, `\\n` for none.
 
@@ -36,7 +35,7 @@ class Command:
     substituted: bool
     redirects: tuple[tuple[str, Word], ...]
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[Word, ...]:
         """The program and what it is given, without the assignments before it."""
         for index, word in enumerate(self.words):
@@ -44,7 +43,7 @@ class Command:
                 return self.words[index:]
         return ()
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         return tuple(word.text for word in self.arguments)
 
@@ -52,7 +51,7 @@ class Command:
     def program(self) -> str:
         return self.texts[0] if self.arguments else ""
 
-    @property
+    @cached_property
     def said(self) -> str:
         """What is run in the end, with its verbs first: `sudo gcloud --quiet a b` is `gcloud a b`."""
         return verbs(self.texts)

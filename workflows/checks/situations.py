@@ -1,7 +1,10 @@
 """The situations that a file's own triggers can bring about: what is known in each, and what is not.
 
-Owns which values a context can have at an event, under the trigger's filters. Leaves expressions to
-`workflows.checks.possible`. Where a filter leaves many values open, so does the situation.
+Owns which values a context can have at an event, under the trigger's filters, and the keys of payloads:
+https://docs.github.com/en/webhooks/webhook-events-and-payloads (read 2026-11-21), and of `schedule` what
+https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows says. An event that is
+not in that table may have anything. Leaves expressions to `workflows.checks.possible`. Where a filter leaves many
+values open, so does the situation.
 """
 
 from __future__ import annotations
@@ -10,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from workflows.checks.payloads import CONCLUSIONS, HEADS, KEYS, OBJECTS
 from workflows.checks.plain import listed, mapping, text
-from workflows.checks.views import Workflow
-from workflows.globs import PatternError, included
+from workflows.checks.views import WorkflowView
+from workflows.triggering import PatternError, included
 
 ALL_EVENTS = ("push", "pull_request")
 _PULLS = frozenset(("pull_request", "pull_request_target"))
@@ -22,6 +24,51 @@ _LABELS = frozenset(("labeled", "unlabeled"))
 FOREIGN = "a-stranger/a-fork"
 FOREIGN_OWNER = "a-stranger"
 FOREIGN_ID = -1
+_EVERY = frozenset(("repository", "sender", "organization", "enterprise", "installation"))
+_PULL_REQUEST = _EVERY | {
+    "action", "number", "pull_request", "before", "after", "changes", "label", "assignee", "milestone", "reason",
+    "requested_reviewer", "requested_team",
+}  # fmt: skip
+KEYS: Mapping[str, frozenset[str]] = {
+    "push": _EVERY
+    | {
+        "ref", "before", "after", "created", "deleted", "forced", "base_ref", "compare", "commits", "head_commit",
+        "pusher",
+    },
+    "pull_request": _PULL_REQUEST,
+    "pull_request_target": _PULL_REQUEST,
+    "pull_request_review": _EVERY | {"action", "pull_request", "review", "changes"},
+    "pull_request_review_comment": _EVERY | {"action", "pull_request", "comment", "changes"},
+    "workflow_run": _EVERY | {"action", "workflow_run", "workflow"},
+    "schedule": _EVERY | {"schedule", "workflow"},
+    "workflow_dispatch": _EVERY | {"inputs", "ref", "workflow"},
+    "issue_comment": _EVERY | {"action", "issue", "comment", "changes"},
+    "merge_group": _EVERY | {"action", "merge_group"},
+}  # fmt: skip
+OBJECTS: Mapping[str, frozenset[str]] = {
+    "push": frozenset(("repository", "sender", "pusher")),
+    "pull_request": frozenset(("repository", "sender", "pull_request")),
+    "pull_request_target": frozenset(("repository", "sender", "pull_request")),
+    "pull_request_review": frozenset(("repository", "sender", "pull_request", "review")),
+    "pull_request_review_comment": frozenset(("repository", "sender", "pull_request", "comment")),
+    "workflow_run": frozenset(("repository", "sender", "workflow_run", "workflow")),
+    "schedule": frozenset(("repository",)),
+    "workflow_dispatch": frozenset(("repository", "sender")),
+    "issue_comment": frozenset(("repository", "sender", "issue", "comment")),
+    "merge_group": frozenset(("repository", "sender", "merge_group")),
+}
+"""Objects that are always there, which is true in a condition."""
+HEADS: Mapping[str, tuple[str, ...]] = {
+    "pull_request": ("github.event.pull_request.head.repo",),
+    "pull_request_target": ("github.event.pull_request.head.repo",),
+    "pull_request_review": ("github.event.pull_request.head.repo",),
+    "pull_request_review_comment": ("github.event.pull_request.head.repo",),
+    "workflow_run": ("github.event.workflow_run.head_repository",),
+}
+"""Where an event says which repository a change comes from."""
+CONCLUSIONS = ("success", "failure", "cancelled", "skipped", "timed_out", "action_required", "neutral", "stale",
+               "startup_failure")  # fmt: skip
+"""How a run can end: https://docs.github.com/en/rest/checks/runs (read 2026-11-21)."""
 
 
 class Unknown:
@@ -43,7 +90,7 @@ OWN_OWNER = Own()
 OWN_ID = Own()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Situation:
     """One event with what its filters let through. facts: paths in lower case. choices: closed lists of values.
 
@@ -74,13 +121,13 @@ class Situation:
         return replace(self, facts={**self.facts, path: value})
 
 
-def situations(workflow: Workflow, repository: str, upstreams: Mapping[str, Workflow]) -> tuple[Situation, ...]:
+def situations(workflow: WorkflowView, repository: str, upstreams: Mapping[str, WorkflowView]) -> tuple[Situation, ...]:
     """Every situation of a file. upstreams: workflows by name, for what started a run that this one follows."""
     return tuple(found for event in workflow.triggers for found in _of_event(workflow, event, repository, upstreams))
 
 
 def _of_event(
-    workflow: Workflow, event: str, repository: str, upstreams: Mapping[str, Workflow]
+    workflow: WorkflowView, event: str, repository: str, upstreams: Mapping[str, WorkflowView]
 ) -> Iterator[Situation]:
     own: Any = repository or OWN
     owner: Any = repository.partition("/")[0] or OWN_OWNER
@@ -174,7 +221,7 @@ def _pulled(
 
 
 def _followed(
-    filters: Mapping[str, Any], choices: dict[str, tuple[Any, ...]], upstreams: Mapping[str, Workflow]
+    filters: Mapping[str, Any], choices: dict[str, tuple[Any, ...]], upstreams: Mapping[str, WorkflowView]
 ) -> None:
     names = listed(filters.get("workflows"))
     if names:

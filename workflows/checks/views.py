@@ -10,7 +10,7 @@ from typing import Any
 
 from workflows.checks.plain import asked_condition, at, listed, mapping, parsed, text, texts
 from workflows.checks.shell import Command, commands
-from workflows.document import Path
+from workflows.dump import Path
 from workflows.expressions import ExpressionError, parts
 from workflows.expressions.syntax import Node
 from workflows.legs import Leg, legs_if_any
@@ -22,7 +22,7 @@ _STEP_SCRIPT_KEYS = ("script", "args", "entrypoint", "run")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExpressionAt:
     """An expression where it stands; `lines` is how far into the text at `path`."""
 
     path: Path
@@ -31,11 +31,11 @@ class Asked:
     lines: int
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, eq=False)
+class StepView:
     """One step of a job."""
 
-    job: Job
+    job: JobView
     index: int
     data: Mapping[str, Any]
 
@@ -107,15 +107,12 @@ class Step:
             if key in self.inputs:
                 yield key, text(self.inputs[key])
 
-    def script_path(self, key: str) -> Path:
-        return (*self.path, "run") if key == "run" and "run" in self.data else (*self.path, "with", key)
 
-
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, eq=False)
+class JobView:
     """One job of a workflow."""
 
-    workflow: Workflow
+    workflow: WorkflowView
     id: str
     data: Mapping[str, Any]
 
@@ -129,10 +126,15 @@ class Job:
         return "uses" in self.data
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def starts(self) -> dict[Any, bool]:
+        """In which situations it can start, as far as `workflows.checks.possible` was asked."""
+        return {}
+
+    @cached_property
+    def steps(self) -> tuple[StepView, ...]:
         found = self.data.get("steps")
         items = found if isinstance(found, list) else []
-        return tuple(Step(self, index, item) for index, item in enumerate(items) if isinstance(item, Mapping))
+        return tuple(StepView(self, index, item) for index, item in enumerate(items) if isinstance(item, Mapping))
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -141,9 +143,9 @@ class Job:
         return tuple(ids.get(need.lower(), need) for need in listed(self.data.get("needs")))
 
     @cached_property
-    def ancestors(self) -> tuple[Job, ...]:
+    def ancestors(self) -> tuple[JobView, ...]:
         """Every job that it waits for, however far."""
-        found: dict[str, Job] = {}
+        found: dict[str, JobView] = {}
         waiting = list(self.needs)
         while waiting:
             job = self.workflow.job(waiting.pop())
@@ -210,11 +212,12 @@ class Job:
         return any(re.search(pattern, each) for _, each in texts(self.data, ()))
 
 
-@dataclass(frozen=True)
-class Workflow:
+@dataclass(frozen=True, eq=False)
+class WorkflowView:
     """One file."""
 
     file: WorkflowFile
+    path: Path = ()
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -234,11 +237,11 @@ class Workflow:
         return mapping(self.triggers.get(event))
 
     @cached_property
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[JobView, ...]:
         found = mapping(self.data.get("jobs"))
-        return tuple(Job(self, name, data) for name, data in found.items() if isinstance(data, Mapping))
+        return tuple(JobView(self, name, data) for name, data in found.items() if isinstance(data, Mapping))
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> JobView | None:
         return next((job for job in self.jobs if job.id == name), None)
 
     def line(self, path: Path, lines: int | None = None) -> int:
@@ -255,17 +258,17 @@ class Workflow:
         return (begun.line if begun else here) + lines + (1 if block else 0)
 
     @cached_property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[ExpressionAt, ...]:
         """Every expression that can be read."""
         return tuple(self._asked())
 
-    def _asked(self) -> Iterator[Asked]:
+    def _asked(self) -> Iterator[ExpressionAt]:
         for path, whole in texts(self.data, ()):
             job = str(path[1]) if len(path) > 1 and path[0] == "jobs" else ""
             if path and path[-1] == "if" and "${{" not in whole:
                 node = asked_condition(whole)
                 if node is not None:
-                    yield Asked(path, job, node, 0)
+                    yield ExpressionAt(path, job, node, 0)
                 continue
             try:
                 pieces = [piece for piece in parts(whole) if piece.expression]
@@ -274,7 +277,7 @@ class Workflow:
             for piece in pieces:
                 node = parsed(piece.text)
                 if node is not None:
-                    yield Asked(path, job, node, whole.count("\n", 0, piece.offset))
+                    yield ExpressionAt(path, job, node, whole.count("\n", 0, piece.offset))
 
 
 def legs_of(matrix: Any) -> tuple[Leg, ...] | None:

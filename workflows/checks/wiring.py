@@ -1,17 +1,18 @@
-"""Rules of what jobs hand to one another and where they run: needs, outputs, artifacts, runners."""
+"""Rules of what jobs hand to one another and call: outputs, artifacts, GitHub's API, workflows that exist."""
 
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from workflows.checks.conditions import situations_of
-from workflows.checks.plain import becoming, text
-from workflows.checks.rule import Broken, Rule, Scene
-from workflows.checks.runners import runners
-from workflows.checks.views import Job, Step, Workflow
+from workflows.checks.plain import becoming, mapping, text
+from workflows.checks.rule import Broken, Repository, Rule, asks_wrongly, broken
+from workflows.checks.views import JobView, StepView, WorkflowView
 from workflows.expressions import references
+from workflows.triggering import must_be_given
 
 _QUIET = frozenset(
     ("echo", "printf", "export", "set", "cd", "mkdir", "rm", "cp", "mv", "cat", "ls", "test", "[", "[[", "exit", "date",
@@ -20,24 +21,49 @@ _QUIET = frozenset(
 """Commands that write no outputs of a step by themselves."""
 _DOWNLOAD = "actions/download-artifact"
 _UPLOAD = "actions/upload-artifact"
+_LEVELS = {"none": 0, "read": 1, "write": 2}
+_ACTIONS: Mapping[str, tuple[str, str]] = {
+    "actions/checkout": ("contents", "read"),
+    "actions/deploy-pages": ("pages", "write"),
+    "github/codeql-action/analyze": ("security-events", "write"),
+    "pypa/gh-action-pypi-publish": ("id-token", "write"),
+}
+"""What an action asks of the job's token."""
+_CALLS: tuple[tuple[re.Pattern[str], tuple[str, str]], ...] = tuple(
+    (re.compile(pattern, re.MULTILINE), right)
+    for pattern, right in (
+        (r"\bgh issue (create|close|edit|comment|reopen)\b", ("issues", "write")),
+        (r"\bgh pr (comment|edit|close|merge|review)\b", ("pull-requests", "write")),
+        (r"\bgh (workflow run|run (cancel|rerun))\b", ("actions", "write")),
+        (
+            r"\bgh api \S*/actions/(artifacts|runs|workflows)\b(?!.*(-X|--method) ?(POST|PUT|DELETE))",
+            ("actions", "read"),
+        ),
+        (r"\bgh run (list|view|download)\b", ("actions", "read")),
+        (r"\bgh release (create|upload|edit|delete)\b", ("contents", "write")),
+        (r"""ask\("(POST|PATCH|DELETE)", f?"/(issues|pulls)""", ("issues or pull-requests", "write")),
+        (r"""ask\("(POST|PATCH|PUT|DELETE)", f?"/actions/""", ("actions", "write")),
+        (r"""ask\("POST", f?"/statuses/""", ("statuses", "write")),
+        (r"""ask\("(POST|PATCH)", f?"/git/""", ("contents", "write")),
+        (r"""\bgit push\b|\bgit\(\w+, "push\"""", ("contents", "write")),
+        (r"\./tidepool drift report\b(?!.*--help)", ("issues", "write")),
+    )
+)
+"""Calls of GitHub, as shell and the shipped Python write them, with the right that GitHub's REST pages say they need.
+
+https://docs.github.com/en/rest/authentication/permissions-required-for-github-apps (read 2026-11-22)
+"""
+_TOKEN = re.compile(r"github\.token|secrets\.GITHUB_TOKEN", re.IGNORECASE)
+_LOCAL = "./.github/workflows/"
+_DISPATCH = re.compile(
+    r"\bgh workflow run (?P<file>[\w.-]+\.ya?ml)|/actions/workflows/\{[\w.]+\['(?P<variable>\w+)'\]\}/dispatches"
+)
+_SENT = re.compile(r"\binputs(?:\"|'|\b) ?[:=] ?\{(?P<inputs>[^}]*)\}")
+_FLAG = re.compile(r"(?:^|\s)(?:-f|-F|--field|--raw-field)[ =]?['\"]?(?P<name>[\w-]+)=")
 
 
-def _needs(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
-        for need in job.needs:
-            other = job.workflow.job(need)
-            path = (*job.path, "needs")
-            if other is None:
-                known = ", ".join(each.id for each in job.workflow.jobs)
-                reason = f"there is no job {need}, there are {known}"
-                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
-            elif job in other.ancestors or other == job:
-                reason = f"{job.id} and {need} wait for one another"
-                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
-
-
-def _outputs(scene: Scene) -> Iterator[Broken]:
-    for workflow in scene.workflows:
+def _outputs(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
         seen: set[tuple[str, str]] = set()
         for asked in workflow.asked:
             job = workflow.job(asked.job)
@@ -46,10 +72,10 @@ def _outputs(scene: Scene) -> Iterator[Broken]:
             for path in references(asked.node):
                 if (job.id, path) not in seen and (reason := _unwritten(job, path)):
                     seen.add((job.id, path))
-                    yield Broken(workflow=workflow, path=asked.path, job=job.id, reason=reason)
+                    yield asks_wrongly(workflow, asked, reason)
 
 
-def _unwritten(job: Job, path: str) -> str:
+def _unwritten(job: JobView, path: str) -> str:
     """What is wrong with reading an output, if anything is."""
     parts = path.split(".")
     if len(parts) < 4 or parts[2] != "outputs" or parts[3] == "*":
@@ -69,7 +95,7 @@ def _unwritten(job: Job, path: str) -> str:
     return ""
 
 
-def _writes(step: Step, name: str) -> bool:
+def _writes(step: StepView, name: str) -> bool:
     """Whether a script may write an output; programs of the repository may write what the script does not show."""
     script = step.run
     if step.uses or not script:
@@ -90,8 +116,8 @@ def _to_output(redirects: tuple[tuple[str, object], ...]) -> bool:
     return any("GITHUB_OUTPUT" in getattr(word, "raw", "") for _, word in redirects)
 
 
-def _artifacts(scene: Scene) -> Iterator[Broken]:
-    for workflow in scene.workflows:
+def _artifacts(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
         if "workflow_call" in workflow.triggers or any(_elsewhere(job) for job in workflow.jobs):
             continue
         uploads = [(job, step) for job in workflow.jobs for step in job.steps if step.action == _UPLOAD]
@@ -101,15 +127,17 @@ def _artifacts(scene: Scene) -> Iterator[Broken]:
                     continue
                 wanted = text(step.inputs.get("name")) or text(step.inputs.get("pattern")) or "*"
                 if reason := _not_uploaded(workflow, job, step, wanted, uploads):
-                    yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+                    yield broken(step, reason)
 
 
-def _elsewhere(job: Job) -> bool:
+def _elsewhere(job: JobView) -> bool:
     """Whether another file may upload for it: a called workflow, or an action of the repository's own."""
     return job.reusable or any(step.uses.startswith("./") for step in job.steps)
 
 
-def _not_uploaded(workflow: Workflow, job: Job, step: Step, wanted: str, uploads: list[tuple[Job, Step]]) -> str:
+def _not_uploaded(
+    workflow: WorkflowView, job: JobView, step: StepView, wanted: str, uploads: list[tuple[JobView, StepView]]
+) -> str:
     named = [(other, each) for other, each in uploads if _named(each, wanted)]
     if not named:
         return f"no job of {workflow.name} uploads {wanted}"
@@ -118,9 +146,9 @@ def _not_uploaded(workflow: Workflow, job: Job, step: Step, wanted: str, uploads
     return f"{wanted} is uploaded by {named[0][0].id}, which the job does not wait for"
 
 
-def _twice(scene: Scene) -> Iterator[Broken]:
-    for workflow in scene.workflows:
-        names: dict[str, tuple[Job, Step]] = {}
+def _twice(judged: Repository) -> Iterator[Broken]:
+    for workflow in judged.workflows:
+        names: dict[str, tuple[JobView, StepView]] = {}
         for job in workflow.jobs:
             for step in job.steps:
                 if step.action != _UPLOAD or text(step.inputs.get("overwrite")) == "true":
@@ -129,98 +157,97 @@ def _twice(scene: Scene) -> Iterator[Broken]:
                 told = any(path.startswith(("matrix.", "strategy.job-index")) for path, _ in becoming(name))
                 if "strategy" in job.data and not told and (job.legs is None or len(job.legs) > 1):
                     reason = f"every leg uploads {name}, and a run takes a name once"
-                    yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+                    yield broken(step, reason)
                 elif name in names and not _either(names[name][1], step):
                     reason = f"{names[name][0].id} uploads {name} too, and a run takes a name once"
-                    yield Broken(workflow=workflow, path=step.path, job=job.id, reason=reason)
+                    yield broken(step, reason)
                 names.setdefault(name, (job, step))
 
 
-def _either(one: Step, other: Step) -> bool:
+def _either(one: StepView, other: StepView) -> bool:
     """Whether both stand in one job under conditions, of which one may hold at a time."""
     return one.job == other.job and "if" in one.data and "if" in other.data
 
 
-def _named(step: Step, wanted: str) -> bool:
+def _named(step: StepView, wanted: str) -> bool:
     name = text(step.inputs.get("name")) or "artifact"
     given, asked = (re.sub(r"\$\{\{.*?\}\}", "*", each) for each in (name, wanted))
     return fnmatch.fnmatch(given, asked) or fnmatch.fnmatch(asked, given)
 
 
-def _runners(scene: Scene) -> Iterator[Broken]:
-    pools = scene.known.pools
-    for job in scene.jobs():
-        for labels in runners(job, situations_of(job.workflow, scene)) or ():
-            wanted = frozenset(labels) - {"self-hosted"}
-            path = (*job.path, "runs-on")
-            if not labels or (len(labels) == 1 and labels[0] in scene.known.hosted):
-                continue
-            if not wanted and not job.group:
-                reason = "self-hosted alone is any runner of any pool"
-                yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
-                continue
-            if pools is None or any(wanted <= {label.lower() for label in pool.labels} for pool in pools):
-                continue
-            near = sorted({label for pool in pools for label in pool.labels if label != "self-hosted"})
-            reason = f"no runner has {', '.join(labels)}; pools have {', '.join(near) or 'none'}"
-            yield Broken(workflow=job.workflow, path=path, job=job.id, reason=reason)
+def _rights(judged: Repository) -> Iterator[Broken]:
+    for job in judged.jobs():
+        rights = job.permissions
+        if not isinstance(rights, dict):
+            continue
+        for step in job.steps:
+            for scope, level in sorted(set(_needed(step))):
+                held = max(_LEVELS.get(text(rights.get(each)), 0) for each in scope.split(" or "))
+                if held < _LEVELS[level]:
+                    reason = f"{step.said} needs {scope}: {level}, which the job's token does not have"
+                    yield broken(step, reason)
 
 
-def _latest(scene: Scene) -> Iterator[Broken]:
-    for job in scene.jobs():
-        for labels in runners(job, situations_of(job.workflow, scene)) or ():
-            if moving := [each for each in labels if each.endswith("-latest") and each in scene.known.hosted]:
-                reason = f"{moving[0]} is another system when GitHub says so"
-                yield Broken(workflow=job.workflow, path=(*job.path, "runs-on"), job=job.id, reason=reason)
+def _needed(step: StepView) -> Iterator[tuple[str, str]]:
+    if step.action in _ACTIONS and not {"repository", "password"} & step.inputs.keys():
+        yield _ACTIONS[step.action]
+    if step.action == "actions/download-artifact" and "run-id" in step.inputs:
+        yield "actions", "read"
+    # A token of somebody else's has other rights.
+    if any(_TOKEN.search(text(value)) for value in step.known_env.values()):
+        script = text(step.data.get("run"))
+        yield from (right for pattern, right in _CALLS if pattern.search(script))
+
+
+def _called(judged: Repository) -> Iterator[Broken]:
+    files = {posixpath.basename(workflow.file.source): workflow for workflow in judged.workflows}
+    for job in judged.jobs():
+        used = text(job.data.get("uses"))
+        if used.startswith(_LOCAL):
+            given = mapping(job.data.get("with"))
+            for reason in _wrong(files.get(used.removeprefix(_LOCAL)), used, "workflow_call", set(given)):
+                yield broken(job, reason, "uses")
+        for step in job.steps:
+            for name, sent in _dispatched(step):
+                for reason in _wrong(files.get(name), name, "workflow_dispatch", sent):
+                    yield broken(step, reason)
+
+
+def _dispatched(step: StepView) -> Iterator[tuple[str, set[str] | None]]:
+    """Files that a script starts, with the names of the inputs that it sends; None where those are not plain."""
+    script = text(step.data.get("run"))
+    for found in _DISPATCH.finditer(script):
+        name = found["file"] or text(step.known_env.get(found["variable"]))
+        if not name or "${{" in name:
+            continue
+        if found["file"]:
+            line = script[found.start() :].replace("\\\n", " ").partition("\n")[0]
+            yield name, {each["name"] for each in _FLAG.finditer(line)}
+        else:
+            sent = _SENT.search(script)
+            yield name, set(re.findall(r'"(\w+)":', sent["inputs"])) if sent else None
+
+
+def _wrong(called: WorkflowView | None, name: str, event: str, given: set[str] | None) -> Iterator[str]:
+    if called is None:
+        yield f"there is no file {name}"
+        return
+    if event not in called.triggers:
+        yield f"{name} has no trigger {event}"
+        return
+    declared: Mapping[str, Any] = mapping(called.filters(event).get("inputs"))
+    if given is None:
+        return
+    yield from (f"{name} has no input {each}" for each in sorted(given - declared.keys()))
+    for each, about in declared.items():
+        if must_be_given(mapping(about)) and each not in given:
+            yield f"{name} is not given its input {each}"
 
 
 RULES = (
-    Rule(
-        id="needs-a-job",
-        what="A job needs jobs of its own workflow, and none needs itself",
-        why="GitHub refuses the file, and nothing of it runs",
-        example="`needs: build` where the job is called `build-package`",
-        fix="the id of a job",
-        judge=_needs,
-    ),
-    Rule(
-        id="output-is-written",
-        what="An output that is read is written: by the step of that id, and put out by the job that is needed",
-        why="what is missing is empty text, and a condition on it never holds",
-        example="`steps.date.outputs.DATE` where the step writes to `GITHUB_ENV`",
-        fix='echo "NAME=$VALUE" >>"$GITHUB_OUTPUT", in the step of that id',
-        judge=_outputs,
-    ),
-    Rule(
-        id="artifact-is-uploaded",
-        what="An artifact that is downloaded was uploaded, by a job that is waited for",
-        why="the download fails, or takes what another job had ready by chance",
-        example="`name: dist` where `name: package` is uploaded",
-        fix="the name of the upload, and its job in needs",
-        judge=_artifacts,
-    ),
-    Rule(
-        id="artifact-name-once",
-        what="Every artifact of a run has a name of its own",
-        why="the second upload of a name is refused with 409: one leg's result is there, and the others' are lost",
-        example="`name: results` in a job with a matrix",
-        fix="name: NAME-${{ matrix.KEY }}, and pattern: NAME-* where it is downloaded",
-        judge=_twice,
-    ),
-    Rule(
-        id="runner-has-labels",
-        what="`runs-on` is a label of GitHub's, or labels that one pool has together",
-        why="the job waits for 24 hours and then fails",
-        example="`runs-on: [self-hosted, tpu-v5]`",
-        fix="a label of a pool, as its stack file has it",
-        judge=_runners,
-    ),
-    Rule(
-        id="runner-stays",
-        what="A runner of GitHub's is named by its version",
-        why="`-latest` becomes another system without a commit",
-        example="`runs-on: ubuntu-latest`",
-        fix="runs-on: ubuntu-24.04",
-        judge=_latest,
-    ),
+    Rule("output-is-written", _outputs, 'echo "NAME=$VALUE" >>"$GITHUB_OUTPUT", in the step of that id'),
+    Rule("artifact-is-uploaded", _artifacts, "the name of the upload, and its job in needs"),
+    Rule("artifact-name-once", _twice, "name: NAME-${{ matrix.KEY }}, and pattern: NAME-* where it is downloaded"),
+    Rule("rights-suffice", _rights, "permissions: {SCOPE: write}, in the job that calls"),
+    Rule("called-exists", _called, "the file's name, its trigger, and its inputs as it declares them"),
 )

@@ -1,17 +1,22 @@
-"""GitHub's functions on values, each pure; those that ask how a job went or read files are the evaluator's."""
+"""GitHub's functions on values, and hashFiles over a checkout; those that ask how a job went are the evaluator's."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from wcmatch import glob
 
 from workflows.expressions.values import Value, equal, folded, primitive, text
 
 MOST_ARGUMENTS = 255
 _PLACEHOLDER = re.compile(r"(?P<open>\{\{)|(?P<close>\}\})|\{(?P<index>[0-9]+)\}|(?P<bad>[{}])")
+_FLAGS = glob.GLOBSTAR | glob.DOTGLOB
 
 
 class FunctionError(Exception):
@@ -134,3 +139,23 @@ PURE: Mapping[str, Callable[..., Value]] = {
     "startswith": starts_with,
     "tojson": to_json,
 }
+
+
+def hash_files(root: Path, patterns: tuple[str, ...]) -> str:
+    """One SHA-256 over those of all files below `root` that match, in the order of their paths; empty for none.
+
+    As in https://github.com/actions/toolkit/tree/main/packages/glob (read 2026-11-21): patterns count from left to
+    right, one with `!` first takes away, a `/` first means the root, and a folder means all below it.
+    """
+    found: set[str] = set()
+    for pattern in patterns:
+        anchored = pattern.removeprefix("!").strip("/")
+        matched = set(glob.glob([anchored, f"{anchored}/**"], root_dir=root, flags=_FLAGS))
+        found = found - matched if pattern.startswith("!") else found | matched
+    files = [root / path for path in sorted(found) if (root / path).is_file()]
+    if not files:
+        return ""
+    whole = hashlib.sha256()
+    for file in files:
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()

@@ -179,3 +179,13 @@ def _written(node: Node) -> tuple[str, int]:
 def _within(node: Node, binds: int) -> str:
     source, own = _written(node)
     return source if own >= binds else f"({source})"
+
+
+class ExpressionError(Exception):
+    """An expression that GitHub would refuse; `offset` counts from 0 in `text`, the expression without its braces."""
+
+    def __init__(self, said: str, text: str, offset: int = 0) -> None:
+        self.said = said
+        self.text = text
+        self.offset = offset
+        super().__init__(f"{said}, at position {offset + 1} of: {text}")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from infra.model.errors import ConfigError, Problem
+from workflows.composite import FOLDER, Generated
 from workflows.generate import images, publish, runs, tests, tiers
-from workflows.generate.result import FOLDER, Generated
 from workflows.spec import Spec, SpecLine
 from workflows.world import World
 

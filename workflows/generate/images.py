@@ -32,7 +32,7 @@ from workflows.builders import (
     context,
     not_cancelled,
 )
-from workflows.generate.result import FOLDER, Generated, generated, made_of
+from workflows.composite import FOLDER, Generated, generated, made_of
 from workflows.image_builds import (
     ALL,
     LONGEST_MINUTES,

@@ -21,7 +21,7 @@ from workflows.builders import (
     context,
     template,
 )
-from workflows.generate.result import Generated, generated
+from workflows.composite import Generated, generated
 from workflows.spec import Spec
 from workflows.spec.model import Publish
 from workflows.world import World

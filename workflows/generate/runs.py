@@ -21,7 +21,7 @@ from workflows.builders import (
     template,
     timed,
 )
-from workflows.generate.result import Generated, generated, made_of
+from workflows.composite import Generated, generated, made_of
 from workflows.placement import OnPools, OnVm, place_run
 from workflows.spec import Spec
 from workflows.spec.model import Run

@@ -26,7 +26,7 @@ from workflows.builders import (
     timed,
 )
 from workflows.builders.expression import Value, literal
-from workflows.generate.result import FOLDER, Generated, generated, made_of
+from workflows.composite import FOLDER, Generated, generated, made_of
 from workflows.placement import OnGitHub, OnPools, place_suite
 from workflows.spec import Spec
 from workflows.spec.model import Suite, Tests

@@ -35,7 +35,7 @@ from workflows.builders import (
     template,
 )
 from workflows.builders.expression import Value
-from workflows.generate.result import Generated, generated
+from workflows.composite import Generated, generated
 from workflows.generate.tiers_parts import (
     MINUTES,
     REPORT,

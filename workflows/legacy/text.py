@@ -1,7 +1,7 @@
 """Edits of a workflow file's own text that can be taken back: a suffix on names, and a start by hand alone.
 
 Owns where the suffix stands in a file, and what is put before and in place of lines. Leaves which files are edited to
-`workflows.legacy.copies`. The rest of a file, its comments and its layout with it, stays as somebody wrote it.
+`workflows.legacy`. The rest of a file, its comments and its layout with it, stays as somebody wrote it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from workflows.document import Path
+from workflows.dump import Path
 from workflows.read import WorkflowFile, read
 
 SUFFIX: Final = "-legacy"
@@ -26,7 +26,7 @@ _FOLLOWED = ("on", "workflow_run", "workflows")
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Renamed:
     """What has the suffix elsewhere, too: names of workflows, and names of files below .github/workflows."""
 
     names: Collection[str]
@@ -48,14 +48,14 @@ def suffixed_file(file: str) -> str:
     return f"{stem}{SUFFIX}{dot}{ending}"
 
 
-def suffixed(text: str, scope: Scope) -> str:
+def suffixed(text: str, scope: Renamed) -> str:
     """The file as a copy beside the new one: its name, its concurrency groups and what it names of `scope` differ."""
     found = [word for word in _words(text) if _is_own(word.path) or _is_followed(word, scope.names)]
     edited = _edited(text, ((word.end, word.end, SUFFIX) for word in found))
     return _files(scope.files).sub(lambda file: suffixed_file(file[0]), edited)
 
 
-def unsuffixed(text: str, scope: Scope) -> str:
+def unsuffixed(text: str, scope: Renamed) -> str:
     """The file as it was before `suffixed` with the same scope."""
     names = {name + SUFFIX for name in scope.names}
     found = [word for word in _words(text) if _is_own(word.path) or _is_followed(word, names)]

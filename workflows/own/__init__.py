@@ -15,10 +15,10 @@ from typing import Final
 from infra.model.errors import ConfigError, Problem
 from infra.model.federation import IMAGES_WORKFLOW
 from infra.model.schema import StackConfig
-from workflows.generate.result import FOLDER, MARK, Generated
+from workflows.composite import FOLDER, MARK, Generated
 from workflows.image_builds import built_by_github
 from workflows.own import apply, bases, checks, docker_images, drift, plan, preview, preview_comment
-from workflows.own.file import File, Surroundings, module_file
+from workflows.own.steps import File, Surroundings, module_file
 from workflows.world import World
 
 COMMAND: Final = "./tidepool workflows --write"

@@ -24,7 +24,6 @@ from workflows.builders import (
 )
 from workflows.builders.expression import Value
 from workflows.own import plan as reviewed
-from workflows.own.file import File, Surroundings, made
 from workflows.own.steps import (
     DEPLOYER,
     ENGINE,
@@ -32,9 +31,12 @@ from workflows.own.steps import (
     PROGRAM,
     STATE,
     TOKEN,
+    File,
+    Surroundings,
     each_stack,
     fetched,
     is_set_up,
+    made,
     previewed,
     pulumi_cli,
     script,

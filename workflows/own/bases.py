@@ -21,8 +21,7 @@ from workflows.builders import (
     WorkflowDispatch,
     context,
 )
-from workflows.own.file import File, Surroundings, made
-from workflows.own.steps import TOKEN, script, set_up_without_token
+from workflows.own.steps import TOKEN, File, Surroundings, made, script, set_up_without_token
 from workflows.steps import READ_CONTENTS, checkout
 
 WEEKLY: Final = "41 5 * * 1"

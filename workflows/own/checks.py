@@ -16,7 +16,7 @@ from workflows.builders import (
     context,
     template,
 )
-from workflows.own.file import File, Surroundings, made
+from workflows.own.steps import File, Surroundings, made
 from workflows.steps import READ_CONTENTS, checkout
 
 

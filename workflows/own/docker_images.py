@@ -37,8 +37,7 @@ from workflows.image_builds import (
     choice,
     commit_of_tests,
 )
-from workflows.own.file import File, Surroundings, line_of
-from workflows.own.steps import is_set_up, script
+from workflows.own.steps import File, Surroundings, is_set_up, line_of, script
 from workflows.steps import READ_CONTENTS, checkout
 from workflows.world import World
 

@@ -22,15 +22,17 @@ from workflows.builders import (
     context,
     not_cancelled,
 )
-from workflows.own.file import File, Surroundings, made
 from workflows.own.steps import (
     PREVIEWER,
     STATE,
     TOKEN,
+    File,
+    Surroundings,
     each_stack,
     fetched,
     is_set_up,
     kept,
+    made,
     previewed,
     pulumi_cli,
     script,

@@ -18,14 +18,16 @@ from workflows.builders import (
     template,
 )
 from workflows.own import preview
-from workflows.own.file import File, Surroundings, made
 from workflows.own.steps import (
     PREVIEWER,
     REVIEWED,
     STATE,
+    File,
+    Surroundings,
     each_stack,
     is_set_up,
     kept,
+    made,
     previewed,
     pulumi_cli,
     script,

@@ -17,8 +17,7 @@ from workflows.builders import (
     context,
     template,
 )
-from workflows.own.file import File, Surroundings, made
-from workflows.own.steps import REVIEWED, kept, script
+from workflows.own.steps import REVIEWED, File, Surroundings, kept, made, script
 from workflows.steps import READ_CONTENTS, checkout
 
 NAME: Final = "Preview"

@@ -19,8 +19,7 @@ from workflows.builders import (
     template,
 )
 from workflows.own import plan, preview
-from workflows.own.file import File, Surroundings, made
-from workflows.own.steps import TOKEN, fetched, script, set_up_without_token
+from workflows.own.steps import TOKEN, File, Surroundings, fetched, made, script, set_up_without_token
 from workflows.steps import checkout
 
 

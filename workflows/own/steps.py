@@ -5,12 +5,14 @@ Owns what they say. Leaves the pins to the table of actions, and which job has t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Final
 
 from workflows import steps
-from workflows.builders import Expression, Step, Template, context, not_cancelled, template
+from workflows.builders import Expression, Job, Step, Template, Workflow, context, not_cancelled, template
+from workflows.spec import SpecLine
 from workflows.world import World
 
 PULUMI: Final = "3.259.0"
@@ -91,3 +93,40 @@ def each_stack(stacks: Sequence[str], *lines: str) -> tuple[str, ...]:
 def previewed(*options: str) -> str:
     """The start of a line that asks the engine what one stack's apply would do."""
     return " ".join(('./tidepool preview "$stack"', *options, ENGINE))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """stacks: their names in the order in which they are applied."""
+
+    world: World
+    stacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """sources: by job id, the function that makes the job."""
+
+    workflow: Workflow
+    sources: Mapping[str, SpecLine]
+
+
+Maker = Callable[[Surroundings], Job]
+
+
+def made(around: Surroundings, *makers: Maker) -> tuple[tuple[Job, ...], dict[str, SpecLine]]:
+    """The jobs of a file, and where each is made."""
+    jobs = tuple(maker(around) for maker in makers)
+    return jobs, {job.id: line_of(maker) for job, maker in zip(jobs, makers, strict=True)}
+
+
+def module_file(module: str) -> str:
+    """The path of a module of this repository."""
+    return f"{module.replace('.', '/')}.py"
+
+
+def line_of(maker: Callable[..., Job]) -> SpecLine:
+    """Where a function that makes a job stands."""
+    if not isinstance(maker, FunctionType):
+        raise TypeError(f"{maker} is no function of a module, so that it has no line")
+    return SpecLine(module_file(maker.__module__), maker.__code__.co_firstlineno, maker.__name__)

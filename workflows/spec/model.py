@@ -16,7 +16,6 @@ from pydantic import AfterValidator
 from infra.model.fields import WRITTEN, Accelerator, GitHubRepository, Reason, ResourceName, RunnerLabel
 from infra.model.images.spec import Branch, Cron, PathFilter, Version, WorkflowName
 from infra.model.refusals import refuse
-from workflows.spec.base import Model
 from workflows.spec.tiers import Tiers
 from workflows.spec.values import (
     Attempts,
@@ -28,6 +27,7 @@ from workflows.spec.values import (
     JobId,
     Markers,
     Minutes,
+    Model,
     NodeVersion,
     PackageName,
     PythonVersion,

@@ -14,8 +14,7 @@ from pydantic import AfterValidator, StrictStr
 from infra.model.fields import Dollars, ResourceName
 from infra.model.images.spec import Cron, PathFilter, WorkflowName, matching
 from infra.model.refusals import refuse
-from workflows.spec.base import Model
-from workflows.spec.values import EnvValue, FileName, JobId, Minutes, PythonVersion, VariableName, whole
+from workflows.spec.values import EnvValue, FileName, JobId, Minutes, Model, PythonVersion, VariableName, whole
 
 
 def _some(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, PlainValidator, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, StrictStr
 
 from infra.model.images.spec import matching
 from infra.model.names import RESOURCE_NAME_RULE, is_resource_name
@@ -24,6 +24,12 @@ LONGEST_MINUTES = 24 * 60
 MOST_VMS = 1000
 
 _WHERE = f"{GITHUB_HOSTED}, a list of pools, or pools by event: {{pull_request: [...], push: [...]}}"
+
+
+class Model(BaseModel):
+    """What every part of a specification is: frozen, and without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 @dataclass(frozen=True, slots=True)

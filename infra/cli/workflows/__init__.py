@@ -24,7 +24,6 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.command(name="workflows", short_help="Write and check the workflow files that are generated.")
 @click.option("--write", "action", flag_value="write", help="Write what is generated; remove what has no source.")
 @click.option("--check", "action", flag_value="check", help="Say what is stale, edited, stray, faulty or does not fit.")
-@click.option("--inventory", "action", flag_value="inventory", help="Compare the files before and after, in figures.")
 @click.option("--coverage", "action", flag_value="coverage", help="Say which tests no job runs, or two jobs run.")
 @click.option("--explain", metavar="FILE", help="Say which line made which job of a file, and where it runs.")
 @click.option("--newer", type=_FILE, metavar="FILE", help="Say which actions of another table are newer than ours.")
@@ -71,8 +70,7 @@ def command(
     asked = [name for name, given in with_value.items() if given]
     if len(asked) + (action is not None) != 1:
         raise Refusal(
-            "say one of --write, --check, --explain FILE, --inventory, --coverage, --newer FILE, --pin-actions,"
-            " --read-tests"
+            "say one of --write, --check, --explain FILE, --coverage, --newer FILE, --pin-actions, --read-tests"
         )
     if (legacy or back) and (action != "write" or target is None or (legacy and back)):
         raise Refusal("--legacy and --back go with --write --target FOLDER, one of them")
@@ -107,21 +105,17 @@ def _code(
 
         return tell_explained(explained(explain, spec), as_json=as_json)
     if newer is not None:
-        from infra.cli.workflows.newer import newer_actions
+        from infra.cli.workflows.told import newer_actions
 
         return newer_actions(newer, as_json=as_json)
     if read_tests is not None:
-        from infra.cli.workflows.tests import read_list
+        from infra.cli.workflows.told import read_list
 
         return read_list(read_tests, spec or _default(), as_json=as_json)
     if action == "coverage":
-        from infra.cli.workflows.tests import told
+        from infra.cli.workflows.told import told
 
         return told(spec, as_json=as_json)
-    if action == "inventory":
-        from infra.cli.workflows.inventory import inventory
-
-        return inventory(spec or _default(), as_json=as_json)
     if action == "check":
         from infra.cli.workflows.told import tell_checked
         from infra.operations.workflows.check import check_checkout, check_here

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from infra.cli.failures import FAILED
-from infra.cli.render.console import machines, people, say
-from infra.cli.workflows.below import below
+from infra.cli.render.console import machines, people, say, show
+from infra.model.yamlfile import decoded
 from infra.operations.workflows.check import Checked, Trouble
 from infra.operations.workflows.explained import OWN, FileTold
+from infra.operations.workflows.tests import coverages, write_list
 from infra.operations.workflows.write import Wrote
+from infra.operations.workspace import workspace
+from workflows.actions import TABLE, load_actions, read_actions
+from workflows.collected import Test
+from workflows.coverage import Coverage
+from workflows.spec import Spec
 
 _COMMANDS = ("./tidepool ", "git ")
 """How what is to be run begins; all else is to be written."""
+HANG = 2
+"""Columns by which what is broken off stands to the right of its line."""
 
 
 def tell_written(wrote: Wrote, *, as_json: bool) -> int:
@@ -81,3 +92,109 @@ def _show_file(console: Console, told: FileTold) -> None:
         below(console, f"on {', '.join(job.runs_on)}{limit}", by=4)
         for line in job.why.splitlines():
             below(console, line, by=4)
+
+
+def below(console: Console, line: str | Text, *, by: int = 2, style: str = "") -> None:
+    """Print a line, `by` columns to the right of its heading; what is no terminal gets it in one piece."""
+    text = line if isinstance(line, Text) else Text(line, style=style)
+    if not console.is_terminal:
+        say(console, Text.assemble(" " * by, text))
+        return
+    for number, part in enumerate(text.wrap(console, max(1, console.width - by - HANG))):
+        part.rstrip()
+        say(console, Text.assemble(" " * (by + HANG if number else by), part))
+
+
+def newer_actions(file: Path, *, as_json: bool) -> int:
+    """Compare the tables; exit code 1 where the other has something newer, or a tag that moved."""
+    console = people(as_json=as_json)
+    offered = read_actions(decoded(file.read_bytes(), str(file)), str(file))
+    found = load_actions(workspace().root).newer(offered)
+    for each in found:
+        say(console, str(each))
+    say(
+        console, f"take them over in {TABLE}, then ./tidepool workflows --write" if found else f"{TABLE} has the newest"
+    )
+    code = FAILED if found else 0
+    if as_json:
+        told = [
+            {"have": _plain(asdict(each.have)), "offered": _plain(asdict(each.offered)), "moved": each.moved}
+            for each in found
+        ]
+        machines({"newer": told, "exit": code})
+    return code
+
+
+def _plain(action: dict[str, object]) -> dict[str, str]:
+    return {key: str(value) for key, value in action.items()}
+
+
+def told(name: str | None, *, as_json: bool) -> int:
+    """The coverage of every specification that has a list of tests, or of one; exit code 1 where it is not complete."""
+    console = people(as_json=as_json)
+    found = {}
+    for spec, covered in coverages(name):
+        found[spec.name] = covered
+        _say(console, spec, covered)
+    code = 0 if all(each.complete for each in found.values()) else FAILED
+    if as_json:
+        machines({"specs": {each: _document(covered) for each, covered in found.items()}, "exit": code})
+    return code
+
+
+def read_list(checkout: Path, name: str, *, as_json: bool) -> int:
+    """Write the list of tests of a specification anew from the files of a checkout."""
+    file, tests = write_list(checkout, name)
+    say(people(as_json=as_json), f"wrote {file}: {tests} tests; ./tidepool workflows --coverage")
+    if as_json:
+        machines({"file": file, "tests": tests, "exit": 0})
+    return 0
+
+
+def _say(console: Console, spec: Spec, covered: Coverage) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("tests", justify="right")
+    table.add_column("job", overflow="fold")
+    table.add_column("markers", overflow="fold")
+    for job, count in covered.by_job:
+        table.add_row(str(count), str(job), job.markers.text, style="" if count else "yellow")
+    for gap, count in covered.by_gap:
+        table.add_row(str(count), f"nowhere, on purpose ({gap.package})", gap.markers.text, style="dim")
+    say(console, Text(f"{spec.name}: {covered.tests} tests of {spec.declared.repository}", style="bold"))
+    show(console, table)
+    for job, count in covered.by_job:
+        if not count and job.empty_because:
+            said = f"{job} selects no test of the list yet ({job.empty_because}): pytest fails by its exit code 5"
+            say(console, Text(f"{said}: {job.line}", style="yellow"))
+    findings = tuple(covered.findings())
+    for line in findings:
+        say(console, Text(line, style="red"))
+    if not findings:
+        say(console, Text("every test runs in one job, or is left out on purpose", style="green"))
+
+
+def _document(covered: Coverage) -> dict[str, Any]:
+    return {
+        "tests": covered.tests,
+        "jobs": [
+            {"file": job.file, "job": job.job, "markers": job.markers.text, "line": str(job.line), "tests": count}
+            for job, count in covered.by_job
+        ],
+        "accepted_gaps": [
+            {
+                "package": gap.package,
+                "markers": gap.markers.text,
+                "reason": gap.reason,
+                "line": str(gap.line),
+                "tests": count,
+            }
+            for gap, count in covered.by_gap
+        ],
+        "unrun": [_test(test) for test in covered.unrun],
+        "twice": [_test(test) | {"jobs": [str(job) for job in jobs]} for test, jobs in covered.twice],
+        "findings": list(covered.findings()),
+    }
+
+
+def _test(test: Test) -> dict[str, Any]:
+    return {"test": str(test), "markers": sorted(test.markers)}

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.engines.official import values
-from infra.engines.official.steps import type_and_name
-from infra.engines.protocol import EngineError
 from infra.engines.standing import Standing, pool_urn, vm_urn
+from infra.engines.strays import Recorded
+from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.planned_capacity import VM_TYPE
 
 IMPORT_IDS: Final[Mapping[str, str]] = {
@@ -108,12 +109,15 @@ class Unsettled:
         return bool(self.creates or self.again or self.in_flight)
 
 
-def vm_ids(deployment: Mapping[str, Any]) -> frozenset[str]:
-    """Ids of the VMs that an exported state has whole: none that is replaced and not made again."""
-    return frozenset(
-        resource.get("id", "")
-        for resource in _resources(deployment)
-        if resource["type"] == VM_TYPE and not (resource.get("pendingReplacement") or resource.get("delete"))
+def recorded(deployment: Mapping[str, Any]) -> Recorded:
+    """What an exported state has; a VM that is replaced and not made again is not whole."""
+    return Recorded(
+        vms=frozenset(
+            resource.get("id", "")
+            for resource in _resources(deployment)
+            if resource["type"] == VM_TYPE and not (resource.get("pendingReplacement") or resource.get("delete"))
+        ),
+        urns=frozenset(resource["urn"] for resource in _resources(deployment)),
     )
 
 
@@ -204,7 +208,7 @@ def import_file(wanted: Sequence[Pending], present: Collection[str]) -> dict[str
     resources: list[dict[str, Any]] = []
     for urn in relatives:
         if urn not in present:
-            kind, name = type_and_name(urn)
+            kind, name = urns.type_of(urn), urns.name_of(urn)
             resources.append({"type": kind, "name": names[urn], "logicalName": name, "component": True})
     for each in wanted:
         entry = {"type": each.type, "name": each.name, "logicalName": each.name, "id": each.import_id}
@@ -214,10 +218,6 @@ def import_file(wanted: Sequence[Pending], present: Collection[str]) -> dict[str
             entry["provider"] = names[each.provider]
         resources.append(entry)
     return {"nameTable": {name: urn for urn, name in names.items() if urn in present}, "resources": resources}
-
-
-def name_of(urn: str) -> str:
-    return type_and_name(urn)[1]
 
 
 def missing(wanted: Collection[Pending], output: str) -> tuple[Pending, ...]:
@@ -234,7 +234,7 @@ def _default_provider(deployment: Mapping[str, Any]) -> str:
     found = (
         resource["urn"]
         for resource in _resources(deployment)
-        if resource["type"] == "pulumi:providers:gcp" and type_and_name(resource["urn"])[1].startswith("default")
+        if resource["type"] == "pulumi:providers:gcp" and urns.is_default_provider(resource["urn"])
     )
     return next(found, "")
 
@@ -254,7 +254,7 @@ def _standing(urn: str, standing: Standing, stack: str, provider: str) -> Pendin
 
 
 def _pending(resource: Mapping[str, Any]) -> Pending:
-    kind, name = type_and_name(resource["urn"])
+    kind, name = urns.type_of(resource["urn"]), urns.name_of(resource["urn"])
     inputs = resource.get("inputs") or {}
     return Pending(
         urn=resource["urn"],

@@ -18,16 +18,24 @@ from typing import Any, Final
 
 from pulumi import automation
 
-from infra.engines.official.adoption import creating, unsettled, vm_ids
-from infra.engines.official.aside import passing_copy
+from infra.engines.official.adoption import creating, recorded, unsettled
 from infra.engines.official.recorder import Ear, Recorder
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.runner import Runner
 from infra.engines.official.steps import protected_steps, without_traceback
-from infra.engines.official.workspace import Place, Stack, Workspace, place_of, provider_inputs, workspace
-from infra.engines.protocol import EngineError, EngineName, Listener, Request
+from infra.engines.official.workspace import (
+    Place,
+    Stack,
+    Workspace,
+    passing_copy,
+    place_of,
+    provider_inputs,
+    workspace,
+)
+from infra.engines.protocol import EngineName, Listener, Request
 from infra.engines.standing import Say, Standing, foreign_vms, insist_planned, unadopted
-from infra.engines.strays import delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.engines.strays import Recorded, Strays, delete_strays, for_engine, plan_strays, targets_of_destroy
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.protected import kept
@@ -138,7 +146,7 @@ class OfficialEngine:
     def _standing(
         self, exported: Mapping[str, Any], say: Say, *, waits: bool, insists: bool = False
     ) -> tuple[Standing, ...]:
-        return unadopted(self._request, vm_ids(exported["deployment"]), say, waits=waits, insists=insists)
+        return unadopted(self._request, recorded(exported["deployment"]).vms, say, waits=waits, insists=insists)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
         return self._change_state(listener, self._refresh)
@@ -164,22 +172,19 @@ class OfficialEngine:
                 Diagnostic(severity="info", message=f"stack {self._request.stack} has no state: nothing to do")
             )
             if change == self._destroy:
-                self._delete_strays(_NO_STATE, recorder)
+                _take_over(delete_strays(self._request, Recorded(), recorder.listener), recorder)
         return self._plan(recorder)
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
         recorder = Recorder(listener, planning=True)
         exported = self._exported(self._request.stack) or _NO_STATE
-        deployment = exported["deployment"]
-        known = vm_ids(deployment)
-        strays = plan_strays(self._request, known, stateless=not deployment.get("resources"))
-        recorder.done(strays.steps)
-        for said in strays.said:
-            recorder.say(said)
-        targets = for_engine(self._request, strays, _urns(deployment))
+        known = recorded(exported["deployment"])
+        strays = plan_strays(self._request, known)
+        _take_over(strays, recorder)
+        targets = for_engine(self._request, strays, known)
         if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
-        elif deployment.get("resources") and targets is not None:
+        elif known.urns and targets is not None:
             options = {**self._options, "target": list(targets) or None, **self._sparing_protected}
             with self._workspace(recorder.say) as work:
                 self._run(recorder, self._stack(work).preview_destroy, options)
@@ -193,14 +198,6 @@ class OfficialEngine:
     def _sparing_protected(self) -> Mapping[str, Any]:
         return {"exclude_protected": self._request.exclude_protected or None}
 
-    def _delete_strays(self, exported: Mapping[str, Any], recorder: Recorder) -> None:
-        deployment = exported["deployment"]
-        stateless = not deployment.get("resources")
-        found = delete_strays(self._request, vm_ids(deployment), recorder.listener, stateless=stateless)
-        recorder.done(found.steps)
-        for said in found.said:
-            recorder.say(said)
-
     def _refresh(self, work: Workspace, recorder: Recorder) -> None:
         self._run(recorder, self._stack(work).refresh, self._options, work)
 
@@ -211,10 +208,9 @@ class OfficialEngine:
         if protected := self._protected(exported):
             recorder.refuse(protected, kept(protected))
         else:
-            deployment = exported["deployment"]
-            stateless = not deployment.get("resources")
-            targets = targets_of_destroy(request, vm_ids(deployment), _urns(deployment), stateless=stateless)
-            self._delete_strays(exported, recorder)
+            known = recorded(exported["deployment"])
+            targets = targets_of_destroy(request, known)
+            _take_over(delete_strays(request, known, recorder.listener), recorder)
             if targets is None:
                 return
             options = {
@@ -323,8 +319,10 @@ def _with_unreached(run: Plan, planned: Plan) -> Plan:
     return replace(run, steps=(*run.steps, *unreached))
 
 
-def _urns(deployment: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(resource["urn"] for resource in deployment.get("resources") or ())
+def _take_over(strays: Strays, recorder: Recorder) -> None:
+    recorder.done(strays.steps)
+    for said in strays.said:
+        recorder.say(said)
 
 
 def _said_by(error: Exception) -> str:

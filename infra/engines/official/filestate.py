@@ -10,11 +10,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from infra.engines.protocol import PROJECT, EngineError
-from infra.local.engine import errors
-from infra.local.engine.backend import Backend, StackFiles
-from infra.local.engine.fold import fold
-from infra.local.engine.lock import Holder, held
+from infra.engines.protocol import PROJECT
+from infra.local.engine.backend import Backend, Holder, StackFiles, held
+from infra.local.engine.checkpoint import fold
 from infra.model.plan import Diagnostic
 
 
@@ -30,10 +28,7 @@ def readable(backend: str | None, stack: str, passphrase: str, settings: Mapping
     if files is None:
         return ()
     said = [f"removed {path.name}, which a killed run had left empty" for path in _drop_empty_attributes(files)]
-    try:
-        dead = (*fold(files, lambda: passphrase), *_point(files, settings))
-    except errors.EngineError as error:
-        raise EngineError(str(error)) from None
+    dead = (*fold(files, lambda: passphrase), *_point(files, settings))
     said += [f"removed the lock of a run that was killed: {holder}" for holder in dead]
     return tuple(Diagnostic(severity="warning", message=line) for line in said)
 

@@ -19,12 +19,12 @@ from infra.engines.official.steps import (
     NOISE,
     SEVERITIES,
     step_of_event,
-    type_and_name,
     without_traceback,
     without_unprotecting,
     without_wrapping,
 )
 from infra.engines.protocol import Listener
+from infra.model import urns
 from infra.model.plan import Diagnostic, Op, Status, Step, StepEnded, StepStarted
 
 _HALVES: Final = frozenset({"create-replacement", "delete-replaced"})
@@ -97,8 +97,7 @@ class Recorder:
 
     def took_over(self, urn: str) -> None:
         """Record a resource that was taken into the state and that nothing else was done to."""
-        kind, name = type_and_name(urn)
-        self._close(Step(op=Op.ADOPT, urn=urn, type=kind, name=name, status=Status.DONE), since=None)
+        self._close(_bare(Op.ADOPT, urn, status=Status.DONE), since=None)
 
     @property
     def makes_anything(self) -> bool:
@@ -132,8 +131,7 @@ class Recorder:
     def _never_begun(self, found: Sequence[Step]) -> Iterator[Step]:
         """What a provider refused before it could be planned; the CLI has no step of it."""
         for urn in sorted(self._errors.keys() - {step.urn for step in found}):
-            kind, name = type_and_name(urn)
-            yield Step(op=Op.CREATE, urn=urn, type=kind, name=name, status=Status.FAILED, error=self._errors[urn])
+            yield _bare(Op.CREATE, urn, status=Status.FAILED, error=self._errors[urn])
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What was said, once each. The program's own output is added where a run failed and nothing else says why."""
@@ -212,6 +210,11 @@ class Recorder:
             known = self._errors.get(event.urn)
             self._errors[event.urn] = f"{known}; {message}" if known and message not in known else message
         self.say(Diagnostic(severity=SEVERITIES[event.severity], message=message, urn=event.urn or ""))
+
+
+def _bare(op: Op, urn: str, *, status: Status, error: str | None = None) -> Step:
+    """A step of which the CLI told nothing but whose it is."""
+    return Step(op=op, urn=urn, type=urns.type_of(urn), name=urns.name_of(urn), status=status, error=error)
 
 
 def _richer(first: Step, second: Step) -> Step:

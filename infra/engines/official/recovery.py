@@ -1,27 +1,59 @@
 """What a state lacks of the cloud, settled before the CLI plans from it.
 
 The CLI itself stops at a dead process's lock and then fails with 409 for each resource that exists and that its state
-lacks, for ever (seen with 3.259 and 3.260, 2026-11). Owns the order: through the lock, adopt what exists, forget what
-does not, read again what was half-way. Does not own what that is (`adoption`) nor whose lock it is (`locks`).
+lacks, for ever (seen with 3.259 and 3.260, 2026-11). Owns reading whose lock it is, and the order: through it, adopt
+what exists, forget what does not, read again what was half-way. Does not own what that is (`adoption`).
 """
 
 from __future__ import annotations
 
 import json
+import re
+import socket
 import tempfile
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pulumi import automation
 
-from infra.engines.official import adoption, locks
+from infra.engines.official import adoption
 from infra.engines.official.workspace import Workspace
-from infra.engines.protocol import EngineError
 from infra.engines.standing import Say, Standing
+from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic
+from infra.tools.processes import may_run_since
 
 T = TypeVar("T")
+_LOCK = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """Who holds a stack, and since when."""
+
+    user: str
+    host: str
+    pid: int
+    since: str
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host} (pid {self.pid}) since {self.since}"
+
+    @property
+    def dead(self) -> bool:
+        """Whether its process has certainly ended: it ran on this host, where its id is free or a later process's."""
+        return self.host == socket.gethostname() and not may_run_since(self.pid, self.since)
+
+
+def locks_in(message: str) -> tuple[Lock, ...]:
+    """The locks that the CLI lists where it says that a stack is locked."""
+    return tuple(
+        Lock(user=found["user"], host=found["host"], pid=int(found["pid"]), since=found["since"])
+        for found in _LOCK.finditer(message)
+    )
 
 
 class Recovery:
@@ -71,7 +103,7 @@ class Recovery:
         if found.again:
             self._read_again(found.again)
         present = self._present()
-        taken_names = sorted({each.name for each in taken} | {adoption.name_of(urn) for urn in found.again & present})
+        taken_names = sorted({each.name for each in taken} | {urns.name_of(urn) for urn in found.again & present})
         if taken_names:
             self._tell(f"taken into the state, since they stand in the cloud: {', '.join(taken_names)}")
         if absent:
@@ -79,8 +111,8 @@ class Recovery:
         return frozenset(each.urn for each in taken) | (found.again & present)
 
     def _break(self, error: automation.ConcurrentUpdateError) -> None:
-        held = locks.locks_in(str(error))
-        if not held or not all(locks.is_dead(lock) for lock in held):
+        held = locks_in(str(error))
+        if not held or not all(lock.dead for lock in held):
             raise EngineError(
                 f"stack {self._stack} is locked by {_who(error)}; wait for it to end, or, if that process is gone, "
                 f"run `pulumi cancel --stack {self._stack}`"
@@ -129,7 +161,7 @@ class Recovery:
             raise EngineError(f"what an earlier run had in flight could not be read again:\n{error}") from None
 
     def _present(self) -> frozenset[str]:
-        return frozenset(resource["urn"] for resource in self._export()["deployment"].get("resources") or ())
+        return adoption.recorded(self._export()["deployment"]).urns
 
     def _export(self) -> dict[str, Any]:
         return self._workspace.exported(self._stack)
@@ -140,7 +172,7 @@ class Recovery:
 
 def _who(error: automation.ConcurrentUpdateError) -> str:
     """Everyone who may be alive and hold the stack, or what the CLI said where it names nobody."""
-    living = [lock for lock in locks.locks_in(str(error)) if not locks.is_dead(lock)]
+    living = [lock for lock in locks_in(str(error)) if not lock.dead]
     return ", ".join(map(str, living)) or str(error).strip()
 
 

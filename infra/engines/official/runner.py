@@ -17,7 +17,7 @@ from typing import IO, Self
 from pulumi import automation
 from pulumi.automation.errors import create_command_error
 
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 
 Line = Callable[[str], object]
 

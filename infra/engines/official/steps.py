@@ -15,8 +15,10 @@ from typing import Any, Final, Literal
 from pulumi.automation import events
 
 from infra.engines.official import values
-from infra.engines.protocol import EngineError, EngineName
+from infra.engines.protocol import EngineName
 from infra.model import property_paths as paths
+from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.model.protected import refused
 from infra.model.urns import Targets
@@ -163,9 +165,9 @@ def _make(
     replacing: Sequence[str],
 ) -> Step | None:
     """None for what the CLI does not show either: its own default providers and its bookkeeping."""
-    kind, name = type_and_name(urn)
-    if op not in OPS or (kind.startswith("pulumi:providers:") and name.startswith("default")):
+    if op not in OPS or urns.is_default_provider(urn):
         return None
+    kind = urns.type_of(urn)
     before, after = values.inputs(old), values.inputs(new)
     outputs = values.inputs(old_outputs)
     if detail:
@@ -185,7 +187,7 @@ def _make(
         op=Op.RETAIN if op == "delete" and retained else OPS[op],
         urn=urn,
         type=kind,
-        name=name,
+        name=urns.name_of(urn),
         diff=diff,
         replace_reasons=reasons,
         old_inputs=before,
@@ -195,23 +197,17 @@ def _make(
 
 
 def _refused(resource: Mapping[str, Any]) -> Step:
-    kind, name = type_and_name(resource["urn"])
+    urn = resource["urn"]
     step = Step(
         op=Op.DELETE,
-        urn=resource["urn"],
-        type=kind,
-        name=name,
+        urn=urn,
+        type=urns.type_of(urn),
+        name=urns.name_of(urn),
         old_inputs=values.inputs(resource.get("inputs")),
         status=Status.FAILED,
         seconds=0.0,
     )
     return replace(step, error=refused(step))
-
-
-def type_and_name(urn: str) -> tuple[str, str]:
-    """The resource's own type and name: `urn:pulumi:ci::tidepool::a:b:C$d:e/f:G::name` gives `d:e/f:G`, `name`."""
-    types, name = urn.split("::", 3)[2:]
-    return types.rsplit("$", 1)[-1], name
 
 
 def _diagnostics_of_json(items: Iterable[Mapping[str, Any]]) -> Iterable[Diagnostic]:

@@ -7,49 +7,29 @@ properties differ: the provider says that.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from infra.model import property_paths as paths
 from infra.model.plan import PropertyChange
-
-SECRET = "[secret]"  # noqa: S105 - the mask, not a secret
-UNKNOWN = "[unknown]"
-
-_SIGNATURE_KEY = "4dabf18193072939515e22adb298388d"
-_SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - marks a secret, is none
-_UNKNOWN_SENTINELS = frozenset(
-    {
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
-        "030794c1-ac77-496b-92df-f27374a8bd58",
-        "e48ece36-62e2-4504-bad9-02848725956a",
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
-    }
-)
-"""What stands for an unknown value of each kind (pulumi/pulumi, sdk/go/common/resource/plugin/rpc.go, 2026-11)."""
-
-_PATH_PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|\.?([^.\[]+)')
+from infra.model.secret_values import MASK, SECRET_SIGNATURE, SIGNATURE, UNKNOWN_MASK, UNKNOWN_TEXTS
 
 
 def secret(value: Any) -> dict[str, str]:
     """A value as a state has it that the CLI is to encrypt when it reads the state."""
-    return {_SIGNATURE_KEY: _SECRET_SIGNATURE, "plaintext": json.dumps(value)}
+    return {SIGNATURE: SECRET_SIGNATURE, "plaintext": json.dumps(value)}
 
 
 def masked(value: Any) -> Any:
     """The value with secrets and unknown values replaced by their marks, at any depth."""
     if isinstance(value, Mapping):
-        if value.get(_SIGNATURE_KEY) == _SECRET_SIGNATURE:
-            return SECRET
+        if value.get(SIGNATURE) == SECRET_SIGNATURE:
+            return MASK
         return {key: masked(item) for key, item in value.items()}
     if isinstance(value, list):
         return [masked(item) for item in value]
-    if isinstance(value, str) and value in _UNKNOWN_SENTINELS:
-        return UNKNOWN
+    if isinstance(value, str) and value in UNKNOWN_TEXTS:
+        return UNKNOWN_MASK
     return value
 
 
@@ -107,15 +87,11 @@ def at(value: Any, path: str) -> Any:
 
     Whatever lies within a secret is the mask, since it is all that is known of it.
     """
-    for quoted, index, key in _PATH_PART.findall(path):
-        if value == SECRET:
-            return SECRET
-        if index:
-            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
-        else:
-            name = re.sub(r"\\(.)", r"\1", quoted) or key
-            value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    for part in paths.parse(path):
+        if value == MASK:
+            return MASK
+        value = paths.get(value, (part,))
+    return None if value is paths.ABSENT else value
 
 
 def _kind(word: str) -> Literal["add", "update", "delete"]:

@@ -1,6 +1,7 @@
 """Where the CLI works: its project folder, its environment, and the stack's state.
 
-Owns the copy of the project on which it works for the local cloud (the CLI writes into stack files), the settings that
+Owns the copy of the project on which it works for the local cloud (the CLI writes into stack files), the passing copy
+of a state on which something is tried that the state itself must not show, the settings that
 point the official Google provider at the local cloud, and the environment. Does not own what the CLI is asked to do.
 """
 
@@ -10,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,8 +21,10 @@ from typing import Any, Final
 import yaml
 from pulumi import automation
 
-from infra.engines.passphrase import passphrase
-from infra.engines.protocol import CloudName, EngineError, Request
+from infra.engines.official.adoption import outputs_alone
+from infra.engines.protocol import CloudName, Request, passphrase
+from infra.model.errors import EngineError
+from infra.model.stack import load_stack
 
 ENDPOINTS: Final[Mapping[str, str]] = {
     "artifactRegistryCustomEndpoint": "v1/",
@@ -183,6 +186,36 @@ def scratch(request: Request, place: Place, runner: automation.PulumiCommand) ->
     with project_copy(request, salt=None) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as backend:
         passing = Place(backend=f"file://{backend}", passphrase=place.passphrase)
         yield _workspace(folder, request, passing, runner)
+
+
+Exported = Callable[[str], Mapping[str, Any] | None]
+"""A stack's state, as it is exported; None where it has none."""
+
+
+@contextmanager
+def passing_copy(
+    request: Request,
+    place: Place,
+    runner: automation.PulumiCommand,
+    state: Mapping[str, Any] | None,
+    exported: Exported,
+) -> Generator[Workspace]:
+    """A workspace that holds the stack with this state, None for none; what is done in it is forgotten."""
+    with scratch(request, place, runner) as work:
+        _lend_registries(work, request, exported)
+        work.create_stack(request.stack)
+        if state is not None:
+            work.load(request.stack, state)
+        yield work
+
+
+def _lend_registries(work: Workspace, request: Request, exported: Exported) -> None:
+    """Where there are no outputs to lend, the program says so itself."""
+    owner = load_stack(request.root, request.stack).registry_stack
+    lent = exported(str(owner)) if owner is not None else None
+    if lent is not None:
+        work.create_stack(str(owner))
+        work.load(str(owner), outputs_alone(lent))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
-from google.auth import crypt, jwt
+import jwt
 
 from infra.fleet.broker.github_calls import Answered, GitHubCalls
 from infra.fleet.broker.refusals import Reason, Refused
@@ -45,7 +45,7 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
+class GitHubRunner:
     id: int
     name: str
     online: bool
@@ -79,7 +79,7 @@ class GitHubApp:
     _tokens: dict[tuple[str, bool], _Token] = field(default_factory=dict, repr=False)
     _groups: dict[str, tuple[datetime, Mapping[str, int]]] = field(default_factory=dict, repr=False)
 
-    def find(self, scope: str, name: str, *, deadline: float) -> Runner | None:
+    def find(self, scope: str, name: str, *, deadline: float) -> GitHubRunner | None:
         """The runner of that name, None where there is none. Every method here raises Refused where GitHub does."""
         found = self._ask("GET", scope, f"actions/runners?per_page=100&name={quote(name, safe='')}", deadline).body
         try:
@@ -88,7 +88,7 @@ class GitHubApp:
         except (KeyError, TypeError):
             raise _unreadable("runners") from None
 
-    def runner(self, scope: str, number: int, *, deadline: float) -> Runner | None:
+    def runner(self, scope: str, number: int, *, deadline: float) -> GitHubRunner | None:
         """The runner of that number, None where there is none."""
         found = self._ask("GET", scope, f"actions/runners/{number}", deadline, takes=frozenset({_NOT_FOUND}))
         try:
@@ -96,7 +96,7 @@ class GitHubApp:
         except (KeyError, TypeError):
             raise _unreadable("runner") from None
 
-    def runners(self, scope: str, *, deadline: float) -> tuple[Runner, ...]:
+    def runners(self, scope: str, *, deadline: float) -> tuple[GitHubRunner, ...]:
         """All of them; a list that is not whole is refused, since what it lacks would look gone."""
         try:
             listed = whole(lambda path: self._ask("GET", scope, path, deadline).body, "actions/runners", "runners")
@@ -123,7 +123,7 @@ class GitHubApp:
         except ListError as error:
             raise Refused(Reason.GITHUB_DOWN, str(error)) from None
 
-    def remove(self, scope: str, runner: Runner, *, deadline: float) -> None:
+    def remove(self, scope: str, runner: GitHubRunner, *, deadline: float) -> None:
         """Remove a runner; one that is gone already is no matter. Raises Refused for one that has a job."""
         takes = frozenset({_NOT_FOUND, _BUSY})
         if self._ask("DELETE", scope, f"actions/runners/{runner.id}", deadline, takes=takes).status == _BUSY:
@@ -234,9 +234,8 @@ class GitHubApp:
             "exp": int((now + _APP_TOKEN - _DRIFT).timestamp()),
         }
         try:
-            signer = crypt.RSASigner.from_string(self.key(fresh))
-            return jwt.encode(signer, claims).decode()
-        except (ValueError, TypeError, AttributeError):
+            return jwt.encode(claims, self.key(fresh), algorithm="RS256")
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
             # Another kind of key, or one with a passphrase; the error itself might quote it.
             raise Refused(Reason.GITHUB_REFUSED, "the app's secret holds no RSA private key in PEM") from None
 
@@ -246,8 +245,8 @@ def deadline_from_now(patience: float) -> float:
     return time.monotonic() + patience
 
 
-def _runner(body: Any) -> Runner:
-    return Runner(
+def _runner(body: Any) -> GitHubRunner:
+    return GitHubRunner(
         id=body["id"],
         name=str(body["name"]),
         online=body["status"] == "online",

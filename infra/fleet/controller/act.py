@@ -45,9 +45,10 @@ DELETE_SECONDS: Final = 90.0
 ACTING_SECONDS: Final = 300.0
 """After so long a sweep begins nothing more: with looking, its last action and its records it stays below the limit of
 its job on Cloud Run (`infra.components.controller.SWEEP_SECONDS`)."""
-
 CALL_SECONDS: Final = 20.0
 """How long one call of a sweep that acts may take; one that failed is tried once more."""
+MINUTE: Final = 60.0
+"""Seconds after which no request counts any more against a limit of requests a minute."""
 
 _PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 16.0
@@ -223,7 +224,7 @@ class Actor:
         parent = f"projects/{self.desired.project}/locations/{place.zone}"
         request = self._nodes().create(parent=parent, nodeId=name, body=dict(place.node))
         try:
-            operation = execute(request, f"creating {name} in {place.zone}")
+            operation = self._taken(request, f"creating {name} in {place.zone}")
         except GoogleError as error:
             return self._not_created(action, error, self._key(name, place))
         failure = operation.get("error")
@@ -233,6 +234,17 @@ class Actor:
             self.troubles.setdefault(self._key(name, place), text)
             return Outcome(action=action, result=Result.FAILED, text=text, trouble=trouble)
         return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
+
+    def _taken(self, request: Any, doing: str) -> Mapping[str, Any]:
+        """A create's operation. One more than Google takes in a minute is sent again once that minute is over."""
+        try:
+            return execute(request, doing)
+        except GoogleError as error:
+            soon = self.clock() + MINUTE < self.began + ACTING_SECONDS
+            if not (soon and troubles.is_over_in_a_minute(error.status, str(error))):
+                raise
+        self.sleep(MINUTE)
+        return execute(request, doing)
 
     def _stands_after_all(self, zone: str, name: str) -> bool:
         """Whether a zone that cannot be listed answers for one VM, which is not the one that Google took back."""

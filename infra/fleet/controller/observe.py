@@ -85,7 +85,7 @@ class Observer:
         left = {scope for scopes in memory.scopes.values() for scope in scopes} - set(desired.scopes)
         threads = 2 * len(zones) + len(asked_of) + 3 + _READERS
         pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="observe")
-        # One after another, however many there are: a broker takes few errands at once, and refuses the others.
+        # One after another, however many there are: a broker answers few requests at once, and refuses the others.
         one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="observe-left")
         try:
             until = self.clock() + self.deadline

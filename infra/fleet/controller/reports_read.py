@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.desired import Desired, Wanted
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import NodeSeen, ReportSeen
+from infra.fleet.controller.observed import NodeSeen, ReportSeen, node_key
 from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import GoogleError
@@ -45,6 +45,7 @@ def to_be_asked(
     """VMs whose report matters: nobody of theirs is online, or a rollout waits for them. Mostly there are none.
 
     What no zone lists, or Google took back, runs nothing that could write one: after a wave that is the whole fleet.
+    What may stand in a zone that cannot be listed is asked all the same.
     Orphans too: what they run may be of a repository that is served no more, whose runners nobody lists. And a few that
     serve: once their report is proved no other VM speaks for them, as it might when they next have no runner.
     """
@@ -67,11 +68,19 @@ def to_be_asked(
     turn = memory.sweeps * _UNPROVED % max(1, len(unproved))
     asked = {*waiting, *(sorted(unproved) * 2)[turn : turn + _UNPROVED]}
     pools |= {slot.name: slot.pool for slot in desired.slots}
+    hidden = {slot.name: [zone for zone in unlisted if _may_stand(slot, zone, memory)] for slot in desired.slots}
     return [
-        WantedReport(pool, name, made.get(name, {}), name in proving, () if name in made else unlisted)
+        WantedReport(pool, name, made.get(name, {}), name in proving, () if name in made else hidden.get(name, ()))
         for name, pool in pools.items()
-        if name in asked or (name not in online and (name in standing or unlisted))
+        if name in asked or (name not in online and (name in standing or hidden.get(name)))
     ]
+
+
+def _may_stand(slot: Wanted, zone: str, memory: Memory) -> bool:
+    """Whether a slot's VM may be in a zone: it is declared there, or one was asked for or listed there."""
+    known = memory.vms.get(slot.name)
+    asked = known is not None and zone in known.tried
+    return asked or slot.place_in(zone) is not None or node_key(zone, slot.name) in memory.nodes
 
 
 def _able(desired: Desired, memory: Memory, proving: Collection[str]) -> set[str]:

@@ -21,6 +21,7 @@ _TOO_MANY: Final = 429
 _TIMEOUT: Final = 408
 _FORBIDDEN: Final = 403
 _RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate[ _]?limit", re.IGNORECASE)
+_A_MINUTE: Final = re.compile(r"\bper (second|minute)\b", re.IGNORECASE)
 _SERVER: Final = 500
 
 
@@ -42,3 +43,8 @@ def of_answer(status: int | None, text: str) -> Trouble:
     if status == _TOO_MANY:
         return Trouble.STOCKOUT if "no more capacity" in text.lower() else Trouble.QUOTA
     return Trouble.REFUSED
+
+
+def is_over_in_a_minute(status: int | None, text: str) -> bool:
+    """Whether a create was refused by a limit that counts the requests of one minute."""
+    return status in (_TOO_MANY, _FORBIDDEN) and _A_MINUTE.search(text) is not None

@@ -1,7 +1,9 @@
 """Builders of images that a machine may have: docker with BuildKit, else Debian's buildah. Nothing is pushed.
 
-Owns how each is called for a build, for a look at what came out and for a smoke test in it. Leaves what is built to
-`order`; the pipeline that scans, pushes and records is another matter (`images/steps`).
+Owns what a builder is asked to build (an image's recipe, its context and every build argument that a builder service
+takes from its checkout) and how each is called for a build, for a look at what came out and for a smoke test in it. The
+pipeline that scans, pushes and records is another matter (`images/steps`), as are bases, downloads and folders of uv
+(`infra.model.images.steps`).
 """
 
 from __future__ import annotations
@@ -14,18 +16,90 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from infra.local.builds.order import Order
-from infra.model.images.spec import DOCKERFILE
-from infra.model.images.steps import CHECKS, STEPS_FOLDER
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.pins import Pins
+from infra.model.images.spec import DOCKERFILE, Image, ImageSpec
+from infra.model.images.steps import CHECKS, STEPS_FOLDER, build_args, parent_argument
 
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 """Where Debian's tools look for certificates."""
 BASH = ("/bin/bash", "-s")
 SHOWN = 30
 """Lines of a failed command that an error repeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One build. target: the stage to end at, None for the whole image."""
+
+    image: str
+    recipe: Path
+    context: Path
+    arguments: Mapping[str, str]
+    target: str | None = None
+
+    @property
+    def tag(self) -> str:
+        """The name that the image gets on this machine."""
+        stage = f"-{self.target}" if self.target else ""
+        return f"localhost/tidepool/{self.image}:built{stage}"
+
+
+def order(
+    root: Path,
+    spec: ImageSpec,
+    pins: Pins,
+    image: Image,
+    *,
+    context: Path | None = None,
+    images: Mapping[str, str] | None = None,
+    target: str | None = None,
+) -> Order:
+    """The order for an image of the checkout `root`.
+
+    context: a checkout of the image's own repository; this one where the image reads this one. images: build arguments
+    that name images (BASE_IMAGE, PARENT_IMAGE), in place of what is pinned. target: a stage; downloads that only other
+    stages take need no checksum then. Raises ConfigError with every problem.
+    """
+    given, folder = dict(images or {}), root / image.folder
+    if context is None and image.context.repository == spec.recipes:
+        context = root
+    problems = [
+        Problem(
+            f"{image.name} {parent_argument(image, each)}", "", "an image is built from its parent", f"{each} first"
+        )
+        for each in image.parents
+        if parent_argument(image, each) not in given
+    ]
+    if context is None or not context.is_dir():
+        rule = f"the build reads a checkout of {image.context.repository}"
+        problems.append(Problem(f"{image.name} context", str(context or ""), rule, "the folder of such a checkout"))
+    if problems or context is None:
+        raise ConfigError(problems)
+    bases = [pin for argument, pin in image.bases.items() if argument not in given]
+    pins.insist([*bases, *(() if target else image.downloads)])
+    arguments = {**build_args(spec, pins, image), **given, **_checkout(context, image)}
+    return Order(image=image.name, recipe=folder, context=context, arguments=arguments, target=target)
+
+
+def _checkout(context: Path, image: Image) -> dict[str, str]:
+    """Commit and time of the checkout; where git knows none, the start of Unix time, as an honest unknown."""
+    command = ["git", "-C", str(context), "log", "-1", "--format=%H %ct"]
+    try:
+        shown = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    except FileNotFoundError:  # a machine without git
+        shown = ""
+    revision, seconds = shown.split() if shown else ("unknown", "0")
+    return {
+        "CREATED": datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "REVISION": revision,
+        "SOURCE": f"https://github.com/{image.context.repository}",
+        "SOURCE_DATE_EPOCH": seconds,
+    }
 
 
 Listener = Callable[[str], None]

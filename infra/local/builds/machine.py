@@ -1,6 +1,6 @@
 """The machine on which builds run here: recorded tools, repositories to fetch, the local registry, and what goes wrong.
 
-Owns what a step finds around it. Leaves the order of steps to `cloudbuild` and `github`.
+Owns what a step finds around it. Leaves the order of steps to `running`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs what waits in the local cloud's queue of builds, and the GitHub jobs of a push, as the services would.
 
 Owns what a build finds on this machine: this checkout as the recipes, made-up files for any other repository, the
-registry beside the cloud. Leaves the running itself to `cloudbuild` and `github`.
+registry beside the cloud. Leaves the running itself to `running`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from infra.local.builds.cloudbuild import UnsupportedError, run_build
-from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Fault, Machine, Outcome
+from infra.local.builds.running import UnsupportedError, run_build, run_jobs
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.cloud.control import ControlError
-from infra.local.registry import LOG, answers
-from infra.local.registry_keeper import start
+from infra.local.registry import LOG, answers, keep_beside
 from infra.tools.turns import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
@@ -46,7 +44,7 @@ class Yard:
             known = self.control.registry()["address"]
             if known and answers(known):
                 return known
-            address = start(folder, self.control.pid(), os.environ | {"PYTHONPATH": str(self.root)})
+            address = keep_beside(folder, self.control.pid(), os.environ | {"PYTHONPATH": str(self.root)})
             self.control.set_registry(address, log=str(folder / LOG))
             return address
 

@@ -1,25 +1,27 @@
-"""The cloud itself: everything a handler may reach, and the rule by which time passes in it.
+"""The cloud itself: everything a handler may reach, the rule by which time passes in it, and who answers what.
 
-Owns the assembly of store, clock, timeline, operations, limits and faults, and the settling of due events before a
-request. Leaves HTTP to `server` and each API to `services`.
+Owns the assembly of store, clock, timeline, operations, limits and faults, the settling of due events before a request,
+and three registries: handlers of methods by their discovery ids, reactions to events that become due, and commands of
+the control surface. Leaves HTTP to `server`, routing to `router`, and each API to `services`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from infra.local.cloud.clock import Clock
+from infra.local.cloud.clock import Clock, Event, Timeline
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.faults import Faults
 from infra.local.cloud.limits import Limits
 from infra.local.cloud.operations import Operations
-from infra.local.cloud.registry import REACTIONS, JsonObject
-from infra.local.cloud.requestlog import LOGGER
+from infra.local.cloud.requestlog import LOGGER, RequestLog
 from infra.local.cloud.store import Store
-from infra.local.cloud.timeline import Timeline
+from infra.local.cloud.wire import Answer, Media
 
 # A TPU create of two minutes takes an eighth of a second.
 DEFAULT_COMPRESSION = 1000.0
@@ -41,9 +43,10 @@ class Cloud:
         self.clock = Clock(offset=store.setting("clock-offset", 0.0), wall=wall)
         self.now = self.clock.read()
         self.timeline = Timeline(store)
-        self.operations = Operations(self)
+        self.operations = Operations(store, lambda: self.now, self.compressed)
         self.limits = Limits(store)
         self.faults = Faults(store)
+        self.log = RequestLog()
 
     @contextmanager
     def request(self) -> Generator[None]:
@@ -105,3 +108,113 @@ class Cloud:
         if self.store.setting(f"project-number/{number}") is None:
             self.store.set_setting(f"project-number/{number}", id_or_number)
         return Project(id_or_number, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, routed and checked.
+
+    method: discovery id without the version, `tpu.projects.locations.nodes.create`.
+    version: API version of the path the client used: `v2`, `v2alpha1`, `v1`, `beta`.
+    params: path and query parameters by their discovery names (`parent`, `nodeId`, `project`); a repeated one is a
+        list, an integer an int, a boolean a bool; only what was sent.
+    ids: the variables of the flat path, percent-decoded: `projectsId`, `locationsId`, `nodesId`; with Compute
+        Engine and Cloud Storage `project`, `zone`, `bucket`.
+    body: the JSON body, checked against the discovery schema, with camelCase names and without read-only fields; {}
+        where the method takes a body and none was sent.
+    media: uploaded bytes, or None.
+    headers: lower-case names.
+    root: scheme, host and port the client used, without a slash at the end, for self links.
+    listed: of a list, the fields that its items have, by which a client may filter and order.
+    """
+
+    method: str
+    version: str
+    params: Mapping[str, Any]
+    ids: Mapping[str, str]
+    body: JsonObject
+    cloud: Cloud
+    media: Media | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+    listed: frozenset[str] = frozenset()
+
+    @property
+    def service(self) -> str:
+        """The first word of the method: `tpu`, `storage`."""
+        return self.method.partition(".")[0]
+
+    @property
+    def base(self) -> str:
+        """Where this API's paths start for the client, with a slash at the end: `http://127.0.0.1:1/compute/beta/`."""
+        prefix = f"{self.service}/" if self.service in ("compute", "storage") else ""
+        return f"{self.root}/{prefix}{self.version}/"
+
+
+class Said(dict[str, Any]):
+    """The JSON object of a command. What it lacks and a command needs is refused by name."""
+
+    def __missing__(self, key: str) -> Any:
+        raise invalid(f"The body needs '{key}'.", field=key)
+
+    def text(self, key: str) -> str:
+        """Raises 400 for anything else."""
+        if not isinstance(value := self.get(key), str):
+            raise invalid(f"The body needs '{key}', a text.", field=key)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person or a test tells the cloud below `/_tidepool/`. rest: what follows the command in the path."""
+
+    cloud: Cloud
+    body: Said
+    query: Mapping[str, str]
+    rest: str
+
+
+Handler: TypeAlias = Callable[[Call], Answer]
+Reaction: TypeAlias = Callable[[Cloud, Event], None]
+Command: TypeAlias = Callable[[Order], JsonObject]
+
+HANDLERS: dict[str, Handler] = {}
+REACTIONS: dict[str, Reaction] = {}
+COMMANDS: dict[str, Command] = {}
+
+
+def handles(*methods: str) -> Callable[[Handler], Handler]:
+    """Register a function as the answer to the methods named, in every version that has them."""
+
+    def register(handler: Handler) -> Handler:
+        for method in methods:
+            if method in HANDLERS:
+                raise ValueError(f"{method} has two handlers")
+            HANDLERS[method] = handler
+        return handler
+
+    return register
+
+
+def reacts(kind: str) -> Callable[[Reaction], Reaction]:
+    """Register a function as what happens when an event of this kind becomes due."""
+
+    def register(reaction: Reaction) -> Reaction:
+        if kind in REACTIONS:
+            raise ValueError(f"{kind} has two reactions")
+        REACTIONS[kind] = reaction
+        return reaction
+
+    return register
+
+
+def obeys(command: str) -> Callable[[Command], Command]:
+    """Register a function as what a command of the control surface does: `POST faults`."""
+
+    def register(act: Command) -> Command:
+        if command in COMMANDS:
+            raise ValueError(f"{command} is obeyed twice")
+        COMMANDS[command] = act
+        return act
+
+    return register

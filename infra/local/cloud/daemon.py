@@ -1,11 +1,13 @@
 """Start, find and stop the local cloud of a home folder.
 
-Owns that there is at most one a home, however many start it at once. The process itself is `process`; what can be
-said to it is `control`.
+Owns that there is at most one a home, however many start it at once, and by which code it runs, so that a process that
+outlives an edit or a `git pull` is told from one that does not. The process itself is `process`; what can be said to it
+is `control`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -13,15 +15,16 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from infra.local.cloud.code import code
 from infra.local.cloud.control import Control, ControlError
 from infra.model.errors import OutsideError
 from infra.tools.turns import one_at_a_time
 
 _ROOT = Path(__file__).resolve().parents[3]
+_ROOMS = ("local", "model")
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 _PAUSE = 0.01
@@ -125,3 +128,16 @@ def _exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@cache
+def code() -> str:
+    """A name of the code of the local cloud as it stands on the disk when it is first asked for.
+
+    By the sizes and times of files: reading them all would cost every command more than it saves.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for room in _ROOMS for path in (_ROOT / "infra" / room).rglob("*.py")):
+        stat = path.stat()
+        digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]

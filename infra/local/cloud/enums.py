@@ -1,6 +1,6 @@
 """Numbers of enum values, which Google's generated clients send and ask for (`$alt=json;enum-encoding=int`).
 
-Owns the numbers and the walk over an answer that puts them in place of names. Discovery documents have names alone, in
+Owns the numbers. Discovery documents have names alone, in
 the order of the proto file: a value's number is its place in that list, but for the values below. They are from the
 proto files of googleapis, as the clients of 2026-11 carry them; a test compares all of them with these clients.
 """
@@ -8,10 +8,7 @@ proto files of googleapis, as the clients of 2026-11 carry them; a test compares
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from infra.local.cloud.discovery import Api
+from typing import Any
 
 _LAUNCH_STAGE = {
     "UNIMPLEMENTED": 6, "PRELAUNCH": 7, "EARLY_ACCESS": 1, "ALPHA": 2, "BETA": 3, "GA": 4, "DEPRECATED": 5,
@@ -91,30 +88,3 @@ def name_of(declared: Mapping[str, Any], value: Any) -> Any:
     if not isinstance(number, int):
         return value
     return next((name for name, known in declared["numbers"].items() if known == number), value)
-
-
-def as_numbers(api: Api, schema: str, value: Any) -> Any:
-    """An answer of this schema with numbers for names, in what it holds of other types (`@type`) too."""
-    return _numbered(api, api.schemas[schema], value)
-
-
-def _numbered(api: Api, declared: Mapping[str, Any], value: Any) -> Any:
-    if isinstance(value, list):
-        return [_numbered(api, declared.get("items", {}), inner) for inner in value]
-    if isinstance(value, str):
-        return declared.get("numbers", {}).get(value, value)
-    if not isinstance(value, dict):
-        return value
-    whole = described(api, declared, value)
-    properties, others = whole.get("properties", {}), whole.get("additionalProperties", {})
-    return {key: _numbered(api, properties.get(key, others), inner) for key, inner in value.items()}
-
-
-def described(api: Api, declared: Mapping[str, Any], value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What describes an object: the schema that it refers to, or the one that its `@type` names."""
-    if "$ref" in declared:
-        return api.schemas[declared["$ref"]]
-    kind = str(value.get("@type", "")).rpartition("/")[2]
-    # Documents of several packages have a message under its whole name: GoogleCloudRunV2Job.
-    whole = "".join(part[:1].upper() + part[1:] for part in kind.split("."))
-    return api.schemas.get(kind.rpartition(".")[2]) or api.schemas.get(whole) or declared

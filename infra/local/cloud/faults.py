@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
-from infra.local.cloud.errors import CANONICAL, invalid, not_found
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import CANONICAL, ApiError, JsonObject, invalid, not_found
 from infra.local.cloud.store import Store
 
 Kind = Literal[
@@ -109,6 +108,10 @@ class Rule:
     def to_json(self) -> JsonObject:
         return asdict(self)
 
+    def as_error(self) -> ApiError:
+        """What an `error` answers."""
+        return ApiError(self.code, self.message or "The service is currently unavailable.")
+
 
 # What a rule of a kind cannot do without, with what it means.
 _NEEDS = (
@@ -157,6 +160,15 @@ class Faults:
             if rule.kind == kind and rule.count != 0 and rule.matches(target, parts) and self._fires(rule, now):
                 return rule
         return None
+
+    def of_request(self, target: Target, now: float) -> tuple[Rule | None, float, bool]:
+        """The error in place of an answer, by how many seconds one is late, and whether one is lost."""
+        if not self.any:
+            return None, 0.0, False
+        if error := self.strike("error", target, now):
+            return error, 0.0, False
+        slow, lost = self.strike("slow", target, now), self.strike("lost", target, now)
+        return None, slow.seconds if slow else 0.0, lost is not None
 
     def above_rate(self, target: Target, now: float) -> Rule | None:
         """The first rate that this request exceeds; one that it does not exceed counts it."""

@@ -1,28 +1,25 @@
 """From a request to a Google API to its reply: route, check, strike with faults, handle, log.
 
-Owns the order of these steps and the promise that a client never sees a 500, which Google's clients retry for twenty
-minutes: a defect of a handler is answered as 501 and logged with its traceback. Leaves sockets to `server`.
+Owns the order of these steps. Leaves sockets to `server`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from infra.local.cloud import enums, list_faults, media, rates, schema
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud import fault_answers, schema
+from infra.local.cloud.cloud import HANDLERS, Call, Cloud
 from infra.local.cloud.differences import MEDIA_PREFIXES
 from infra.local.cloud.discovery import Method
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.faults import Target
-from infra.local.cloud.registry import HANDLERS, Call, Media
-from infra.local.cloud.requestlog import LOGGER, RequestLog
+from infra.local.cloud.requestlog import Entry
 from infra.local.cloud.router import Match, Router
 from infra.local.cloud.uploads import Uploads
-from infra.local.cloud.wire import Reply, Request, refused, sent
+from infra.local.cloud.wire import Media, Reply, Request, multipart, parsed_json, refused, sent
 
 
 class Gateway:
@@ -30,41 +27,26 @@ class Gateway:
 
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
         self.cloud = cloud
-        self.log = RequestLog()
         self._router = Router(frozenset(HANDLERS))
         self._uploads = Uploads(cloud.store)
         self._strict = strict_answers
 
     def reply(self, request: Request) -> Reply:
         """Answer one request, whatever it is."""
-        began, request = time.perf_counter(), _meant(request)
+        request = _meant(request)
         path = _served_path(request.path)
-        service, method, error = path.partition("/")[0], "", ""
-        try:
+        service = path.partition("/")[0]
+
+        def work(entry: Entry) -> Reply:
+            nonlocal service
             whole = self._uploads.step(request, self.cloud.now) if path != request.path[1:] else request
             if isinstance(whole, Reply):
-                reply = whole
-            else:
-                match = self._router.match(whole.verb, path)
-                service, method = match.method.api.service, match.method.id
-                reply = self._handled(whole, match)
-        except ApiError as refusal:
-            error = refusal.message
-            reply = refused(refusal, service)
-        except Exception as defect:  # noqa: BLE001 - the promise of this module
-            error = f"{type(defect).__name__}: {defect}"
-            LOGGER.exception("%s %s failed", request.verb, request.path)
-            reply = refused(ApiError(501, f"The local cloud failed here, which is a defect of it: {error}"), service)
-        self.log.add(
-            time=self.cloud.now,
-            verb=request.verb,
-            path=request.path,
-            method=method,
-            status=reply.status,
-            milliseconds=(time.perf_counter() - began) * 1000,
-            error=error,
-        )
-        return reply
+                return whole
+            match = self._router.match(whole.verb, path)
+            service, entry.method = match.method.api.service, match.method.id
+            return self._handled(whole, match)
+
+        return self.cloud.log.answered(request, lambda: self.cloud.now, work, lambda refusal: refused(refusal, service))
 
     def _handled(self, request: Request, match: Match) -> Reply:
         call = _call(self.cloud, request, match)
@@ -77,25 +59,20 @@ class Gateway:
         with self.cloud.store.transaction():
             answer = HANDLERS[call.method](call)
             if isinstance(answer, dict):
-                answer = list_faults.struck(self.cloud, match.method, target, answer)
+                answer = fault_answers.struck(self.cloud, match.method, target, answer)
             if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
                 raise AssertionError("; ".join(wrong))
         if isinstance(answer, dict) and match.method.response and _wants_numbers(call):
-            answer = enums.as_numbers(match.method.api, match.method.response, answer)
+            answer = match.method.api.as_numbers(match.method.response, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
     def _struck(self, method: Method, target: Target) -> tuple[ApiError | None, float, bool]:
         """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
         faults, now = self.cloud.faults, self.cloud.now
-        if not faults.any:
-            return None, 0.0, False
-        if rule := faults.above_rate(target, now):
-            return rates.exceeded(self.cloud, method, target, rule), 0.0, False
-        if rule := faults.strike("error", target, now):
-            return ApiError(rule.code, rule.message or "The service is currently unavailable."), 0.0, False
-        slow = faults.strike("slow", target, now)
-        lost = faults.strike("lost", target, now)
-        return None, slow.seconds if slow else 0.0, lost is not None
+        if faults.any and (rule := faults.above_rate(target, now)):
+            return fault_answers.exceeded(self.cloud, method, target, rule), 0.0, False
+        error, slow, lost = faults.of_request(target, now)
+        return (error.as_error() if error else None), slow, lost
 
 
 def _meant(request: Request) -> Request:
@@ -142,9 +119,9 @@ def _call(cloud: Cloud, request: Request, match: Match) -> Call:
 def _content(method: Method, request: Request, query: Mapping[str, Any]) -> tuple[Any, Media | None]:
     content_type = request.headers.get("content-type", "")
     if not method.upload or not request.path.removeprefix("/").startswith(MEDIA_PREFIXES):
-        return media.parsed_json(request.data), None
+        return parsed_json(request.data), None
     if query.get("uploadType") == "multipart" or content_type.startswith("multipart/"):
-        return media.multipart(content_type, request.data)
+        return multipart(content_type, request.data)
     return None, Media(content_type or "application/octet-stream", request.data)
 
 

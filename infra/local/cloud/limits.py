@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from infra.local.cloud.errors import ApiError, invalid, not_found
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import ApiError, JsonObject, invalid, not_found
 from infra.local.cloud.store import Store
 from infra.model.catalogue import region_of
 
@@ -91,11 +90,7 @@ class Limits:
 
     def declare(self, limit: Limit, *, now: float) -> None:
         """Set the limit of a pot; one below what is held stops growth and takes nothing away."""
-        present = self._store.find(_KIND, limit.pot.key)
-        if present is None:
-            self._store.insert(_KIND, limit.pot.key, limit.to_json(), now=now)
-        else:
-            self._store.replace(present, limit.to_json(), now=now)
+        self._store.put(_KIND, limit.pot.key, limit.to_json(), now=now)
 
     def lift(self, pot: Pot) -> None:
         """Raises 404 where none was declared."""

@@ -7,16 +7,12 @@ their own two bodies through `begin`. Effects on resources are events of the tim
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import failed_precondition, not_found, rpc_status
-from infra.local.cloud.store import opened, page_size, prefix_end, sealed
-
-if TYPE_CHECKING:
-    from infra.local.cloud.cloud import Cloud
-    from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import JsonObject, failed_precondition, not_found, rpc_status
+from infra.local.cloud.store import Store, opened, page_size, prefix_end, sealed
 
 # A finished operation is kept for a day of cloud time, and for as long as it is among the last thousand: the clock may
 # be moved by a day while somebody still polls. They are looked through once in as many new ones.
@@ -27,9 +23,13 @@ _EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
 
 
 class Operations:
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._connection = cloud.store.connection
+    """now: cloud time. compressed: a realistic delay as it is here."""
+
+    def __init__(self, store: Store, now: Callable[[], float], compressed: Callable[[float], float]) -> None:
+        self._store = store
+        self._connection = store.connection
+        self._now = now
+        self._compressed = compressed
 
     def begin(self, name: str, *, seconds: float, pending: JsonObject, finished: JsonObject) -> JsonObject:
         """Record an operation and return its present answer.
@@ -37,12 +37,12 @@ class Operations:
         name: the key it will be asked by, unique in the whole cloud. seconds: realistic duration; compressed here.
         pending, finished: its answer before and from the due time on.
         """
-        due = self._cloud.now + self._cloud.compressed(seconds)
+        due = self._now() + self._compressed(seconds)
         self._connection.execute(
             "INSERT INTO operations (name, due, pending, finished) VALUES (?, ?, ?, ?)",
             (name, due, json.dumps(pending), json.dumps(finished)),
         )
-        return pending if due > self._cloud.now else finished
+        return pending if due > self._now() else finished
 
     def lro(
         self,
@@ -67,9 +67,9 @@ class Operations:
         began: JsonObject = {"metadata": metadata} if metadata else {}
         ended = began
         if metadata and metadata.keys() > {"@type"}:
-            created = {**metadata, "createTime": timestamp(self._cloud.now)}
+            created = {**metadata, "createTime": timestamp(self._now())}
             began = {"metadata": created}
-            ended = {"metadata": {**created, "endTime": timestamp(self._cloud.now + self._cloud.compressed(seconds))}}
+            ended = {"metadata": {**created, "endTime": timestamp(self._now() + self._compressed(seconds))}}
         outcome = {"error": error} if error else {"response": response or _EMPTY}
         return self.begin(
             name,
@@ -80,16 +80,16 @@ class Operations:
 
     def new_id(self) -> str:
         """A name part no operation has had before: `operation-1763712000000-000000000001`."""
-        number = self._cloud.store.next_number("operation")
+        number = self._store.next_number("operation")
         if number % _KEPT == 0:
             self._forget_old()
-        return f"operation-{int(self._cloud.now * 1000)}-{number:012x}"
+        return f"operation-{int(self._now() * 1000)}-{number:012x}"
 
     def _forget_old(self) -> None:
         self._connection.execute(
             "DELETE FROM operations WHERE due < ? "
             "AND due < (SELECT due FROM operations ORDER BY due DESC LIMIT 1 OFFSET ?)",
-            (self._cloud.now - _KEPT_SECONDS, _KEPT - 1),
+            (self._now() - _KEPT_SECONDS, _KEPT - 1),
         )
 
     def get(self, name: str) -> JsonObject:
@@ -104,7 +104,7 @@ class Operations:
         if row is None:
             return None
         due, pending, finished = row
-        return json.loads(pending if due > self._cloud.now else finished)
+        return json.loads(pending if due > self._now() else finished)
 
     def each(self, prefix: str) -> list[JsonObject]:
         """Operations whose name starts with `prefix`, sorted by name."""
@@ -112,7 +112,7 @@ class Operations:
             "SELECT due, pending, finished FROM operations WHERE name >= ? AND name < ? ORDER BY name",
             (prefix, prefix_end(prefix)),
         )
-        return [json.loads(pending if due > self._cloud.now else finished) for due, pending, finished in rows]
+        return [json.loads(pending if due > self._now() else finished) for due, pending, finished in rows]
 
     def page(self, prefix: str, params: Mapping[str, Any]) -> JsonObject:
         """One page of a `google.longrunning` listing, by `pageSize` and `pageToken`."""
@@ -125,20 +125,20 @@ class Operations:
 
     def delete(self, name: str) -> None:
         """Forget an operation that ended. Raises 404, or 400 FAILED_PRECONDITION while it runs."""
-        if self._row(name)[0] > self._cloud.now:
+        if self._row(name)[0] > self._now():
             raise failed_precondition(f"Operation '{name}' is not done")
         self._connection.execute("DELETE FROM operations WHERE name = ?", (name,))
 
     def fail(self, name: str, status: str, message: str) -> None:
         """End a running operation now with an error; nothing happens to one that ended. Raises 404."""
         due, _, finished = self._row(name)
-        if due <= self._cloud.now:
+        if due <= self._now():
             return
         answer = json.loads(finished)
         answer.pop("response", None)
         answer["error"] = rpc_status(status, message)
         self._connection.execute("UPDATE operations SET finished = ? WHERE name = ?", (json.dumps(answer), name))
-        self.postpone(name, self._cloud.now)
+        self.postpone(name, self._now())
 
     def postpone(self, name: str, due: float) -> None:
         """Let an operation end at another time. Raises 404."""

@@ -21,7 +21,7 @@ from typing import Any
 import uvicorn
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.code import code
+from infra.local.cloud.daemon import code
 from infra.local.cloud.requestlog import LOGGER
 from infra.local.cloud.server import Application
 from infra.local.cloud.store import Store

@@ -1,22 +1,26 @@
-"""The request log: what was asked, how it ended and how long it took.
+"""The request log (what was asked, how it ended, how long it took), and that every request has an answer.
 
-Owns the last requests in memory and a line for each in the daemon's log. Never sees bodies, queries or headers, so
-no token or secret can reach it.
+Owns the last requests in memory, a line for each in the daemon's log, and the promise that a client never sees a 500,
+which Google's clients retry for twenty minutes: a defect of a handler is answered as 501 and logged with its traceback.
+Never sees bodies, queries or headers, so no token or secret can reach it.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import ApiError, JsonObject
+from infra.local.cloud.wire import Reply, Request
 
 LOGGER = logging.getLogger("tidepool.cloud")
 _KEPT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """number: counts requests since the process began. time: cloud time, epoch seconds. method: discovery id, or empty.
 
@@ -27,9 +31,9 @@ class Entry:
     time: float
     verb: str
     path: str
-    method: str
-    status: int
-    milliseconds: float
+    method: str = ""
+    status: int = 0
+    milliseconds: float = 0.0
     error: str = ""
 
 
@@ -38,14 +42,33 @@ class RequestLog:
         self._entries: deque[Entry] = deque(maxlen=_KEPT)
         self.count = 0
 
-    def add(
-        self, *, time: float, verb: str, path: str, method: str, status: int, milliseconds: float, error: str
-    ) -> None:
-        self.count += 1
-        entry = Entry(self.count, time, verb, path, method, status, round(milliseconds, 3), error)
+    def answered(
+        self,
+        request: Request,
+        now: Callable[[], float],
+        work: Callable[[Entry], Reply],
+        refuse: Callable[[ApiError], Reply],
+    ) -> Reply:
+        """What `work` answers, or a refusal for what it raises. It says the method once it knows it."""
+        began, entry = time.perf_counter(), Entry(self.count + 1, 0.0, request.verb, request.path)
+        try:
+            reply = work(entry)
+        except ApiError as refusal:
+            entry.error, reply = refusal.message, refuse(refusal)
+        except Exception as defect:  # noqa: BLE001 - the promise of this module
+            entry.error, reply = f"{type(defect).__name__}: {defect}", refuse(defect_of(request, defect))
+        self.count, entry.time, entry.status = self.count + 1, now(), reply.status
+        entry.milliseconds = round((time.perf_counter() - began) * 1000, 3)
         self._entries.append(entry)
-        LOGGER.info("%s %s %d %.1f ms %s", verb, path, status, milliseconds, error)
+        LOGGER.info("%s %s %d %.1f ms %s", entry.verb, entry.path, entry.status, entry.milliseconds, entry.error)
+        return reply
 
     def tail(self, limit: int, *, after: int = 0) -> list[JsonObject]:
         """The last `limit` entries whose number is above `after`, oldest first."""
         return [asdict(entry) for entry in list(self._entries)[-limit:] if entry.number > after]
+
+
+def defect_of(request: Request, defect: Exception) -> ApiError:
+    """The refusal by which a client reads of a defect, whose traceback is logged."""
+    LOGGER.error("%s %s failed", request.verb, request.path, exc_info=defect)
+    return ApiError(501, f"The local cloud failed here, which is a defect of it: {type(defect).__name__}: {defect}")

@@ -217,7 +217,7 @@ class _Checker:
 
     def _any(self, schema: Schema, value: JsonObject, where: str) -> JsonObject:
         """An object that stands inside another; what an operation holds is of the type that it names."""
-        held = schema if self._request else enums.described(self._api, schema, value)
+        held = schema if self._request else self._api.described(schema, value)
         content = value if held is schema else {key: inner for key, inner in value.items() if key != "@type"}
         return self._fields(held, content, where, {})
 

@@ -7,36 +7,35 @@ after another in the event loop's thread, so handlers need no locks.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from infra.local.cloud import identity, services
-from infra.local.cloud.builds import surface as build_surface
+from infra.local.cloud import github, identity, services, surface
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
 from infra.local.cloud.gateway import Gateway
-from infra.local.cloud.github import hub, seed
-from infra.local.cloud.identity import Identity
-from infra.local.cloud.requestlog import LOGGER
-from infra.local.cloud.surface import Surface
+from infra.local.cloud.github import hub
+from infra.local.cloud.requestlog import defect_of
 from infra.local.cloud.wire import Reply, Request, refused
 
-CONTROL = "/_tidepool/"
-
 assert services.__all__, "handlers register themselves when their package is imported"
+assert github.__all__, "so do routes"
 
 
 class Application:
     """`strict_answers`: see `Gateway`."""
 
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
-        self.gateway = Gateway(cloud, strict_answers=strict_answers)
-        self._surface = Surface(self.gateway)
-        self._hub = hub.Hub(cloud, self.gateway.log)
-        self._seeds = seed.Seeds(cloud)
-        self._identity = Identity(cloud, self.gateway.log)
-        self._builds = build_surface.BuildSurface(cloud)
+        # The first beginning of a path that fits says who answers.
+        self._answers: tuple[tuple[str, Callable[[Request], Reply]], ...] = (
+            (hub.BASE, hub.Hub(cloud).reply),
+            (surface.BASE, partial(surface.reply, cloud)),
+            (identity.CERTS, partial(identity.certs, cloud)),
+            ("", Gateway(cloud, strict_answers=strict_answers).reply),
+        )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -50,28 +49,11 @@ class Application:
         await _send(reply, send)
 
     def _reply(self, request: Request) -> Reply:
-        """A defect of the control surfaces is told as the gateway and the hub tell theirs."""
+        """A defect of the control surface is told as the gateway and the hub tell theirs."""
         try:
-            return self._answered(request)
+            return next(reply(request) for begin, reply in self._answers if request.path.startswith(begin))
         except Exception as defect:  # noqa: BLE001 - a client reads JSON, whatever fails
-            LOGGER.exception("%s %s failed", request.verb, request.path)
-            said = f"The local cloud failed here, which is a defect of it: {type(defect).__name__}: {defect}"
-            return refused(ApiError(501, said), "_tidepool")
-
-    def _answered(self, request: Request) -> Reply:
-        if request.path.startswith(hub.BASE):
-            return self._hub.reply(request)
-        if request.path.startswith(seed.CONTROL):
-            return self._seeds.reply(request)
-        if request.path.startswith(build_surface.CONTROL):
-            return self._builds.reply(request)
-        if request.path == identity.CERTS:
-            return self._identity.certs(request)
-        if request.path.startswith(identity.CONTROL):
-            return self._identity.control(request)
-        if request.path.startswith(CONTROL):
-            return self._surface.reply(request)
-        return self.gateway.reply(request)
+            return refused(defect_of(request, defect), surface.SERVICE)
 
 
 def _stranger(request: Request) -> Reply | None:
@@ -87,7 +69,7 @@ def _stranger(request: Request) -> Reply | None:
         said = "This request comes from a page of another origin, which the local cloud does not serve."
     else:
         return None
-    return refused(ApiError(403, said), "_tidepool")
+    return refused(ApiError(403, said), surface.SERVICE)
 
 
 def _is_here(address: str) -> bool:

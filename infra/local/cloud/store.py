@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.local.cloud.errors import already_exists, invalid, not_found
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import JsonObject, already_exists, invalid, not_found
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS resources (
@@ -162,6 +161,13 @@ class Store:
         if changed.rowcount == 0:
             raise not_found(resource.name)
         return Resource(resource.kind, resource.name, body, resource.generation + 1, resource.created, now)
+
+    def put(self, kind: str, name: str, body: JsonObject, *, now: float, data: bytes | None = None) -> Resource:
+        """Insert what is not there, replace what is."""
+        found = self.find(kind, name)
+        if found is None:
+            return self.insert(kind, name, body, now=now, data=data)
+        return self.replace(found, body, now=now, data=data)
 
     def delete(self, kind: str, name: str) -> bool:
         """Whether there was something to delete."""

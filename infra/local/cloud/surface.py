@@ -1,6 +1,7 @@
 """The control surface below `/_tidepool/`: what a person or a test may do to the cloud that Google's APIs cannot.
 
-Owns its paths and the shapes of their JSON. The Python client of it is `control`.
+Owns how a command is found and answered, and the commands of clock, speed, faults, limits, nodes, guests and the
+registry beside the cloud. Builds, identity tokens and GitHub have theirs beside them. The Python client is `control`.
 """
 
 from __future__ import annotations
@@ -8,216 +9,226 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
-from infra.local.cloud import guests, media
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import ApiError, invalid
+from infra.local.cloud.cloud import COMMANDS, Cloud, Order, Said, obeys
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.faults import Rule
-from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.limits import Limit
-from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_edit, tpu_fate, tpu_hang
+from infra.local.cloud.services import artifact_shelf, cloudbuild_builds, tpu_control, tpu_fate
 from infra.local.cloud.services.tpu_node import KIND, each, named
-from infra.local.cloud.wire import Reply, Request, refused, sent
+from infra.local.cloud.wire import Reply, Request, parsed_json, refused, sent
 
-_SERVICE = "_tidepool"
-_LOG_LINES = 200
+BASE = "/_tidepool/"
+SERVICE = "_tidepool"
+_BEGAN = time.monotonic()
 _ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):\d{1,5}")
 # A time that no calendar has would be kept, and every later request would fail by it.
 _LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """rest: what follows the command in the path."""
-
-    body: JsonObject
-    query: dict[str, str]
-    rest: str
+def reply(cloud: Cloud, request: Request) -> Reply:
+    try:
+        return _obeyed(cloud, request)
+    except ApiError as refusal:
+        return refused(refusal, SERVICE)
 
 
-class Surface:
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-        self._cloud = gateway.cloud
-        self._began = time.monotonic()
-        self._commands: dict[tuple[str, str], Callable[[_Ask], JsonObject]] = {
-            ("GET", "health"): self._health,
-            ("GET", "status"): self._status,
-            ("GET", "clock"): self._clock,
-            ("POST", "clock"): self._advance,
-            ("GET", "log"): self._log,
-            ("GET", "settings"): self._settings,
-            ("POST", "settings"): self._set,
-            ("GET", "faults"): self._faults,
-            ("POST", "faults"): self._fail,
-            ("DELETE", "faults"): self._mend,
-            ("GET", "limits"): self._limits,
-            ("POST", "limits"): self._limit,
-            ("DELETE", "limits"): self._lift,
-            ("GET", "nodes"): self._nodes,
-            ("POST", "nodes"): self._add_node,
-            ("PATCH", "nodes"): self._edit_node,
-            ("DELETE", "nodes"): self._remove_node,
-            ("POST", "preempt"): self._preempt,
-            ("POST", "maintain"): self._maintain,
-            ("GET", "guests"): self._guests,
-            ("POST", "guests"): self._write_guests,
-            ("POST", "guest-faults"): self._strike_guest,
-            ("GET", "registry"): self._registry,
-            ("POST", "registry"): self._tell_registry,
-            ("DELETE", "registry"): self._forget_registry,
-            ("POST", "reset"): self._reset,
-        }
-
-    def reply(self, request: Request) -> Reply:
-        try:
-            return self._obeyed(request)
-        except ApiError as refusal:
-            return refused(refusal, _SERVICE)
-
-    def _obeyed(self, request: Request) -> Reply:
-        command, _, rest = request.path.removeprefix("/_tidepool/").partition("/")
-        act = self._commands.get((request.verb, command))
-        if act is None:
-            raise ApiError(404, f"The control surface has no {request.verb} {request.path}.")
-        body = media.parsed_json(request.data)
-        if not isinstance(body, dict | None):
-            raise invalid("The body is a JSON object.")
-        ask = _Ask(body or {}, dict(parse_qsl(request.query)), unquote(rest))
-        with self._cloud.request():
-            return sent(act(ask))
-
-    # Seeing
-
-    def _health(self, _: _Ask) -> JsonObject:
-        return {"pid": os.getpid()}
-
-    def _status(self, _: _Ask) -> JsonObject:
-        cloud = self._cloud
-        return {
-            "pid": os.getpid(),
-            "time": timestamp(cloud.now),
-            "uptimeSeconds": round(time.monotonic() - self._began, 3),
-            "requests": self._gateway.log.count,
-            "nodes": cloud.store.tally(KIND, "$.public.state"),
-            "builds": cloud.store.tally(cloudbuild_builds.KIND, "$.status"),
-            "faults": len(cloud.faults.each(cloud.now)),
-            "limits": sum(1 for _ in cloud.limits.each()),
-            "eventsSetAside": cloud.timeline.failed(),
-            "compression": cloud.compression,
-        }
-
-    def _clock(self, _: _Ask) -> JsonObject:
-        return {"time": timestamp(self._cloud.now), "seconds": self._cloud.now, "offset": self._cloud.clock.offset}
-
-    def _log(self, ask: _Ask) -> JsonObject:
-        limit, after = _whole(ask.query, "limit", _LOG_LINES), _whole(ask.query, "after", 0)
-        return {"entries": self._gateway.log.tail(limit, after=after)}
-
-    def _settings(self, _: _Ask) -> JsonObject:
-        return {"compression": self._cloud.compression}
-
-    def _faults(self, _: _Ask) -> JsonObject:
-        return {"faults": [rule.to_json() for rule in self._cloud.faults.each(self._cloud.now)]}
-
-    def _limits(self, _: _Ask) -> JsonObject:
-        return {"limits": [{**limit.to_json(), "held": held} for limit, held in self._cloud.limits.each()]}
-
-    def _nodes(self, _: _Ask) -> JsonObject:
-        return {"nodes": [node.public for node in each(self._cloud)]}
-
-    def _guests(self, _: _Ask) -> JsonObject:
-        return guests.told(self._cloud)
-
-    def _registry(self, _: _Ask) -> JsonObject:
-        return artifact_shelf.told(self._cloud)
-
-    # Doing
-
-    def _advance(self, ask: _Ask) -> JsonObject:
-        self._cloud.advance(_number(ask.body, "advance", at_most=_LONGEST_SECONDS))
-        return self._clock(ask)
-
-    def _set(self, ask: _Ask) -> JsonObject:
-        self._cloud.compression = _number(ask.body, "compression", at_least=0.001, at_most=1e9)
-        return self._settings(ask)
-
-    def _fail(self, ask: _Ask) -> JsonObject:
-        rule = self._cloud.faults.add(Rule.from_json(ask.body), now=self._cloud.now)
-        if rule.kind == "preempt":
-            tpu_fate.apply_rule(self._cloud, rule)
-        return rule.to_json()
-
-    def _mend(self, ask: _Ask) -> JsonObject:
-        number = _whole({"id": ask.rest}, "id", 0) if ask.rest else None
-        if number is None:
-            self._cloud.faults.clear()
-        else:
-            self._cloud.faults.remove(number)
-        tpu_hang.release(self._cloud, number)
-        return {}
-
-    def _limit(self, ask: _Ask) -> JsonObject:
-        limit = Limit.from_json(ask.body)
-        self._cloud.limits.declare(limit, now=self._cloud.now)
-        return {**limit.to_json(), "held": self._cloud.limits.held(limit.pot)}
-
-    def _lift(self, ask: _Ask) -> JsonObject:
-        limit = Limit.from_json({**ask.body, "chips": 0})
-        self._cloud.limits.lift(limit.pot)
-        return {}
-
-    def _preempt(self, ask: _Ask) -> JsonObject:
-        node = named(self._cloud, ask.body.get("node", ""))
-        tpu_fate.preempt(self._cloud, node)
-        return node.public
-
-    def _maintain(self, ask: _Ask) -> JsonObject:
-        node = named(self._cloud, ask.body.get("node", ""))
-        seconds = _number({"seconds": tpu_fate.MAINTENANCE_SECONDS, **ask.body}, "seconds", at_most=_LONGEST_SECONDS)
-        tpu_fate.maintain(self._cloud, node, seconds)
-        return node.public
-
-    def _add_node(self, ask: _Ask) -> JsonObject:
-        return tpu_edit.add(self._cloud, str(ask.body.get("name", "")), ask.body.get("node", {})).public
-
-    def _edit_node(self, ask: _Ask) -> JsonObject:
-        return tpu_edit.edit(self._cloud, named(self._cloud, ask.rest), ask.body).public
-
-    def _remove_node(self, ask: _Ask) -> JsonObject:
-        tpu_edit.remove(self._cloud, named(self._cloud, ask.rest))
-        return {}
-
-    def _write_guests(self, ask: _Ask) -> JsonObject:
-        guests.write(self._cloud, ask.body.get("disks"))
-        return {}
-
-    def _strike_guest(self, ask: _Ask) -> JsonObject:
-        node, running = (str(ask.body.get(key, "")) for key in ("node", "running"))
-        return {"fault": guests.struck(self._cloud, node, ask.body.get("kind"), running)}
-
-    def _tell_registry(self, ask: _Ask) -> JsonObject:
-        address, log = ask.body.get("address"), ask.body.get("log")
-        if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-            raise invalid(f"address is HOST:PORT on loopback, not {address!r}.", field="address")
-        artifact_shelf.tell(self._cloud, address=address, log=log if isinstance(log, str) else None)
-        return self._registry(ask)
-
-    def _forget_registry(self, ask: _Ask) -> JsonObject:
-        artifact_shelf.tell(self._cloud, address=None, log=None)
-        return self._registry(ask)
-
-    def _reset(self, _: _Ask) -> JsonObject:
-        self._cloud.store.clear()
-        return {}
+def _obeyed(cloud: Cloud, request: Request) -> Reply:
+    path = request.path.removeprefix(BASE)
+    head, _, rest = path.partition("/")
+    whole = f"{request.verb} {path}"
+    act = COMMANDS.get(whole) or COMMANDS.get(f"{request.verb} {head}")
+    if act is None:
+        raise ApiError(404, f"The control surface has no {request.verb} {request.path}.")
+    body = parsed_json(request.data)
+    if not isinstance(body, dict | None):
+        raise invalid("The body is a JSON object.")
+    order = Order(cloud, Said(body or {}), dict(parse_qsl(request.query)), "" if whole in COMMANDS else unquote(rest))
+    with cloud.request():
+        return sent(act(order))
 
 
-def _whole(values: dict[str, str], key: str, default: int) -> int:
-    text = values.get(key, str(default))
+# Seeing
+
+
+@obeys("GET health")
+def health(_: Order) -> JsonObject:
+    return {"pid": os.getpid()}
+
+
+@obeys("GET status")
+def status(order: Order) -> JsonObject:
+    cloud = order.cloud
+    return {
+        "pid": os.getpid(),
+        "time": timestamp(cloud.now),
+        "uptimeSeconds": round(time.monotonic() - _BEGAN, 3),
+        "requests": cloud.log.count,
+        "nodes": cloud.store.tally(KIND, "$.public.state"),
+        "builds": cloud.store.tally(cloudbuild_builds.KIND, "$.status"),
+        "faults": len(cloud.faults.each(cloud.now)),
+        "limits": sum(1 for _ in cloud.limits.each()),
+        "eventsSetAside": cloud.timeline.failed(),
+        "compression": cloud.compression,
+    }
+
+
+@obeys("GET clock")
+def clock(order: Order) -> JsonObject:
+    now = order.cloud.now
+    return {"time": timestamp(now), "seconds": now, "offset": order.cloud.clock.offset}
+
+
+@obeys("GET log")
+def log(order: Order) -> JsonObject:
+    limit, after = _whole(order.query.get("limit", "200"), "limit"), _whole(order.query.get("after", "0"), "after")
+    return {"entries": order.cloud.log.tail(limit, after=after)}
+
+
+@obeys("GET settings")
+def settings(order: Order) -> JsonObject:
+    return {"compression": order.cloud.compression}
+
+
+@obeys("GET faults")
+def faults(order: Order) -> JsonObject:
+    return {"faults": [rule.to_json() for rule in order.cloud.faults.each(order.cloud.now)]}
+
+
+@obeys("GET limits")
+def limits(order: Order) -> JsonObject:
+    return {"limits": [{**limit.to_json(), "held": held} for limit, held in order.cloud.limits.each()]}
+
+
+@obeys("GET nodes")
+def nodes(order: Order) -> JsonObject:
+    return {"nodes": [node.public for node in each(order.cloud)]}
+
+
+@obeys("GET guests")
+def guests(order: Order) -> JsonObject:
+    return tpu_control.told(order.cloud)
+
+
+@obeys("GET registry")
+def registry(order: Order) -> JsonObject:
+    return artifact_shelf.told(order.cloud)
+
+
+# Doing
+
+
+@obeys("POST clock")
+def advance(order: Order) -> JsonObject:
+    order.cloud.advance(_number(order.body, "advance", at_most=_LONGEST_SECONDS))
+    return clock(order)
+
+
+@obeys("POST settings")
+def set_compression(order: Order) -> JsonObject:
+    order.cloud.compression = _number(order.body, "compression", at_least=0.001, at_most=1e9)
+    return settings(order)
+
+
+@obeys("POST faults")
+def fail(order: Order) -> JsonObject:
+    rule = order.cloud.faults.add(Rule.from_json(order.body), now=order.cloud.now)
+    if rule.kind == "preempt":
+        tpu_fate.apply_rule(order.cloud, rule)
+    return rule.to_json()
+
+
+@obeys("DELETE faults")
+def mend(order: Order) -> JsonObject:
+    number = _whole(order.rest, "id") if order.rest else None
+    if number is None:
+        order.cloud.faults.clear()
+    else:
+        order.cloud.faults.remove(number)
+    tpu_fate.release(order.cloud, number)
+    return {}
+
+
+@obeys("POST limits")
+def declare_limit(order: Order) -> JsonObject:
+    limit = Limit.from_json(order.body)
+    order.cloud.limits.declare(limit, now=order.cloud.now)
+    return {**limit.to_json(), "held": order.cloud.limits.held(limit.pot)}
+
+
+@obeys("DELETE limits")
+def lift_limit(order: Order) -> JsonObject:
+    order.cloud.limits.lift(Limit.from_json({**order.body, "chips": 0}).pot)
+    return {}
+
+
+@obeys("POST preempt")
+def preempt(order: Order) -> JsonObject:
+    node = named(order.cloud, order.body.get("node", ""))
+    tpu_fate.preempt(order.cloud, node)
+    return node.public
+
+
+@obeys("POST maintain")
+def maintain(order: Order) -> JsonObject:
+    node = named(order.cloud, order.body.get("node", ""))
+    said = {"seconds": tpu_fate.MAINTENANCE_SECONDS, **order.body}
+    tpu_fate.maintain(order.cloud, node, _number(said, "seconds", at_most=_LONGEST_SECONDS))
+    return node.public
+
+
+@obeys("POST nodes")
+def add_node(order: Order) -> JsonObject:
+    return tpu_control.add(order.cloud, str(order.body.get("name", "")), order.body.get("node", {})).public
+
+
+@obeys("PATCH nodes")
+def edit_node(order: Order) -> JsonObject:
+    return tpu_control.edit(order.cloud, named(order.cloud, order.rest), order.body).public
+
+
+@obeys("DELETE nodes")
+def remove_node(order: Order) -> JsonObject:
+    tpu_control.remove(order.cloud, named(order.cloud, order.rest))
+    return {}
+
+
+@obeys("POST guests")
+def write_guests(order: Order) -> JsonObject:
+    tpu_control.write(order.cloud, order.body.get("disks"))
+    return {}
+
+
+@obeys("POST guest-faults")
+def strike_guest(order: Order) -> JsonObject:
+    node, running = (str(order.body.get(key, "")) for key in ("node", "running"))
+    return {"fault": tpu_control.struck(order.cloud, node, order.body.get("kind"), running)}
+
+
+@obeys("POST registry")
+def tell_registry(order: Order) -> JsonObject:
+    address, log = order.body.get("address"), order.body.get("log")
+    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        raise invalid(f"address is HOST:PORT on loopback, not {address!r}.", field="address")
+    artifact_shelf.tell(order.cloud, address=address, log=log if isinstance(log, str) else None)
+    return registry(order)
+
+
+@obeys("DELETE registry")
+def forget_registry(order: Order) -> JsonObject:
+    artifact_shelf.tell(order.cloud, address=None, log=None)
+    return registry(order)
+
+
+@obeys("POST reset")
+def reset(order: Order) -> JsonObject:
+    order.cloud.store.clear()
+    return {}
+
+
+def _whole(text: str, key: str) -> int:
     if not text.isdigit():
         raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
     return int(text)

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import JsonObject
 
 KEY_BITS = 2048
 

@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlencode
 
-from infra.local.cloud import media
 from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import Media
 from infra.local.cloud.store import Resource, Store
-from infra.local.cloud.wire import Reply, Request
+from infra.local.cloud.wire import Media, Reply, Request, composed
 
 _KIND = "upload.session"
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
@@ -74,7 +72,7 @@ class Uploads:
 
 def _whole(request: Request, session: Resource, data: bytes) -> Request:
     described = session.body["described"].encode()
-    content_type, body = media.composed(described, Media(session.body["contentType"], data))
+    content_type, body = composed(described, Media(session.body["contentType"], data))
     query = {**parse_qs(session.body["query"]), "uploadType": ["multipart"]}
     return replace(
         request,

@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from infra.local.engine import checkpoint
-from infra.local.engine.errors import EngineError
 from infra.local.engine.goal import Answer
-from infra.local.engine.outputs import taken_over
 from infra.local.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
 from infra.local.engine.run import Clock, now
+from infra.model.errors import EngineError
 from infra.model.plan import Op
 from infra.model.protected import irreplaceable
 from infra.model.secret_values import reveal
@@ -92,15 +91,13 @@ class Apply:
         except CancelledError:
             raise
         except PartialCreateError as error:
-            outputs = taken_over(new, error.outputs, provider.secret_outputs(new.type))
-            state = replace(new, id=error.resource_id, outputs=outputs, init_errors=error.reasons)
+            state = new.showing(error.outputs, provider, id=error.resource_id, init_errors=error.reasons)
             self._created(number, decision, state)
             raise
         except ProviderError:
             run.end(number)
             raise
-        outputs = taken_over(new, made.outputs, provider.secret_outputs(new.type))
-        state = replace(new, id=made.id, outputs=outputs, created=now(), modified=now())
+        state = new.showing(made.outputs, provider, id=made.id, created=now(), modified=now())
         self._created(number, decision, state)
         return state
 
@@ -125,13 +122,13 @@ class Apply:
         except CancelledError:
             raise
         except PartialUpdateError as error:
-            outputs = taken_over(new, error.outputs, provider.secret_outputs(new.type))
-            self._end(number, decision, replace(new, outputs=outputs, init_errors=error.reasons, modified=now()))
+            half = new.showing(error.outputs, provider, init_errors=error.reasons, modified=now())
+            self._end(number, decision, half)
             raise
         except ProviderError as error:
             run.end(number, drop=(old,) if error.gone else ())
             raise
-        state = replace(new, outputs=taken_over(new, raw, provider.secret_outputs(new.type)), modified=now())
+        state = new.showing(raw, provider, modified=now())
         self._end(number, decision, state)
         return state
 

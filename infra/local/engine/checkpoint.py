@@ -2,7 +2,7 @@
 
 Owns the checkpoint document (version 3), the order of its resources, and folding. Does not own files
 (`infra.local.engine.backend`), one resource's form (`infra.local.engine.state`), nor what is done about operations that
-were in flight (`infra.local.engine.settle`).
+were in flight (`infra.local.engine.refresh`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine.errors import EngineError, RefusedError
+from infra.local.engine.backend import Holder, StackFiles, held
 from infra.local.engine.journal import Entry, OperationType, Replay, key_of, replay
 from infra.local.engine.secrets import Vault
 from infra.local.engine.state import Codec, State
+from infra.local.engine.values import RefusedError
+from infra.model.errors import EngineError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from infra.local.engine.backend import StackFiles
 
 CHECKPOINT_VERSION = 3
 CLI_VERSION = "3.260.0"
@@ -248,3 +248,19 @@ def _without_dangling(state: State, known: Iterable[str]) -> State:
         name: tuple(urn for urn in urns if urn in known) for name, urns in state.property_dependencies.items()
     }
     return state
+
+
+def fold(files: StackFiles, passphrase: Callable[[], str]) -> tuple[Holder, ...]:
+    """Put the journals of runs that were cut off into the checkpoint, as operations in flight where they are.
+
+    For programs that read the checkpoint without this engine. Returns whose dead locks were removed on the way. Does
+    nothing where there is no journal. Raises EngineError where a living run holds the stack.
+    """
+    if not any(files.journals.glob("*.jsonl")):
+        return ()
+    with held(files) as mine:
+        snapshot = load(files, passphrase)
+        files.write(render(files, snapshot))
+        for path in snapshot.journals:
+            path.unlink(missing_ok=True)
+        return mine.taken_over

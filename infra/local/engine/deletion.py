@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from infra.local.engine.errors import EngineError
+from infra.local.engine.planner import step_of
 from infra.local.engine.provider import CancelledError, ProviderError
+from infra.local.engine.replacement import delete
 from infra.local.engine.run import Clock, Run, StoppedError
-from infra.local.engine.values import masked
 from infra.model import protected, urns
+from infra.model.errors import EngineError
 from infra.model.plan import Op, Step
-from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.registry import Registry
@@ -158,7 +158,7 @@ class Deletion:
                 run.note(drop=(state,))
             else:
                 try:
-                    self._ask(state)
+                    delete(run, self._registry.of(state.provider), state)
                 except CancelledError as error:
                     run.stopping.set()
                     run.broke(step, str(error), clock.seconds)
@@ -169,29 +169,10 @@ class Deletion:
         run.ended(step, before + clock.seconds)
         return True
 
-    def _ask(self, state: State) -> None:
-        run = self._run
-        provider = self._registry.of(state.provider)
-        number = run.begin("deleting", state)
-        try:
-            provider.delete(state.type, state.id, reveal(state.outputs), state.timeouts.get("delete"), run.cancel)
-        except CancelledError:
-            raise
-        except ProviderError as error:
-            if not error.gone:
-                run.end(number)
-                raise
-        run.end(number, drop=(state,))
-
     @staticmethod
     def _step(state: State) -> Step:
-        return Step(
-            op=Op.RETAIN if state.custom and state.retain_on_delete else Op.DELETE,
-            urn=state.urn,
-            type=state.type,
-            name=urns.name_of(state.urn),
-            old_inputs=masked(state.inputs),
-        )
+        op = Op.RETAIN if state.custom and state.retain_on_delete else Op.DELETE
+        return step_of(state, op, old=state)
 
 
 def _untold(state: State) -> bool:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from infra.local.engine import planner
 from infra.local.engine.apply import Apply
-from infra.local.engine.errors import EngineError
 from infra.local.engine.goal import Answer
-from infra.local.engine.outputs import taken_over
 from infra.local.engine.planner import CheckFailedError, Decision
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import now
-from infra.local.engine.values import has_unknown, masked, resealed, without_unknown
+from infra.local.engine.values import has_unknown, resealed, without_unknown
 from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.plan import Op, Step
 from infra.model.secret_values import reveal
 
@@ -206,8 +205,7 @@ class Deployment:
         else:
             kept = decision.old.outputs if decision.op is Op.UPDATE and decision.old is not None else None
             raw = provider.preview_outputs(new.type, reveal(new.inputs), reveal(kept) if kept is not None else None)
-            outputs = taken_over(new, raw, provider.secret_outputs(new.type))
-            state = replace(new, outputs=outputs, id=new.id if decision.op is Op.UPDATE else "")
+            state = new.showing(raw, provider, id=new.id if decision.op is Op.UPDATE else "")
         if decision.op is Op.REPLACE:
             self._replacements.plan(decision)
         self._apply.settle(decision, state)
@@ -251,14 +249,6 @@ class Deployment:
             with run.lock:
                 run.absent.add(goal.urn)
             return Answer(goal.urn, unknown=True)
-        step = Step(
-            op=Op.ADOPT if goal.urn in run.adopted else Op.SAME,
-            urn=goal.urn,
-            type=goal.type,
-            name=goal.name,
-            old_inputs=masked(old.inputs),
-            new_inputs=masked(old.inputs),
-            protect=old.protect,
-        )
-        run.ended(step, 0.0)
+        op = Op.ADOPT if goal.urn in run.adopted else Op.SAME
+        run.ended(planner.step_of(goal, op, old=old, new=old.inputs, protect=old.protect), 0.0)
         return Answer(goal.urn, old.id, old.outputs)

@@ -15,26 +15,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infra.local.engine import checkpoint, program, refresh
-from infra.local.engine.builtin import Builtin
+from infra.local.engine.backend import held, holders
 from infra.local.engine.deletion import Deletion
 from infra.local.engine.deployment import Deployment
-from infra.local.engine.errors import EngineError
-from infra.local.engine.existing import Existing
-from infra.local.engine.interrupt import interruptible
+from infra.local.engine.existing import Builtin, Existing
 from infra.local.engine.journal import Journal
-from infra.local.engine.lock import held, holders
 from infra.local.engine.monitor import Monitor
+from infra.local.engine.refresh import settle
 from infra.local.engine.registry import Registry
 from infra.local.engine.replacement import Replacements
-from infra.local.engine.run import Listener, Options, Run
-from infra.local.engine.settle import settle
+from infra.local.engine.run import Listener, Options, Run, interruptible
 from infra.local.engine.values import masked
 from infra.model import protected, urns
+from infra.model.errors import EngineError
 from infra.model.plan import Op, Plan
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
-    from infra.local.engine.backend import Backend, StackFiles
+    from infra.local.engine.backend import Backend, Held, StackFiles
     from infra.local.engine.provider import Provider
     from infra.local.engine.state import State
 
@@ -99,10 +97,12 @@ class Engine:
         options = options or Options()
         with held(self._files) as lock:
             if not options.previewed:
-                plan = self._foreseen(options)
+                parts = self._parts(checkpoint.load(self._files, self._passphrase), options, None, None)
+                self._foresee(parts)
+                plan = self._plan(parts.run)
                 if plan.failed:
                     return plan
-            with self._working(options, listener, lock.name, "update", _taken(lock.taken_over)) as parts:
+            with self._working(options, listener, lock, "update") as parts:
                 self._settle(parts)
                 ended_well = self._execute(parts)
                 self._check_targets(parts.run)
@@ -115,10 +115,7 @@ class Engine:
     def adopt(self, options: Options, listener: Listener | None = None) -> Plan:
         """Take over what `Options.standing` names and the program declares; nothing else is changed."""
         options = replace(options, adopting=True)
-        with (
-            held(self._files) as lock,
-            self._working(options, listener, lock.name, "resource-import", _taken(lock.taken_over)) as parts,
-        ):
+        with held(self._files) as lock, self._working(options, listener, lock, "resource-import") as parts:
             self._settle(parts)
             self._execute(parts)
         plan = self._plan(parts.run)
@@ -126,22 +123,14 @@ class Engine:
 
     def refresh(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Take over what the cloud says of every resource in the state."""
-        with (
-            held(self._files) as lock,
-            self._working(options or Options(), listener, lock.name, "refresh", _taken(lock.taken_over)) as parts,
-        ):
+        with held(self._files) as lock, self._working(options, listener, lock, "refresh") as parts:
             settle(parts.run, parts.registry, forgetting=True)
             refresh.refresh(parts.run, parts.registry)
         return self._plan(parts.run)
 
     def destroy(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Delete everything in the state, or the targets; a protected resource keeps all of it."""
-        with (
-            held(self._files) as lock,
-            self._working(options or Options(), listener, lock.name, "destroy", _taken(lock.taken_over)) as parts,
-        ):
-            settle(parts.run, parts.registry)
-            self._check_targets(parts.run)
+        with held(self._files) as lock, self._working(options, listener, lock, "destroy") as parts:
             found = self._to_destroy(parts)
             if not parts.deletion.protected(found, protected.kept):
                 if parts.run.options.first is not None:
@@ -152,15 +141,14 @@ class Engine:
     def preview_destroy(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """What `destroy` would do; changes neither state nor cloud, and waits for no lock."""
         parts = self._parts(self._load(), options or Options(), listener, None)
-        settle(parts.run, parts.registry)
-        self._check_targets(parts.run)
         found = self._to_destroy(parts)
         if not parts.deletion.protected(found, protected.kept):
             parts.deletion.plan(found)
         return self._plan(parts.run)
 
-    @staticmethod
-    def _to_destroy(parts: _Parts) -> list[State]:
+    def _to_destroy(self, parts: _Parts) -> list[State]:
+        settle(parts.run, parts.registry)
+        self._check_targets(parts.run)
         found = parts.deletion.condemned()
         return parts.deletion.without_protected(found) if parts.run.options.exclude_protected else found
 
@@ -191,10 +179,6 @@ class Engine:
         operations = self._load().operations
         return [reveal(state.inputs) for kind, state in operations if kind == "creating" and state.type == token]
 
-    def is_empty(self) -> bool:
-        """Whether the state has no resource at all."""
-        return not self._load().states
-
     # How it goes
 
     def _load(self) -> checkpoint.Snapshot:
@@ -210,22 +194,11 @@ class Engine:
             run.say("warning", said)
         registry = Registry(run, self._providers, self._config, self._stack, self._project)
         replacements = Replacements(run, registry)
-        existing = Existing(run, registry)
-        monitor = Monitor(
-            run,
-            Deployment(run, registry, replacements, existing),
-            existing,
-            registry,
-            Builtin(run, self._backend, self._project, self._passphrase),
-            self._stack,
-            self._project,
-        )
+        builtin = Builtin(run, self._backend, self._project, self._passphrase)
+        existing = Existing(run, registry, builtin)
+        deployment = Deployment(run, registry, replacements, existing)
+        monitor = Monitor(run, deployment, existing, registry, builtin, self._stack, self._project)
         return _Parts(run, registry, replacements, Deletion(run, registry, replacements), monitor)
-
-    def _foreseen(self, options: Options) -> Plan:
-        parts = self._parts(checkpoint.load(self._files, self._passphrase), options, None, None)
-        self._foresee(parts)
-        return self._plan(parts.run)
 
     def _foresee(self, parts: _Parts) -> None:
         run = parts.run
@@ -261,9 +234,7 @@ class Engine:
             )
 
     @contextmanager
-    def _working(
-        self, options: Options, listener: Listener | None, name: str, kind: str, said: list[str]
-    ) -> Generator[_Parts]:
+    def _working(self, options: Options | None, listener: Listener | None, lock: Held, kind: str) -> Generator[_Parts]:
         """An operation that changes something: journal, Ctrl-C, and at the end the checkpoint."""
         started = time.time()
         snapshot = checkpoint.load(self._files, self._passphrase)
@@ -271,10 +242,10 @@ class Engine:
         self._files.prepare()
         if snapshot.journals or not snapshot.digest:
             self._write(snapshot, None)
-        journal = Journal(self._files.journals / f"{name}.jsonl", snapshot.digest, self._journalled)
-        parts = self._parts(snapshot, options, listener, journal)
-        for one in said:
-            parts.run.say("warning", one)
+        journal = Journal(self._files.journals / f"{lock.name}.jsonl", snapshot.digest, self._journalled)
+        parts = self._parts(snapshot, options or Options(), listener, journal)
+        for holder in lock.taken_over:
+            parts.run.say("warning", f"took over the lock of {holder}, which is dead")
         interrupted = False
         with interruptible(parts.run) as presses:
             try:
@@ -321,7 +292,3 @@ class Engine:
 
     def _plan(self, run: Run) -> Plan:
         return run.plan(self._stack, ENGINE, self._cloud, masked(self._root_outputs(run.snapshot)))
-
-
-def _taken(dead: tuple[Any, ...]) -> list[str]:
-    return [f"took over the lock of {holder}, which is dead" for holder in dead]

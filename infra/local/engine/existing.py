@@ -1,6 +1,7 @@
 """Resources that exist before the program asks for them.
 
-Owns reading one that this stack does not manage, and taking one under management. Neither changes the cloud.
+Owns reading one that this stack does not manage, taking one under management, and what the engine itself serves: stack
+references, and look-ups of resources of this very stack. None of it changes the cloud.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infra.local.engine import planner
-from infra.local.engine.errors import EngineError
+from infra.local.engine.backend import holders
+from infra.local.engine.checkpoint import ORGANIZATION, load
 from infra.local.engine.goal import Answer
-from infra.local.engine.outputs import taken_over
+from infra.local.engine.planner import step_of
 from infra.local.engine.provider import ProviderError, ReadResult
 from infra.local.engine.registry import BUILTIN
-from infra.local.engine.values import masked
+from infra.local.engine.values import RefusedError
 from infra.model import urns
-from infra.model.plan import Op, Step
-from infra.model.secret_values import reveal
+from infra.model.errors import EngineError
+from infra.model.plan import Op
+from infra.model.secret_values import Secret, reveal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from infra.local.engine.backend import Backend
     from infra.local.engine.goal import Goal
     from infra.local.engine.provider import Provider
     from infra.local.engine.registry import Registry
@@ -32,9 +36,10 @@ if TYPE_CHECKING:
 class Existing:
     """Looks up what a program refers to."""
 
-    def __init__(self, run: Run, registry: Registry) -> None:
+    def __init__(self, run: Run, registry: Registry, builtin: Builtin) -> None:
         self._run = run
         self._registry = registry
+        self._builtin = builtin
 
     def take_over(self, goal: Goal, provider: Provider, reference: str) -> Answer:
         """Take a resource that exists under management, changing nothing in the cloud."""
@@ -43,14 +48,14 @@ class Existing:
         if found is None:
             raise EngineError(f"{goal.urn} cannot be imported: there is no {goal.type} with id {goal.import_id}")
         was = planner.goal_state(goal, found.inputs, reference, None)
-        was = replace(was, id=found.id, outputs=taken_over(was, found.outputs, provider.secret_outputs(goal.type)))
+        was = was.showing(found.outputs, provider, id=found.id)
         decision = planner.decide(goal, was, provider, reference)
         if decision.op is not Op.SAME:
             raise EngineError(
                 f"{goal.urn} cannot be imported: the program and {found.id} differ in "
                 f"{', '.join(sorted(decision.detailed))}; write in the program what the resource has"
             )
-        step = Step(op=Op.READ, urn=goal.urn, type=goal.type, name=goal.name, new_inputs=masked(decision.new.inputs))
+        step = step_of(goal, Op.READ, new=decision.new.inputs)
         run.started(step)
         run.note(decision.new)
         run.ended(step, 0.0)
@@ -74,10 +79,10 @@ class Existing:
         if found is None:
             return old
         state = planner.goal_state(goal, found.inputs, reference, None)
-        state = replace(
-            state,
+        state = state.showing(
+            found.outputs,
+            provider,
             id=found.id,
-            outputs=taken_over(state, found.outputs, provider.secret_outputs(goal.type)),
             dependencies=tuple(urn for urn in state.dependencies if urn in run.states),
             property_dependencies={
                 name: tuple(urn for urn in ons if urn in run.states)
@@ -90,44 +95,92 @@ class Existing:
         run.say("info", f"stands in the cloud as {found.id} and was not in the state: it is adopted", goal.urn)
         return state
 
-    def _look_up(
-        self, goal: Goal, reference: str, fetch: Callable[[Goal], dict[str, Any]]
-    ) -> tuple[ReadResult, frozenset[str]]:
-        """What there is, and which of its outputs are secret."""
+    def _look_up(self, goal: Goal, reference: str) -> tuple[ReadResult, Provider | None]:
+        """What there is, and the provider that has it, None for what the engine itself serves."""
         if urns.package_of(goal.type) == BUILTIN:
-            return ReadResult(goal.import_id, goal.inputs, fetch(goal)), frozenset()
+            return ReadResult(goal.import_id, goal.inputs, self._builtin.read(goal)), None
         provider = self._registry.of(reference)
         with self._run.slot():
             found = provider.read(goal.type, goal.import_id, reveal(goal.inputs))
         if found is None:
             raise EngineError(f"{goal.urn}: there is no {goal.type} with id {goal.import_id}")
-        return found, provider.secret_outputs(goal.type)
+        return found, provider
 
-    def read(self, goal: Goal, fetch: Callable[[Goal], dict[str, Any]]) -> Answer:
-        """Look up a resource that this stack does not manage. `fetch` serves what the engine itself serves."""
+    def read(self, goal: Goal) -> Answer:
+        """Look up a resource that this stack does not manage."""
         run = self._run
         if not run.admit(goal.urn):
             return Answer(goal.urn, failed=True)
         old = run.olds.get(goal.urn)
         try:
             reference = self._registry.reference_for(goal)
-            found, secret = self._look_up(goal, reference, fetch)
+            found, provider = self._look_up(goal, reference)
         except (ProviderError, EngineError) as error:
             run.broke(planner.undecided(goal, old), str(error))
             return Answer(goal.urn, failed=True)
         state = planner.goal_state(goal, found.inputs, reference, None)
         state = replace(state, external=True, id=goal.import_id, import_id="", created="", modified="")
-        state = replace(state, outputs=taken_over(state, found.outputs, secret))
-        known = old is not None and old.external and old.id == state.id
-        step = Step(
-            op=Op.SAME if known else Op.READ,
-            urn=goal.urn,
-            type=goal.type,
-            name=goal.name,
-            old_inputs=masked(old.inputs) if old is not None and known else None,
-            new_inputs=masked(state.inputs),
-        )
+        state = state.showing(found.outputs, provider)
+        known = old if old is not None and old.external and old.id == state.id else None
+        step = step_of(goal, Op.READ if known is None else Op.SAME, old=known, new=state.inputs)
         if old is None or replace(state, other=old.other) != old:
             run.note(state)
         run.ended(step, 0.0)
         return Answer(goal.urn, state.id, state.outputs)
+
+
+class Builtin:
+    """The `pulumi` package: `pulumi:pulumi:StackReference`, and `pulumi:pulumi:getResource`."""
+
+    def __init__(self, run: Run, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
+        self._run = run
+        self._backend = backend
+        self._project = project
+        self._passphrase = passphrase
+
+    def read(self, goal: Goal) -> dict[str, Any]:
+        """The outputs of a stack reference; EngineError says what to do about an unknown stack."""
+        if goal.type != urns.STACK_REFERENCE_TYPE:
+            raise RefusedError(f"{goal.urn}: the embedded engine does not support {goal.type}: use --engine pulumi")
+        name = goal.inputs.get("name")
+        if not isinstance(name, str):
+            raise EngineError(f"{goal.urn}: the name of a stack must be a plain text that is known in a preview")
+        outputs = self.stack_outputs(name)
+        secret = sorted(key for key, value in outputs.items() if _is_secret(value))
+        return {"name": name, "outputs": outputs, "secretOutputNames": secret}
+
+    def stack_outputs(self, name: str) -> dict[str, Any]:
+        """The outputs of a stack of this backend, by `stack` or `organization/project/stack`."""
+        parts = name.split("/")
+        project, stack = (self._project, name) if len(parts) == 1 else (parts[-2], parts[-1])
+        if len(parts) > 1 and parts != [ORGANIZATION, project, stack]:
+            raise EngineError(
+                f"stack reference {name}: a file backend knows {ORGANIZATION}/<project>/<stack> alone; write "
+                f"{ORGANIZATION}/{self._project}/{stack}"
+            )
+        files = self._backend.files(project, stack)
+        running = frozenset(holder.path.stem for holder in holders(files) if not holder.dead)
+        snapshot = load(files, self._passphrase, running=frozenset(f"{one}.jsonl" for one in running))
+        if not snapshot.digest and not snapshot.states:
+            raise EngineError(
+                f"stack reference {name}: there is no stack {stack} of project {project} in "
+                f"{self._backend.root}; bring it up first (`./tidepool up {stack}`)"
+            )
+        roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
+        outputs = roots[0].outputs if roots else {}
+        return {key: Secret(reveal(value)) if _is_secret(value) else value for key, value in outputs.items()}
+
+    def invoke(self, function: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A function of the `pulumi` package."""
+        if function == "pulumi:pulumi:getResource":
+            state = self._run.states.get(arguments.get("urn", ""))
+            if state is None:
+                raise EngineError(f"unknown resource {arguments.get('urn')}")
+            return {"urn": state.urn, "id": state.id, "state": state.outputs}
+        raise RefusedError(f"the embedded engine does not support the function {function}: use --engine pulumi")
+
+
+def _is_secret(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_secret, value.values()))
+    return any(map(_is_secret, value)) if isinstance(value, list) else isinstance(value, Secret)

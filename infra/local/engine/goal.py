@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine.errors import RefusedError
-from infra.local.engine.values import from_struct, from_value
+from infra.local.engine.values import RefusedError, from_struct, from_value
 from infra.model import urns
 
 if TYPE_CHECKING:

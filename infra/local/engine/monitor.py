@@ -6,6 +6,7 @@ The SDK calls these methods from its threads as it would call a gRPC stub, and t
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import grpc
@@ -13,19 +14,18 @@ from google.protobuf import empty_pb2 as _empty_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from infra.local.engine import goal as goals
-from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.provider import ProviderError
 from infra.local.engine.run import StoppedError
-from infra.local.engine.values import from_struct, to_struct
+from infra.local.engine.values import RefusedError, from_struct, to_struct
 from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
-    from infra.local.engine.builtin import Builtin
     from infra.local.engine.deployment import Deployment
-    from infra.local.engine.existing import Existing
+    from infra.local.engine.existing import Builtin, Existing
     from infra.local.engine.goal import Answer
     from infra.local.engine.registry import Registry
     from infra.local.engine.run import Run
@@ -121,7 +121,7 @@ class Monitor:
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:  # noqa: N802
         def work() -> Answer:
             wanted = goals.read(request, self._stack, self._project)
-            return self._existing.read(wanted, self._builtin.read)
+            return self._existing.read(wanted)
 
         answer = self._answer(work, request)
         if answer.failed:
@@ -204,17 +204,11 @@ class Monitor:
             raise _stopped()
         urn = urns.make(self._stack, self._project, request.parent, request.type, request.name)
         try:
-            answer = work()
+            with self._stoppable():
+                answer = work()
         except RefusedError as error:
             self._deployment.refuse(urn, request.type, request.name, str(error))
             raise self._told(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
-        except StoppedError:
-            raise _stopped() from None
-        except Exception:
-            raise
-        except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
-            self._run.give_up(fault)
-            raise _stopped() from None
         if answer.failed and self._run.stopping.is_set():
             raise _stopped()
         return answer
@@ -225,9 +219,16 @@ class Monitor:
 
     def _guard(self, work: Callable[[], Any]) -> Any:
         try:
-            return work()
+            with self._stoppable():
+                return work()
         except (EngineError, ProviderError) as error:
             raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from None
+
+    @contextmanager
+    def _stoppable(self) -> Generator[None]:
+        """For work on what the program asks: where the operation is being given up, the program is ended quietly."""
+        try:
+            yield
         except StoppedError:
             raise _stopped() from None
         except Exception:

@@ -7,9 +7,10 @@ check and to compare, which need no API.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from infra.local.engine.goal import Goal
 from infra.local.engine.provider import PropertyDiff
 from infra.local.engine.run import now
 from infra.local.engine.state import State
@@ -20,7 +21,6 @@ from infra.model.plan import Op, PropertyChange, Step
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
-    from infra.local.engine.goal import Goal
     from infra.local.engine.provider import Provider
 
 REPLACEMENT_TRIGGER = "replacementTrigger"
@@ -46,18 +46,25 @@ class Decision:
 
     def step(self) -> Step:
         """As a plan shows it; secrets masked."""
-        old = self.old if self.op is not Op.CREATE else None
-        return Step(
-            op=self.op,
-            urn=self.new.urn,
-            type=self.new.type,
-            name=urns.name_of(self.new.urn),
-            diff=changes(self.detailed, old, self.new) if old is not None else {},
-            replace_reasons=self.reasons,
-            old_inputs=masked(old.inputs) if old is not None else None,
-            new_inputs=masked(self.new.inputs),
-            protect=self.new.protect,
-        )
+        new, old = self.new, self.old if self.op is not Op.CREATE else None
+        diff = changes(self.detailed, old, new) if old is not None else {}
+        step = step_of(new, self.op, old=old, new=new.inputs, protect=new.protect)
+        return replace(step, diff=diff, replace_reasons=self.reasons)
+
+
+def step_of(
+    what: Goal | State,
+    op: Op,
+    *,
+    old: State | None = None,
+    new: Mapping[str, Any] | None = None,
+    protect: bool = False,
+) -> Step:
+    """A resource's step with its inputs before and after, secrets masked."""
+    name = urns.name_of(what.urn)
+    before = None if old is None else masked(old.inputs)
+    after = None if new is None else masked(new)
+    return Step(op=op, urn=what.urn, type=what.type, name=name, old_inputs=before, new_inputs=after, protect=protect)
 
 
 def changes(detailed: Mapping[str, PropertyDiff], old: State, new: State) -> dict[str, PropertyChange]:
@@ -91,45 +98,24 @@ def plain_diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, PropertyDi
 def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: State | None) -> State:
     """The state that a resource is to have, with the outputs that it had."""
     time = now()
-    return State(
-        urn=goal.urn,
-        type=goal.type,
-        custom=goal.custom,
-        id=old.id if old is not None else "",
-        inputs=inputs,
-        outputs=old.outputs if old is not None else {},
-        parent=goal.parent,
-        provider=provider,
-        dependencies=goal.dependencies,
-        property_dependencies=goal.property_dependencies,
-        deleted_with=goal.deleted_with,
-        protect=goal.protect,
-        retain_on_delete=goal.retain_on_delete,
-        secret_outputs=goal.secret_outputs,
-        ignore_changes=goal.ignore_changes,
-        replace_on_changes=goal.replace_on_changes,
-        replace_with=goal.replace_with,
-        replacement_trigger=goal.replacement_trigger,
-        timeouts=goal.timeouts,
-        import_id=goal.import_id,
-        created=old.created if old is not None else time,
-        modified=old.modified if old is not None else time,
-        other={**(old.other if old is not None else {}), **goal.other},
-    )
+    kept = {"created": time, "modified": time}
+    if old is not None:
+        kept = {name: getattr(old, name) for name in ("id", "outputs", "created", "modified")}
+    asked = {name: getattr(goal, name) for name in _ASKED}
+    other = {**(old.other if old is not None else {}), **goal.other}
+    return State(**asked, **kept, inputs=inputs, provider=provider, other=other)
+
+
+_ASKED = frozenset(each.name for each in fields(Goal)) & {each.name for each in fields(State)} - {
+    "inputs", "other", "provider",
+}  # fmt: skip
+"""What a state takes over from a program as it is asked for."""
 
 
 def undecided(goal: Goal, old: State | None) -> Step:
     """The step of a resource for which nothing could be decided."""
     op = Op.CREATE if old is None else Op.UPDATE
-    return Step(
-        op=op,
-        urn=goal.urn,
-        type=goal.type,
-        name=goal.name,
-        old_inputs=masked(old.inputs) if old is not None else None,
-        new_inputs=masked(goal.inputs),
-        protect=goal.protect,
-    )
+    return step_of(goal, op, old=old, new=goal.inputs, protect=goal.protect)
 
 
 def decide_component(goal: Goal, old: State | None) -> Decision:

@@ -1,6 +1,8 @@
-"""Taking over what the cloud says of every resource in the state.
+"""Taking over what the cloud says: of every resource in the state, and of operations that were in flight.
 
-Owns the reading, many at once, and its record as steps. Changes the state alone.
+Owns the reading, many at once, and its record as steps; and what is done about operations that a run left open when it
+died: look at what the cloud has now and put that into the state, so that the run which follows plans from the truth.
+Changes the state alone; a preview looks too and writes nothing.
 """
 
 from __future__ import annotations
@@ -9,17 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from infra.local.engine.errors import EngineError
-from infra.local.engine.outputs import taken_over
-from infra.local.engine.planner import Decision
+from infra.local.engine.planner import Decision, step_of
 from infra.local.engine.provider import DiffResult, PropertyDiff, ProviderError
 from infra.local.engine.run import Clock, StoppedError, now
-from infra.local.engine.values import masked, secret_places, with_secrets
+from infra.local.engine.values import secret_places, with_secrets
 from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.plan import Op, Step
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
+    from infra.local.engine.journal import OperationType
     from infra.local.engine.registry import Registry
     from infra.local.engine.run import Run
     from infra.local.engine.state import State
@@ -62,9 +64,8 @@ def _refresh_one(run: Run, registry: Registry, state: State, clock: Clock, *, qu
         if not quiet:
             run.ended(_step(state, Op.DELETE), clock.seconds)
         return
-    outputs = taken_over(state, found.outputs, provider.secret_outputs(state.type))
     inputs = with_secrets(found.inputs, secret_places(state.inputs))
-    fresh = replace(state, inputs=inputs, outputs=outputs, id=found.id)
+    fresh = state.showing(found.outputs, provider, inputs=inputs, id=found.id)
     if fresh == state:
         if not quiet:
             run.ended(_step(state, Op.SAME), clock.seconds)
@@ -90,11 +91,85 @@ def _seen_from_the_state(result: DiffResult) -> dict[str, PropertyDiff]:
 
 
 def _step(state: State, op: Op) -> Step:
-    return Step(
-        op=op,
-        urn=state.urn,
-        type=state.type,
-        name=urns.name_of(state.urn),
-        old_inputs=masked(state.inputs),
-        new_inputs=masked(state.inputs) if op is Op.SAME else None,
-    )
+    return step_of(state, op, old=state, new=state.inputs if op is Op.SAME else None)
+
+
+def settle(run: Run, registry: Registry, *, forgetting: bool = False) -> None:
+    """Settle every operation that was in flight; EngineError names each that cannot be.
+
+    forgetting: take a create whose id nobody can foretell for one that made nothing, as a refresh does.
+    """
+    unsettled: list[str] = []
+    for kind, state in list(run.snapshot.operations):
+        was = f"{urns.name_of(state.urn)} ({state.type}) was being {_DOING[kind]} when the last run ended"
+        try:
+            said = _settle(run, registry, kind, state)
+        except _UnforetoldError:
+            if not forgetting:
+                unsettled.append(
+                    f"{was}, and its id cannot be foretold: look for it in the cloud, delete it there if it exists, "
+                    f"then run `./tidepool refresh {urns.stack_of(state.urn)}`, which forgets it; up makes it anew"
+                )
+                continue
+            said = ": it is forgotten, for its id cannot be foretold"
+        except ProviderError as error:
+            unsettled.append(f"{was}, and cannot be looked up: {error}")
+            continue
+        run.say("warning", was + said, state.urn)
+        run.snapshot.operations.remove((kind, state))
+    if unsettled:
+        raise EngineError("\n".join(unsettled))
+
+
+_DOING = {
+    "creating": "created",
+    "updating": "updated",
+    "deleting": "deleted",
+    "reading": "read",
+    "importing": "imported",
+}
+
+
+class _UnforetoldError(Exception):
+    """Only the API knows the id that a create led to."""
+
+
+def _settle(run: Run, registry: Registry, kind: OperationType, state: State) -> str:
+    """Put into the state what has become of an operation; the rest of the sentence that says it."""
+    if kind == "creating":
+        return _settle_create(run, registry, state)
+    if kind in ("updating", "deleting"):
+        return _settle_change(run, registry, state)
+    return ": nothing had to be done"
+
+
+def _settle_change(run: Run, registry: Registry, state: State) -> str:
+    known = run.states.get(state.key)
+    if known is None:
+        return "; the state has it no more"
+    provider = registry.of(known.provider)
+    found = provider.read(known.type, known.id, reveal(known.inputs))
+    if found is None:
+        run.note(drop=(known,))
+        return ": it is gone"
+    run.note(known.showing(found.outputs, provider, modified=now()))
+    return ": it is there, and is planned again"
+
+
+def _settle_create(run: Run, registry: Registry, state: State) -> str:
+    known = run.states.get(state.urn)
+    provider = registry.of(state.provider)
+    where = provider.locate(state.type, reveal(state.inputs))
+    if where is None:
+        raise _UnforetoldError
+    if where in run.options.foreign:
+        return f": another's stands there as {where}, and is left alone"
+    found = provider.read(state.type, where, reveal(state.inputs))
+    if found is None:
+        return ": it is not there, and is created again"
+    if known is not None and known.id == found.id and not known.pending_replacement:
+        return ": it is in the state already"
+    adopted = state.showing(found.outputs, provider, id=found.id, created=now(), modified=now())
+    before = (replace(known, delete=True),) if known is not None and not known.pending_replacement else ()
+    run.note(adopted, *before)
+    return f": it is there as {found.id}, and is taken over"

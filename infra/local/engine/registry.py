@@ -10,10 +10,11 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.run import now
 from infra.local.engine.state import State
+from infra.local.engine.values import RefusedError
 from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:

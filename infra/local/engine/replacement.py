@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING
 
 from infra.local.engine import planner
 from infra.local.engine.checkpoint import ordered
-from infra.local.engine.errors import EngineError
-from infra.local.engine.provider import ProviderError
+from infra.local.engine.provider import CancelledError, ProviderError
 from infra.model import urns
-from infra.model.plan import Op, Step
+from infra.model.errors import EngineError
+from infra.model.plan import Op
 from infra.model.protected import replaced_along
+from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from infra.local.engine.planner import Decision
+    from infra.local.engine.provider import Provider
     from infra.local.engine.registry import Registry
     from infra.local.engine.run import Run
     from infra.local.engine.state import State
+    from infra.model.plan import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class Replacements:
                 if not by_provider and not planner.replaced_by_unknown(state, provider, names):
                     continue
                 if state.protect:
-                    step = Step(op=Op.REPLACE, urn=state.urn, type=state.type, name=urns.name_of(state.urn))
+                    step = planner.step_of(state, Op.REPLACE)
                     raise EngineError(replaced_along(step, urns.name_of(old.urn)))
                 condemned = Condemned(threading.Event(), tuple(sorted(names)) or (planner.PROVIDER_CHANGED,))
                 self._condemned[state.urn] = condemned
@@ -149,14 +152,21 @@ class Replacements:
         if state.retain_on_delete:
             run.note(gone)
             return
-        provider = self._registry.of(state.provider)
-        number = run.begin("deleting", state)
-        try:
-            provider.delete(
-                state.type, state.id, planner.reveal(state.outputs), state.timeouts.get("delete"), run.cancel
-            )
-        except ProviderError as error:
-            if not error.gone:
-                run.end(number)
-                raise
-        run.end(number, gone)
+        delete(run, self._registry.of(state.provider), state, gone)
+
+
+def delete(run: Run, provider: Provider, state: State, *left: State) -> None:
+    """Have a provider delete a resource; `left` is what the state has in its place. What Ctrl-C cuts off is in flight.
+
+    Raises ProviderError.
+    """
+    number = run.begin("deleting", state)
+    try:
+        provider.delete(state.type, state.id, reveal(state.outputs), state.timeouts.get("delete"), run.cancel)
+    except CancelledError:
+        raise
+    except ProviderError as error:
+        if not error.gone:
+            run.end(number)
+            raise
+    run.end(number, *left, drop=() if left else (state,))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from infra.local.engine.errors import EngineError
+from infra.model.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,16 +8,16 @@ pulumi/pulumi, ResourceV3, read 2026-11-21.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from infra.local.engine.errors import RefusedError
-from infra.local.engine.values import SECRET_SIGNATURE, SIGNATURE
-from infra.model.secret_values import Secret
+from infra.local.engine.values import RefusedError, resealed, secret_places, with_secrets
+from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from infra.local.engine.provider import Provider
     from infra.local.engine.secrets import Vault
 
 
@@ -69,6 +69,17 @@ class State:
     @property
     def provider_urn(self) -> str:
         return self.provider.rpartition("::")[0]
+
+    def showing(self, outputs: dict[str, Any], provider: Provider | None, **fields: Any) -> State:
+        """This state with a provider's plain outputs, secret where they are to be, and with these fields.
+
+        Secret is what the provider says, what the program names (`additional_secret_outputs`), and whatever stands
+        where an input is secret.
+        """
+        names = {*self.secret_outputs, *(provider.secret_outputs(self.type) if provider is not None else ())}
+        hidden = [*secret_places(self.inputs), *((name,) for name in sorted(names) if name in outputs)]
+        shown = resealed(with_secrets(outputs, hidden), self.outputs) if hidden else outputs
+        return replace(self, outputs=shown, **fields)
 
     def references(self) -> Iterator[str]:
         """URNs of everything that must exist before it and go after it."""

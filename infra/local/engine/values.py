@@ -11,39 +11,35 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import struct_pb2 as _struct_pb2
 
-from infra.local.engine.errors import RefusedError
 from infra.local.engine.provider import UNKNOWN
-from infra.model.secret_values import MASK, Secret
+from infra.model.errors import EngineError
+from infra.model.secret_values import (
+    MASK,
+    SECRET_SIGNATURE,
+    SIGNATURE,
+    UNKNOWN_MASK,
+    UNKNOWN_TEXT,
+    UNKNOWN_TEXTS,
+    Secret,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+class RefusedError(EngineError):
+    """The program or the state asks for something that this engine does not know; the message names it."""
+
+
 struct_pb2: Any = _struct_pb2
 """Its classes come into being at import, where no type checker sees them; so Struct and Value are `Any` here."""
 
-SIGNATURE = "4dabf18193072939515e22adb298388d"
-SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105
-UNKNOWN_TEXTS = frozenset(
-    {
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # any value; the SDK for Python sends this one alone
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
-        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
-        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
-    }
-)
-"""Source: sdk/go/common/resource/plugin/rpc.go of pulumi/pulumi, read 2026-11-21."""
-UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _REFUSED = {
     "c44067f5952c0a294b673a41bacd8c17": "an asset",
     "0def7320c3a5731c473e5ecbe6d01bc7": "an archive",
     "5cf8f73096256a8f31e491e813e4eb8e": "a resource reference",
     "d0e6a833031e9bbcd3f4e8bde6ca49a4": "an output value",
 }
-UNKNOWN_MASK = "[unknown]"
 
 
 def from_struct(struct: Any) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from infra.fleet.runner.supervisor.orders import UnreadableError as NoOrdersErro
 from infra.fleet.runner.supervisor.state import State, Waits
 from infra.fleet.runner.supervisor.supervise import Supervisor
 from infra.local.cloud.control import ControlError
-from infra.local.guests import boot
 from infra.local.guests.disk import Disk
-from infra.local.guests.machine import HangsError, Machine, end_runner
+from infra.local.guests.machine import RESTARTS, STUB_ASKS, HangsError, Machine, boot_seconds, end_runner, slowest
 from infra.local.guests.surroundings import Surroundings, UnreadableError, Vm
 
 _RESULTS: Final = {"success": "Succeeded", "failure": "Failed", "cancelled": "Canceled"}
@@ -124,8 +123,8 @@ class Guest:
         state.phase, state.boot = "booting", []
         machine.news = True
         disk.down, disk.began, disk.starting = False, machine.at, bundle or self._first_bundle()
-        disk.boots = machine.at + longer + boot.seconds(disk.life, first=first) / self._compression
-        disk.last_host, seconds = boot.slowest(disk.life, self._vm.hosts, first=first)
+        disk.boots = machine.at + longer + boot_seconds(disk.life, first=first) / self._compression
+        disk.last_host, seconds = slowest(disk.life, self._vm.hosts, first=first)
         disk.gathered = machine.at + seconds / self._compression
 
     def _booted(self) -> bool:
@@ -134,7 +133,7 @@ class Guest:
         if disk.boots is None or disk.boots > self._now:
             return False
         if not disk.starting or not machine.has_bundle(disk.starting):
-            disk.starting, disk.boots = self._first_bundle(), self._now + boot.STUB_ASKS
+            disk.starting, disk.boots = self._first_bundle(), self._now + STUB_ASKS
             return False
         machine.step_seconds, machine.at = disk.boots - disk.began, disk.began
         bundle = disk.starting
@@ -145,7 +144,7 @@ class Guest:
         if started:
             disk.current = bundle
         elif disk.current:
-            machine.at += boot.RESTARTS
+            machine.at += RESTARTS
         else:
             return False
         self._begins_anew()

@@ -14,11 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from infra.local.cloud.control import ControlError
-from infra.local.guests.control import GuestControl
 from infra.local.guests.disk import Disk
 from infra.local.guests.guest import Guest
 from infra.local.guests.machine import end_runner
-from infra.local.guests.surroundings import Surroundings, Vm
+from infra.local.guests.surroundings import GuestControl, Surroundings, Vm
 
 _SHORTEST = 0.001
 """Seconds by which the clock moves at least, so that rounding holds nobody up."""

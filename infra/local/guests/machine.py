@@ -1,11 +1,13 @@
 """The machine of a guest: carries out what the supervisor's decisions ask for, on a VM that is only a record.
 
 Different from a VM: work on the machine (cleaning, pulling) takes no time but in a boot, a registration that was lost
-ends no runner, and the other hosts of a slice are there once their boot is over.
+ends no runner, and the other hosts of a slice are there once their boot is over. How long a boot takes is said here,
+step by step; which steps there are is the supervisor's.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,10 +15,28 @@ from typing import Any, Final
 
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import orders, rounds
+from infra.fleet.runner.supervisor.boot import STEPS
 from infra.local.cloud.control import ControlError
-from infra.local.guests import boot
 from infra.local.guests.disk import Disk
 from infra.local.guests.surroundings import Surroundings, UnreadableError, Vm
+
+BOOT_SECONDS: Final = dict(zip(STEPS, (10.0, 20.0, 25.0, 1.0, 90.0, 60.0, 1.0, 12.0, 1.0), strict=True))
+"""By step, the realistic seconds of the first boot; a model, not a measurement."""
+
+_AGAIN: Final = 0.05
+"""What a step takes where its work is done already, as a part of the first time."""
+
+RESTARTS: Final = 15.0
+"""Seconds until systemd starts again what ended: RestartSec of tidepool-supervisor.service."""
+
+STUB_ASKS: Final = 60.0
+"""Seconds until the stub looks again for a bundle; on a VM 15, which nobody outside can tell apart."""
+
+BREAKS: Final = "steps/install-docker"
+"""The step at which a boot fails with a bundle that a fault breaks."""
+
+UNFIT: Final = "the TPU stays busy: /dev/vfio/0 did not open within 30 s"
+"""What a guest says that a fault makes unfit, where the fault has no message."""
 
 _A_KEY: Final = f"ssh-ed25519 {'A' * 68}"
 _BROKER: Final = "https://the.broker.of.the.stack"
@@ -137,16 +157,16 @@ class Machine:
         disk = self._disk
         if name == "machine/clean-tpu":
             if not disk.spoiled and (fault := self.struck("unfit")):
-                disk.spoiled = fault["message"] or boot.UNFIT
+                disk.spoiled = fault["message"] or UNFIT
             return e.Failed(disk.spoiled) if disk.spoiled else None
-        if name == boot.BREAKS and (fault := self.struck("broken", disk.starting)):
+        if name == BREAKS and (fault := self.struck("broken", disk.starting)):
             return e.Failed(fault["message"])
         return None
 
     def _pass(self, event: Mapping[str, str]) -> None:
         """A step of a boot takes its time, whatever there is to do."""
         if event["event"] == "step-began":
-            self.at += self.step_seconds * boot.share(event["step"])
+            self.at += self.step_seconds * _share(event["step"])
 
     def _run(self, jit: str) -> None:
         """A runner that cannot even begin leaves none behind."""
@@ -168,3 +188,24 @@ def end_runner(around: Surroundings, disk: Disk) -> None:
         with suppress(ControlError):
             around.control.disconnect(disk.jit)
     disk.forget_runner()
+
+
+def boot_seconds(life: str, *, first: bool) -> float:
+    """Realistic seconds of a boot; the place within a fifth more or less belongs to the life."""
+    # The spread of a model, not of a secret.
+    spread = random.Random(f"boot {life}").uniform(0.8, 1.2)  # noqa: S311
+    return sum(BOOT_SECONDS.values()) * spread * (1.0 if first else _AGAIN)
+
+
+def slowest(life: str, hosts: int, *, first: bool) -> tuple[int, float]:
+    """Of the hosts of a slice beside worker 0, the one whose boot takes longest, and how long."""
+    return max(
+        ((number, boot_seconds(f"{life} host {number}", first=first)) for number in range(1, hosts)),
+        key=lambda each: each[1],
+        default=(0, 0.0),
+    )
+
+
+def _share(step: str) -> float:
+    """The part of a boot that a step takes, from 0 to 1."""
+    return BOOT_SECONDS[step] / sum(BOOT_SECONDS.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,12 +17,31 @@ from urllib.parse import quote, urlsplit
 from infra.fleet.runner.supervisor import report
 from infra.fleet.runner.supervisor.effects import Answer, Failed
 from infra.fleet.runner.supervisor.jobs import broker_answer
-from infra.local.cloud.control import ControlError
-from infra.local.guests.control import GuestControl
+from infra.local.cloud.control import ControlError, JsonObject
+from infra.local.cloud.github.control import GitHubControl
 from infra.model import names
 
 _SECONDS: Final = 90.0
 _OK: Final = 200
+
+
+class GuestControl(GitHubControl):
+    """The control surface with the calls of guests: nodes with their disks, and the faults that strike guests."""
+
+    def guests(self) -> JsonObject:
+        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `tpu_control.told`."""
+        return self._ask("GET", "guests")
+
+    def write_disks(self, disks: Mapping[str, JsonObject | None]) -> None:
+        """Replace the disks of nodes by full name; None takes one away."""
+        self._ask("POST", "guests", {"disks": dict(disks)})
+
+    def strike_guest(self, node: str, kind: str, running: str = "") -> JsonObject | None:
+        """The fault of that kind (mute, slow-boot, unfit, broken) that strikes a guest now; it counts as used.
+
+        running: the image or bundle that the guest is about to run.
+        """
+        return self._ask("POST", "guest-faults", {"node": node, "kind": kind, "running": running})["fault"]
 
 
 class UnreadableError(Exception):

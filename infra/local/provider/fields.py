@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final
 
 
 class Kind(StrEnum):
@@ -55,21 +55,6 @@ class Relation:
         if len(known) > self.most:
             return f"only one of {', '.join(self.names)} can be specified, but {' and '.join(known)} were"
         return f"one of {', '.join(self.names)} must be specified" if len(maybe) < self.least else None
-
-
-def exactly_one(*names: str) -> Relation:
-    """One of them, and no other."""
-    return Relation(names, 1, 1)
-
-
-def at_least_one(*names: str) -> Relation:
-    """One of them or more."""
-    return Relation(names, 1, len(names))
-
-
-def not_together(*names: str) -> Relation:
-    """None of them, or one."""
-    return Relation(names, 0, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,80 +132,6 @@ _ZEROS: Final[Mapping[Kind, Callable[[], Any]]] = MappingProxyType(
         Kind.BLOCKS: list,
     }
 )
-
-
-class Marks(TypedDict, total=False):
-    """The marks that a property may carry; see `Field`."""
-
-    wire: str
-    required: bool
-    needs: str
-    replaces: bool
-    server: bool
-    default: Any
-    most: int
-    choices: tuple[str, ...]
-    rule: Rule | None
-    replaces_when: Compare | None
-    same: Compare | None
-    hidden: Hide | None
-    unordered: bool
-    unread: bool
-    local: bool
-    computed: bool
-    always: bool
-    keeps_empty: bool
-    wire_text: bool
-    told: Callable[[Any], Any] | None
-    stored: Callable[[Any], Any] | None
-    spelled: Callable[[Any], Any] | None
-    keyed: str
-    relations: tuple[Relation, ...]
-
-
-def text(**marks: Unpack[Marks]) -> Field:
-    """A string."""
-    return Field(kind=Kind.TEXT, **marks)
-
-
-def whole(**marks: Unpack[Marks]) -> Field:
-    """An integer."""
-    return Field(kind=Kind.WHOLE, **marks)
-
-
-def real(**marks: Unpack[Marks]) -> Field:
-    """A number."""
-    return Field(kind=Kind.REAL, **marks)
-
-
-def flag(**marks: Unpack[Marks]) -> Field:
-    """A boolean."""
-    return Field(kind=Kind.FLAG, **marks)
-
-
-def texts(**marks: Unpack[Marks]) -> Field:
-    """A list of strings."""
-    return Field(kind=Kind.TEXTS, **marks)
-
-
-def reals(**marks: Unpack[Marks]) -> Field:
-    """A list of numbers."""
-    return Field(kind=Kind.REALS, **marks)
-
-
-def table(**marks: Unpack[Marks]) -> Field:
-    """A map of strings."""
-    return Field(kind=Kind.TABLE, **marks)
-
-
-def block(inner: Mapping[str, Field], **marks: Unpack[Marks]) -> Field:
-    """An object with properties of its own."""
-    return Field(kind=Kind.BLOCK, inner=dict(inner), **marks)
-
-
-def blocks(inner: Mapping[str, Field], **marks: Unpack[Marks]) -> Field:
-    """A list of such objects."""
-    return Field(kind=Kind.BLOCKS, inner=dict(inner), **marks)
 
 
 def is_empty(value: Any) -> bool:

@@ -7,7 +7,6 @@ called, and how answers become outputs. Does not own the calls (`rest` and its s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
 from typing import Any, Final
 
@@ -25,21 +24,14 @@ from infra.local.engine.provider import (
 from infra.local.provider.checker import Findings, check_fields, fill_name
 from infra.local.provider.codec import DEFAULTS, as_declared, as_written, has_unknown
 from infra.local.provider.differ import compare
-from infra.local.provider.fields import table
-from infra.local.provider.functions import FUNCTIONS
-from infra.local.provider.labels import EFFECTIVE, MANAGED
-from infra.local.provider.operations import OperationFailedError, OperationTimeoutError
 from infra.local.provider.resource import Call, ResourceType
-from infra.local.provider.settings import Settings
+from infra.local.provider.rest import OperationFailedError, OperationTimeoutError
+from infra.local.provider.settings import EFFECTIVE, FUNCTIONS, MANAGED, Settings
 from infra.local.provider.states import States, tops
 from infra.local.provider.tables import TYPES
 from infra.local.provider.transport import Api, ApiError
 
-_TOP = re.compile(r"[.\[]")
-_META: Final = "__meta"
-"""What the official provider notes of a resource in its state; text."""
 _GONE: Final = 404
-_LABELS: Final = table()
 
 
 class GoogleProvider:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from infra.local.provider.fields import Kind
-from infra.local.provider.operations import Wait, wait
-from infra.local.provider.resource import Call, Path
+from infra.local.provider.resource import Call
 from infra.local.provider.rest import Rest
+from infra.local.provider.spellings import link_path
 from infra.local.provider.transport import ApiError
 
 _WITHOUT_LOGS = ("REGIONAL_MANAGED_PROXY", "GLOBAL_MANAGED_PROXY")
@@ -59,7 +58,7 @@ class Subnetwork(InNetwork):
         for name, verb in verbs.items():
             if name in call.changed:
                 body = {name: call.body[name]} if name in call.body else {}
-                self._wait(call, call.send("POST", f"{path}/{verb}", body=body))
+                self.ended(call, call.send("POST", f"{path}/{verb}", body=body))
         rest = {name for name in call.changed - verbs.keys() if not self.fields[name].local}
         if rest:
             _enable_logs(call.body)
@@ -67,10 +66,7 @@ class Subnetwork(InNetwork):
             body = {name: call.body.get(name, self.fields[name].zero) for name in sorted(rest)}
             if "logConfig" in rest and "logConfig" not in call.body:
                 body["logConfig"] = {"enable": False}
-            self._wait(call, call.send("PATCH", path, body={"fingerprint": fingerprint, **body}))
-
-    def _wait(self, call: Call, operation: dict[str, Any]) -> None:
-        wait(call.api, Wait.COMPUTE, self.base, operation, call.deadline)
+            self.ended(call, call.send("PATCH", path, body={"fingerprint": fingerprint, **body}))
 
 
 def _enable_logs(body: dict[str, Any]) -> None:
@@ -115,11 +111,8 @@ def _drop_idle_logs(body: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RouterNat:
+class RouterNat(Rest):
     """An entry in a router's list of NATs, which is read, changed and written back as a whole, one at a time."""
-
-    base: str
-    router: Path
 
     def create(self, call: Call) -> None:
         def added(nats: _Nats) -> _Nats:
@@ -131,7 +124,7 @@ class RouterNat:
         self._change(call, added)
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        nats = (call.find(self._path(call)) or {}).get("nats") or []
+        nats = (call.find(self.path(call)) or {}).get("nats") or []
         return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
 
     def update(self, call: Call) -> None:
@@ -141,16 +134,7 @@ class RouterNat:
         self._change(call, lambda nats: [nat for nat in nats if nat["name"] != call.values["name"]])
 
     def _change(self, call: Call, change: Callable[[_Nats], _Nats]) -> None:
-        path = self._path(call)
+        path = self.path(call)
         with call.api.turn(path):
             nats = change(call.send("GET", path).get("nats") or [])
-            operation = call.send("PATCH", path, body={"nats": nats})
-            wait(call.api, Wait.COMPUTE, self.base, operation, call.deadline)
-
-    def _path(self, call: Call) -> str:
-        return f"{self.base}/{self.router.fill(call.values)}"
-
-
-def link_path(link: str) -> str:
-    """A link from its `projects/` on."""
-    return re.sub(r"^https?://.*?/(?=projects/)", "", link)
+            self.ended(call, call.send("PATCH", path, body={"nats": nats}))

@@ -15,12 +15,19 @@ from typing import Any, Final
 from infra.local.engine.provider import UNKNOWN, PropertyDiff
 from infra.local.provider.codec import decode, encode, overlay, plain
 from infra.local.provider.differ import compare
-from infra.local.provider.fields import table
-from infra.local.provider.labels import ALL_ANNOTATIONS, EFFECTIVE, MANAGED, all_annotations, declared, views
+from infra.local.provider.fields import Field, Kind
 from infra.local.provider.resource import ResourceType, Values
-from infra.local.provider.settings import Settings
+from infra.local.provider.settings import (
+    ALL_ANNOTATIONS,
+    EFFECTIVE,
+    MANAGED,
+    Settings,
+    all_annotations,
+    declared,
+    views,
+)
 
-_LABELS: Final = table()
+_LABELS: Final = Field(kind=Kind.TABLE)
 _TOP: Final = re.compile(r"[.\[]")
 _META: Final = "__meta"
 """What the official provider notes of a resource in its state; text."""

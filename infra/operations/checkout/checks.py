@@ -16,7 +16,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -42,6 +44,7 @@ def scan(paths: Iterable[Path]) -> tuple[str, ...]:
     return ("detect-secrets-hook", "--no-verify", "--disable-filter", BY_EXTENSION, *off, *map(str, paths))
 
 
+AT_ONCE = 2
 BIN = Path(sys.executable).parent
 CODE = ("infra", "workflows", "tests")
 WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
@@ -52,11 +55,13 @@ GO_TOOLS = ("actionlint", "crane")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One tool and its arguments. `optional` tools come from outside the lock, so a machine may lack them."""
+    """One tool and its arguments. `optional` tools come from outside the lock, so a machine may lack them; `alone` ones
+    use every core themselves."""
 
     name: str
     command: tuple[str, ...]
     optional: bool = False
+    alone: bool = False
 
     def executable(self) -> str | None:
         return shutil.which(self.command[0], path=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}")
@@ -88,6 +93,7 @@ def static_checks() -> list[Check]:
         Check("ruff", ("ruff", "check", *CODE)),
         Check("ruff format", ("ruff", "format", "--check", *CODE)),
         Check("ty", ("ty", "check", *CODE)),
+        Check("generated workflows", (sys.executable, "-m", "infra.cli", "workflows", "--check")),
         Check("import layers", ("lint-imports",)),
         Check("unused dependencies", ("deptry", "infra", "workflows")),
         Check("dead code", ("vulture", *python)),
@@ -100,7 +106,6 @@ def static_checks() -> list[Check]:
         Check("action schema", ("check-jsonschema", *ACTION_SCHEMA, *map(str, actions))),
         Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, (*workflows, *actions)))),
         *actionlint_checks(workflows),
-        Check("generated workflows", (sys.executable, "-m", "infra.cli", "workflows", "--check")),
         Check("crane", ("crane", "version"), optional=True),
         Check("gcloud", ("gcloud", "version"), optional=True),
     ]
@@ -122,7 +127,7 @@ def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -
     excluded = [f"not {tier}" for tier, wanted in tiers if not wanted]
     # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun.
     workers = () if extra else ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")
-    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra))
+    return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra), alone=True)
 
 
 def tracked(wanted: Callable[[Path], bool]) -> list[Path]:
@@ -172,20 +177,41 @@ def is_dockerfile(path: Path) -> bool:
     return path.stem == "Dockerfile" and path.suffix != ".dockerignore"
 
 
+def run_all(checks: Sequence[Check], tell: Callable[[str], None], *, strict: bool, quiet: bool) -> list[Outcome]:
+    """Run each, two side by side but for those that run alone. tell: hears which, and what they print.
+
+    quiet: what those that run alone print goes to stderr.
+    """
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        run_one = partial(run, tell=tell, strict=strict, quiet=quiet)
+        together = list(pool.map(run_one, (check for check in checks if not check.alone)))
+    return [*together, *(run_one(check) for check in checks if check.alone)]
+
+
 def run(check: Check, tell: Callable[[str], None], *, strict: bool, quiet: bool) -> Outcome:
-    """Run one. tell: hears which. quiet: what the tool prints goes to stderr."""
+    """Run one. What a tool prints beside others is held back until it ends, so that it stands in one piece."""
     executable = check.executable()
     if executable is None:
         missing = f"{check.command[0]} is not on this machine"
         status = "skipped" if check.optional and not strict else "failed"
         tell(f"{check.name}: {missing}")
         return Outcome(check.name, status, 0.0, missing)
-    tell(f"-- {check.name}")
+    if check.alone:
+        tell(f"-- {check.name}")
     started = time.perf_counter()
-    environment = {**os.environ, "TIDEPOOL_STRICT": "1" if strict else "0"}
     done = subprocess.run(
         [executable, *check.command[1:]],
-        cwd=CHECKOUT, check=False, env=environment, stdout=sys.stderr if quiet else None,
+        cwd=CHECKOUT, check=False, env=environment(strict=strict), text=True,
+        stdout=(sys.stderr if quiet else None) if check.alone else subprocess.PIPE,
+        stderr=None if check.alone else subprocess.STDOUT,
     )  # fmt: skip
+    if not check.alone:
+        tell(f"-- {check.name}\n{done.stdout}".rstrip())
     seconds = round(time.perf_counter() - started, 2)
     return Outcome(check.name, "passed" if done.returncode == 0 else "failed", seconds)
+
+
+def environment(*, strict: bool) -> dict[str, str]:
+    """Of a check. Bytecode is kept even where the machine says otherwise: the tests start hundreds of Pythons."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "TIDEPOOL_STRICT": "1" if strict else "0"}

@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from infra.local.builds.cloudbuild import UnsupportedError
 from infra.local.builds.machine import Outcome, Status
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
+from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.builds.control import BuildControl
 from infra.local.registry import RegistryError
 from infra.model.images.github import build_jobs
@@ -23,7 +23,7 @@ from infra.operations.workspace import workspace
 from infra.tools.install import ToolError
 
 if TYPE_CHECKING:
-    from workflows.image_pushes import ImageJobs
+    from workflows.starts import ImageJobs
 
 __all__ = ("Outcome", "Status")
 
@@ -41,7 +41,7 @@ def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], Outcome]]
 
 def github_jobs(repository: str, files: Sequence[str], *, branch: str = "main", tag: str = "") -> ImageJobs | None:
     """The jobs that build images at GitHub for a push; None where no workflow of this checkout's making hears of it."""
-    from workflows.image_pushes import image_jobs  # its start takes longer than all else that most commands here do
+    from workflows.starts import image_jobs  # its start takes longer than all else that most commands here do
 
     return image_jobs(workspace().root, repository, files, branch=branch, tag=tag)
 

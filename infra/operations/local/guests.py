@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.local.guests.control import GuestControl
 from infra.local.guests.guests import Guests, Look
+from infra.local.guests.surroundings import GuestControl
 from infra.operations.local.broker import Brokers
 from infra.tools.turns import one_at_a_time
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from infra.fleet.images.oci import NoRegistry, OciRegistry, Reader
-from infra.local.builds.builders import Builder, BuildError, Built, local_builder
-from infra.local.builds.order import order
+from infra.local.builds.builders import Builder, BuildError, Built, local_builder, order
 from infra.local.cloud.control import Control
 from infra.local.registry import ended
 from infra.model.images.spec import SMOKE_TEST, Image

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from infra.engines.protocol import CloudName, EngineError
+from infra.engines.protocol import CloudName
+from infra.model.errors import EngineError
 from infra.model.plan import Plan
 from infra.model.stepset import PlanError, StepSet, step_set
 from infra.operations.errors import Failure

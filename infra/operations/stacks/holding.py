@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from infra.engines.holds import HeldBackError
+from infra.engines.passes import HeldBackError
 from infra.fleet.arriving import Leaving, just_made, stand_ins, takes_over, unserved
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.lease import Kind
@@ -35,7 +35,7 @@ NOTHING_TAKEN: Final = "what is new stands, and no VM was taken away"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """`infra.engines.holds.Hold` of one `up`. wanted: the stack files when its plan was shown.
+    """`infra.engines.passes.Hold` of one `up`. wanted: the stack files when its plan was shown.
 
     drains: whether jobs are waited for.
     """

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from infra.engines.away import Fallbacks, vms_away
-from infra.engines.planned_phases import phases_of
+from infra.engines.passes import phases_of
 from infra.model.fleet import CapacityRow
 from infra.model.fleet import capacity as declared_capacity
 from infra.model.phases import Phases

@@ -20,7 +20,7 @@ from infra.preview.meaning import Facts
 
 if TYPE_CHECKING:
     from workflows.outputs import Outputs
-    from workflows.stale import Stands
+    from workflows.standing import Stands
 
 _SPECS = "workflows/spec"
 _GENERATED = ("workflows", ".github")
@@ -57,7 +57,7 @@ def _stale(before: Version, after: Version) -> tuple[str, ...] | None:
         return None
     if before.files == after.files:
         return ()
-    from workflows.stale import stale
+    from workflows.standing import stale
 
     try:
         was, becomes = _outputs(before), _outputs(after)

@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from infra.model.demand import FILE as DEMAND_FILE
-from infra.model.demand import Demands
+from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
-from infra.operations.workflows.checkout import read_files
+from infra.model.fit import misfits
+from infra.model.misfit import Misfit
+from infra.model.stack import read_sibling, stack_names
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
     FOLDER,
@@ -22,6 +24,7 @@ from infra.operations.workflows.scene import (
     Scene,
     for_checkout,
     has_legacy,
+    read_files,
     scene,
     standing_here,
     standing_there,
@@ -32,7 +35,6 @@ from workflows.actions import TABLE
 from workflows.checks import Known, TestCase, check, pools_of
 from workflows.collected import load_collected
 from workflows.existing import missing
-from workflows.fitting import fitting
 from workflows.legacy import names, overdue
 from workflows.legacy.text import suffixed_file
 from workflows.read import WorkflowFile, read
@@ -84,7 +86,7 @@ def check_here() -> Checked:
         *_pin(here),
         *_fleet(here.root, here.outputs.demands),
     ]
-    for spec, made in here.generated():
+    for spec, made in here.outputs.made:
         troubles += [*(_of_spec(spec, here) if spec else ()), *_faults([file.whole() for file in made], here, spec)]
     return _checked(troubles, len(here.outputs.texts))
 
@@ -253,3 +255,11 @@ def _problem(kind: str, problem: Problem) -> Trouble:
 
 def _checked(troubles: Iterable[Trouble], files: int = 0) -> Checked:
     return Checked(tuple(dict.fromkeys(troubles)), files)
+
+
+def fitting(root: Path, made: Demands | None) -> tuple[Misfit, ...]:
+    """Every misfit of a checkout, sorted. made: `Outputs.demands`. ConfigError where the committed list is none."""
+    files = {name: (root / "stacks" / f"Pulumi.{name}.yaml").read_bytes() for name in stack_names(root)}
+    stacks = [stack for name, text in files.items() if (stack := read_sibling(text, stack=name)) is not None]
+    known = (each for each in (load_demands(root), made) if each is not None)
+    return tuple(sorted({misfit for demands in known for misfit in misfits(stacks, demands)}))

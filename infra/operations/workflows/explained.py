@@ -40,7 +40,7 @@ def explained(name: str, spec: str | None) -> tuple[FileTold, ...]:
     """Explain a file by its name or path, of every specification that has it or of this repository's own modules."""
     here = scene()
     refuse_problems(here)
-    every = ((made.name if made else OWN, file) for made, files in here.generated() for file in files)
+    every = ((made.name if made else OWN, file) for made, files in here.outputs.made for file in files)
     known = [(of, file) for of, file in every if spec is None or of == spec]
     path = PurePosixPath(name)
     found = [

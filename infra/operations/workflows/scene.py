@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from infra.model.demand import FILE as DEMAND_FILE
-from infra.model.errors import ConfigError, Problem
+from infra.model.errors import ConfigError
 from infra.operations.errors import Failure
 from infra.operations.workspace import workspace
-from workflows import labels
+from workflows.existing import PROJECT, Checkout, project
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison
-from workflows.outputs import COPIES, Outputs, outputs
-from workflows.own import generate_own
-from workflows.spec import Spec, load_spec, spec_names
+from workflows.outputs import COPIES, LABELS, Outputs, label_file, outputs
+from workflows.spec import Spec
 from workflows.world import ACTIONS, World, load_world
 
 FOLDER = ".github/workflows"
 WRITE = "./tidepool workflows --write"
+_NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +33,6 @@ class Scene:
     root: Path
     world: World
     outputs: Outputs
-
-    def generated(self) -> Iterator[tuple[Spec | None, tuple[Generated, ...]]]:
-        """The files of every specification that they can be made of, and this repository's own, of no specification.
-
-        What keeps the others from being made is in the outputs.
-        """
-        for name in spec_names(self.root):
-            with suppress(ConfigError):
-                spec = load_spec(self.root, name, self.world)
-                yield spec, generate(spec, self.world)
-        with suppress(ConfigError):
-            yield None, generate_own(self.world)
 
 
 def scene() -> Scene:
@@ -57,18 +44,8 @@ def scene() -> Scene:
 
 def refuse_problems(scene: Scene) -> None:
     """ConfigError with all that keeps a file from being generated."""
-    problems: list[Problem] = []
-    for name in spec_names(scene.root):
-        try:
-            generate(load_spec(scene.root, name, scene.world), scene.world)
-        except ConfigError as error:
-            problems += error.problems
-    try:
-        generate_own(scene.world)
-    except ConfigError as error:
-        problems += error.problems
-    if problems:
-        raise ConfigError(problems)
+    if scene.outputs.problems:
+        raise ConfigError(each for problems in scene.outputs.problems.values() for each in problems)
 
 
 def for_checkout(spec: Spec, world: World, *, legacy: bool) -> tuple[tuple[Generated, ...], dict[str, str]]:
@@ -76,7 +53,7 @@ def for_checkout(spec: Spec, world: World, *, legacy: bool) -> tuple[tuple[Gener
     files = generate(spec, world)
     if legacy:
         files = (*files, comparison(spec, world, files))
-    return files, {each.path: each.text for each in files} | labels.files(spec.declared.repository, world)
+    return files, {each.path: each.text for each in files} | label_file(spec.declared.repository, world)
 
 
 def standing_here(root: Path) -> dict[str, str]:
@@ -88,7 +65,7 @@ def standing_here(root: Path) -> dict[str, str]:
             found[path.relative_to(root).as_posix()] = text(path)
     for path in sorted((root / ACTIONS).glob("*/*")):
         found[path.relative_to(root).as_posix()] = text(path)
-    for name in (DEMAND_FILE, labels.FILE):
+    for name in (DEMAND_FILE, LABELS):
         if (root / name).is_file():
             found[name] = text(root / name)
     return found
@@ -97,8 +74,8 @@ def standing_here(root: Path) -> dict[str, str]:
 def standing_there(target: Path) -> dict[str, str]:
     """The same of a consumer's checkout."""
     found = _workflows(target, target)
-    if (target / labels.FILE).is_file():
-        found[labels.FILE] = text(target / labels.FILE)
+    if (target / LABELS).is_file():
+        found[LABELS] = text(target / LABELS)
     return found
 
 
@@ -148,3 +125,18 @@ def _workflows(folder: Path, root: Path) -> dict[str, str]:
         for path in names
         if path.is_file() and path.suffix in {".yaml", ".yml"}
     }
+
+
+def read_files(target: Path) -> Checkout | None:
+    """What is there, None of a folder without packages: it is no repository yet. ConfigError for a broken one."""
+    files = frozenset(_files(target))
+    found = [file for file in sorted(files) if Path(file).name == PROJECT]
+    read = (project(file, (target / file).read_text(encoding="utf-8", errors="replace")) for file in found)
+    projects = dict(each for each in read if each)
+    return Checkout(files, projects) if projects else None
+
+
+def _files(target: Path) -> Iterator[str]:
+    for folder, inner, names in os.walk(target):
+        inner[:] = [each for each in inner if each not in _NOT_ITS]
+        yield from ((Path(folder) / name).relative_to(target).as_posix() for name in names)

@@ -11,8 +11,7 @@ from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import scene
 from infra.operations.workspace import workspace
 from workflows import coverage
-from workflows.collect.static import UnreadableFileError, read_checkout
-from workflows.collected import ENDING, FOLDER, load_collected, written
+from workflows.collected import ENDING, FOLDER, UnreadableFileError, load_collected, read_checkout, written
 from workflows.coverage import Coverage
 from workflows.spec import Spec, load_spec, spec_names
 from workflows.world import load_world

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +19,7 @@ import click
 import pytest
 
 from infra.cli.app import cli
-from infra.fleet.broker.audit import Story, entry
+from infra.fleet.broker.audit import AuditedRequest, entry
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.images.attempts import begin
@@ -163,12 +162,10 @@ def test_what_commands_of_google_are_given_comes_from_the_stack_file(checkout: C
     checkout.path("served").write_text(text_of("ci").replace("  tidepool:secrets:\n", SERVED))
     wanted = {"project": PROJECT, "region": "us-central1", "secret": "tidepool-github-app-key"}
     for page in pages():
-        given = dict(re.findall(r"^(\w+)=(\$\(.+\))$", page.read_text(), flags=re.MULTILINE))
+        given = dict(re.findall(r"^(\w+)=\$\(\./tidepool config ci (.+)\)$", page.read_text(), flags=re.MULTILINE))
         assert given.keys() == set(re.findall(r'"\$(\w+)"', page.read_text())), page.stem
-        for name, command in given.items():
-            script = f"printf %s {command}".replace("Pulumi.ci.yaml", "Pulumi.served.yaml")
-            said = subprocess.run(["bash", "-c", script], cwd=checkout.root, capture_output=True, text=True, check=True)
-            assert said.stdout == wanted[name]
+        for name, path in given.items():
+            assert checkout.ok("config", "served", path).stdout == f"{wanted[name]}\n"
     checkout.path("served").unlink()
 
 
@@ -411,7 +408,7 @@ def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
 
 
 def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:
-    unasked = entry(Story(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
+    unasked = entry(AuditedRequest(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
     fleet.printed(Writer.BROKER, [unasked])
     entries = [each for _, each in fleet.watch.entries]
     for page in pages():

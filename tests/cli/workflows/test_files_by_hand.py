@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from infra.operations.errors import Failure, Refusal
-from infra.operations.workflows.saved import refuse_unsaved
 from infra.operations.workflows.scene import put
+from infra.operations.workflows.write import refuse_unsaved
 from tests.cli.conftest import ROOT, Checkout
 from tests.shipped_stacks import of_this_lab
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from infra.cli.workflows.below import below
+from infra.cli.workflows.told import below
 from infra.operations.workflows import tests
 from tests.cli.conftest import ROOT, Checkout
 from tests.program.stacks import lend
@@ -265,15 +265,6 @@ def test_explain_knows_this_repositorys_own_files_and_refuses_others(here: Check
     refused = here.run("workflows", "--explain", "nothing.yaml")
     assert refused.exit_code == 2
     assert "levanter-tests.yaml" in refused.stderr
-
-
-def test_the_inventory_meets_its_targets(here: Checkout) -> None:
-    body = here.json("workflows", "--inventory")
-    figures = {each["what"]: each for each in body["figures"]}
-    assert (figures["workflow files"]["before"], figures["workflow files"]["after"]) == ("19", "14")
-    assert [each["what"] for each in body["figures"] if each["met"] is False] == []
-    assert sum(each["met"] is not None for each in body["figures"]) == 6
-    assert all(each["sums"] for each in body["figures"])
 
 
 def test_newer_actions_are_told_from_a_file(here: Checkout, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.engines import EngineError, EngineName
+from infra.engines import EngineName
 from infra.fleet.google import GoogleError
+from infra.model.errors import EngineError
 from infra.model.fleet import slots
 from infra.model.stack import load_stack
 from tests.engines.interleavings import Move, moves, play

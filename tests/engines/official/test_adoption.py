@@ -11,8 +11,8 @@ import pytest
 
 from infra.engines.official import adoption
 from infra.engines.official.adoption import Pending
-from infra.engines.protocol import EngineError
 from infra.engines.standing import Standing
+from infra.model.errors import EngineError
 from infra.model.fleet import slots
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import parse_stack
@@ -103,7 +103,7 @@ def test_half_a_replacement_whose_new_vm_stands_is_read_again_and_not_created() 
 
 def test_a_vm_counts_as_in_the_state_once_it_is_whole_there() -> None:
     resources = [vm_state(0), vm_state(1, pendingReplacement=True), vm_state(1, delete=True)]
-    assert adoption.vm_ids({"resources": resources}) == {standing(0).id}
+    assert adoption.recorded({"resources": resources}).vms == {standing(0).id}
 
 
 def test_a_vm_that_stands_is_imported_below_its_pool() -> None:

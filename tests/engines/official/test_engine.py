@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from infra.engines.official import OfficialEngine
-from infra.engines.protocol import CloudName, EngineError, Request
+from infra.engines.protocol import CloudName, Request
 from infra.local.cloud.testing import TestCloud
-from infra.model.errors import ConfigError
+from infra.model.errors import ConfigError, EngineError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
 from tests.program.stacks import lend

@@ -13,8 +13,8 @@ import pytest
 from infra.engines import CloudName, Request
 from infra.engines.choose import observe
 from infra.engines.official import OfficialEngine
+from infra.engines.passes import phases_of
 from infra.engines.phased import apply
-from infra.engines.planned_phases import phases_of
 from infra.local.cloud import daemon
 from infra.local.cloud.control import Control
 from infra.model.phases import limits

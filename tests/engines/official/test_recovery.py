@@ -12,7 +12,7 @@ import pytest
 
 from infra.engines.official.recovery import Recovery
 from infra.engines.official.workspace import Workspace
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
 

@@ -11,7 +11,7 @@ import pytest
 from pulumi import automation
 
 from infra.engines.official.runner import Runner
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 
 
 @pytest.fixture

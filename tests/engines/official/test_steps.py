@@ -10,7 +10,7 @@ from pulumi.automation import events
 from infra.engines.official import plan_from_preview_json
 from infra.engines.official.recorder import Recorder
 from infra.engines.official.steps import protected_steps, without_traceback
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step, StepEnded, StepStarted
 from infra.preview.words import told
 from tests.engines.official.replay import document, engine_events, event_lines, text

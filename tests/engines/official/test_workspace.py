@@ -19,8 +19,9 @@ from infra.engines.official.workspace import (
     scratch,
     workspace,
 )
-from infra.engines.protocol import CloudName, EngineError, Request
+from infra.engines.protocol import CloudName, Request
 from infra.local.provider.tables import TYPES
+from infra.model.errors import EngineError
 from tests.engines.official.replay import Answer, ScriptedCli, document, says
 
 URL = "http://127.0.0.1:8123"

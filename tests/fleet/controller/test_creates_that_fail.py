@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.fleet.controller import backoff, troubles
+from infra.fleet.controller.act import MINUTE, Actor
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory, VmMemory
@@ -21,6 +23,7 @@ from infra.fleet.controller.observed import (
 )
 from infra.fleet.controller.outcomes import Outcome, Result, learned
 from infra.fleet.controller.rules import fallbacks
+from infra.fleet.google import GoogleError
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -38,6 +41,8 @@ from tests.fleet.controller.given_fleet import (
     served,
     slot,
 )
+
+RATE = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
 
 
 def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, name: str) -> Memory:
@@ -189,8 +194,7 @@ def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) 
 
 
 def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
-    rate = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
-    assert troubles.of_answer(429, rate) is Trouble.OUTAGE
+    assert troubles.of_answer(429, RATE) is Trouble.OUTAGE
     assert troubles.of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
     assert troubles.of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
 
@@ -235,3 +239,48 @@ def test_a_refusal_is_told_while_somebody_declares_what_was_refused() -> None:
     assert [each.rule for each in decide(desired, absent, memory, START + minutes(2)).findings] == ["create-refused"]
     mended = fleet(slots=tuple(slot(index, home=place(capacity=CapacityKind.SPOT)) for index in range(2)))
     assert decide(mended, seen(mended), memory, START + minutes(2)).findings == ()
+
+
+class Limited:
+    """A TPU API that takes so many creates a minute."""
+
+    def __init__(self, a_minute: int) -> None:
+        self.a_minute, self.now = a_minute, 0.0
+        self.taken = list[float]()
+
+    def api(self, _: object) -> Limited:
+        return self
+
+    projects = locations = nodes = lambda self: self
+
+    def create(self, **_: Any) -> Limited:
+        return self
+
+    def execute(self, **_: Any) -> dict[str, Any]:
+        if sum(self.now - at < MINUTE for at in self.taken) >= self.a_minute:
+            raise GoogleError("creating", RATE, status=429)
+        self.taken.append(self.now)
+        return {"name": "op"}
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("a_minute", "waited", "results"),
+    [
+        (4, 60, [Result.DONE] * 6),
+        (2, 120, [Result.DONE] * 6),
+        (1, 240, [Result.DONE] * 5 + [Result.FAILED]),
+        (0, 60, [Result.FAILED] + [Result.LEFT] * 5),
+    ],
+)
+def test_a_limit_of_requests_a_minute_is_waited_for_as_long_as_the_sweep_has_time(
+    a_minute: int, waited: float, results: list[Result]
+) -> None:
+    tpus, nothing = Limited(a_minute), None
+    given: dict[str, Any] = {"google": tpus, "records": nothing, "github": nothing, "desired": fleet(6)}
+    actor = Actor(**given, clock=lambda: tpus.now, sleep=tpus.passes, began=0.0)
+    creates = [Create(slot=each.name, place=each.home, rule="slot-absent", reason="") for each in fleet(6).slots]
+    assert [actor.do(each).result for each in creates] == results
+    assert tpus.now == waited

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.memory import EMPTY, Rollout, TargetMemory
+from infra.fleet.controller.memory import EMPTY, Memory, Rollout, TargetMemory, VmMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN, Phase, ReportSeen, RunnerSeen, Told
 from infra.fleet.controller.orders import order
 from infra.fleet.controller.reports_read import to_be_asked
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.zone_lists import nodes as list_nodes
-from infra.fleet.google import Api, Clients, clients, execute
+from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.run_labels import RunVm
-from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, seen, slot
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
 
 if TYPE_CHECKING:
     from infra.local.cloud.testing import TestCloud
@@ -52,6 +53,11 @@ def test_sources_that_are_all_late_cost_one_deadline_and_not_one_each() -> None:
         source, answer = observer._result(Late(waited), until=120.0)
         assert (source.reason, answer) == (f"no answer within {DEADLINE:g} s", None)
     assert waited == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_page_of_five_hundred_vms_has_longer_than_an_answer_that_somebody_waits_for(observer: Observer) -> None:
+    with observer._google() as google:
+        assert google.api(Api.TPU)._http.timeout >= 3 * HURRIED_SECONDS
 
 
 class Meeting:
@@ -173,13 +179,21 @@ def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report()
     assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
 
 
-def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_a_zone_is_silent() -> None:
-    desired = fleet(3)
-    stands, taken, _ = (slot.name for slot in desired.slots)
+def test_no_report_is_asked_of_what_google_took_back_or_no_zone_lists_unless_it_may_stand_in_a_silent_zone() -> None:
+    at_home, movable = fleet(3), fleet(3, fallbacks=(place(AWAY),))
+    stands, taken, lacked = (slot.name for slot in at_home.slots)
     listed = [node(stands), node(taken, state="PREEMPTED")]
-    assert [vm.name for vm in to_be_asked(desired, EMPTY, (), listed)] == [stands]
-    silent = to_be_asked(desired, EMPTY, (), listed, {AWAY})
-    assert {vm.name for vm in silent} == {slot.name for slot in desired.slots}
+
+    def asked(desired: Desired, memory: Memory = EMPTY) -> set[tuple[str, tuple[str, ...]]]:
+        return {(vm.name, tuple(vm.unlisted)) for vm in to_be_asked(desired, memory, (), listed, {AWAY})}
+
+    assert [vm.name for vm in to_be_asked(movable, EMPTY, (), listed)] == [stands]
+    assert asked(movable) == {(stands, ()), (taken, ()), (lacked, (AWAY,))}
+    assert asked(at_home) == {(stands, ())}
+    tried = {lacked: VmMemory(tried={AWAY: START}, seen=START)}
+    assert asked(at_home, EMPTY.model_copy(update={"vms": tried})) == {(stands, ()), (lacked, (AWAY,))}
+    left = first(movable, seen(movable, nodes=(node(lacked, zone=AWAY),))).memory
+    assert asked(at_home, EMPTY.model_copy(update={"nodes": left.nodes})) == {(stands, ()), (lacked, (AWAY,))}
 
 
 def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_without_proof() -> None:

@@ -139,8 +139,12 @@ class Refusing:
     def __init__(self, status: int) -> None:
         self.status = status
 
-    def read(self, name: str) -> Record | None:
+    def read(self, name: str, *, most: int | None = None) -> Record | None:
+        del most
         raise GoogleError(f"looking up {name}", "no", status=self.status)
+
+    def below(self, prefix: str) -> list[str]:
+        raise GoogleError(f"listing {prefix}", "no", status=self.status)
 
     def put_once(self, name: str, content: bytes, content_type: str) -> Written:
         del content, content_type

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.builds.cloudbuild import run_build
 from infra.local.builds.machine import Fault, Outcome, Status, When
+from infra.local.builds.running import run_build
 from infra.local.registry import Registry
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import build_steps

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.builds.cloudbuild import UnsupportedError, run_build
-from infra.local.builds.github import run_job
 from infra.local.builds.machine import Fault, Machine, Outcome, Status, When
 from infra.local.builds.queue import NoSuchStepError, fault_of
+from infra.local.builds.running import UnsupportedError, run_build, run_job
 from infra.local.cloud.services.cloudbuild_substitutions import applied
 from infra.tools import install
 

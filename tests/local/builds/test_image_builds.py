@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.builds.cloudbuild import run_build
-from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Fault, Status, When
+from infra.local.builds.running import run_build, run_jobs
 from infra.model.images.told import told_text
 from tests.local.builds.pipeline_world import MONOREPO, World, commit, tagged
 from tests.shipped_stacks import of_this_lab

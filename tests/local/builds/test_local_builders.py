@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.local.builds.builders import Buildah, BuildError, Built, Docker, local_builder
-from infra.local.builds.order import Order, order
+from infra.local.builds.builders import Buildah, BuildError, Built, Docker, Order, local_builder, order
 from infra.model.errors import ConfigError
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.spec import ImageSpec

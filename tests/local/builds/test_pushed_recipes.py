@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from infra.local.builds.github import run_jobs
 from infra.local.builds.machine import Status
+from infra.local.builds.running import run_jobs
 from infra.model.federation import IMAGES_WORKFLOW
 from tests.local.builds.pipeline_world import RECIPES, ROOT, World, has
 from tests.shipped_stacks import of_this_lab
-from workflows.image_pushes import image_jobs
 from workflows.own import generate_own
+from workflows.starts import image_jobs
 from workflows.triggering import listed
 from workflows.world import load_world
 

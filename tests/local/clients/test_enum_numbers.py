@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra.local.cloud import discovery, services
-from infra.local.cloud.registry import HANDLERS
+from infra.local.cloud.cloud import HANDLERS
 
 assert services.__all__
 MODULES = {

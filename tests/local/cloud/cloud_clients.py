@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from infra.local.cloud import services
+from infra.local.cloud import services, surface
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.gateway import Gateway
 from infra.local.cloud.store import Store
-from infra.local.cloud.surface import Surface
 from infra.local.cloud.testing import Wall
 from infra.local.cloud.wire import Request
 
@@ -51,7 +50,6 @@ class Direct:
     def __post_init__(self) -> None:
         self.cloud = Cloud(self.store, wall=self.wall)
         self.gateway = Gateway(self.cloud, strict_answers=True)
-        self.surface = Surface(self.gateway)
 
     def ask(self, verb: str, path: str, body: Any = None) -> tuple[int, Any]:
         path, _, query = path.partition("?")
@@ -62,5 +60,5 @@ class Direct:
     def control(self, verb: str, command: str, body: Any = None) -> tuple[int, Any]:
         data = b"" if body is None else json.dumps(body).encode()
         path, _, query = f"/_tidepool/{command}".partition("?")
-        reply = self.surface.reply(Request(verb, path, query, {}, data, "http://127.0.0.1"))
+        reply = surface.reply(self.cloud, Request(verb, path, query, {}, data, "http://127.0.0.1"))
         return reply.status, json.loads(reply.data)

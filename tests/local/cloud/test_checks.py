@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from infra.local.cloud import discovery
+from infra.local.cloud.cloud import HANDLERS
 from infra.local.cloud.differences import PARTIAL_DOCUMENTS, camel
 from infra.local.cloud.errors import ApiError
-from infra.local.cloud.registry import HANDLERS
 from infra.local.cloud.router import Router
 from infra.local.cloud.schema import checked_body, checked_query, problems_of_answer
 from infra.local.cloud.testing import TestCloud

@@ -15,14 +15,12 @@ from googleapiclient.http import MediaIoBaseUpload
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.cloud import media
 from infra.local.cloud.errors import ApiError
-from infra.local.cloud.registry import Media
-from infra.local.cloud.services.checksums import crc32c_base64
+from infra.local.cloud.services.bodies import crc32c_base64
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import TestCloud
 from infra.local.cloud.uploads import Uploads
-from infra.local.cloud.wire import Reply, Request
+from infra.local.cloud.wire import Media, Reply, Request, composed, multipart
 from tests.local.cloud.cloud_clients import ask
 
 START = "/upload/storage/v1/b/bucket/o"
@@ -30,20 +28,20 @@ START = "/upload/storage/v1/b/bucket/o"
 
 @given(st.binary(), st.dictionaries(st.text(), st.text()))
 def test_a_multipart_body_gives_back_what_was_put_in(data: bytes, described: dict[str, str]) -> None:
-    content_type, body = media.composed(json.dumps(described).encode(), Media("text/x-test", data))
-    assert media.multipart(content_type, body) == (described, Media("text/x-test", data))
+    content_type, body = composed(json.dumps(described).encode(), Media("text/x-test", data))
+    assert multipart(content_type, body) == (described, Media("text/x-test", data))
 
 
 @given(st.binary())
 def test_a_multipart_body_with_bare_newlines_loses_no_byte(data: bytes) -> None:
     opening = b"--b\nContent-Type: application/json\n\n{}\n--b\nContent-Type: a/b\n\n"
-    assert media.multipart("multipart/related; boundary=b", opening + data + b"\n--b--")[1].data == data
+    assert multipart("multipart/related; boundary=b", opening + data + b"\n--b--")[1].data == data
 
 
 @pytest.mark.parametrize("body", [b"", b"--b--", b"--b\r\n\r\n{}\r\n--b--", b"--b\r\nx\r\n--b\r\ny\r\n--b--"])
 def test_a_broken_multipart_body_is_refused(body: bytes) -> None:
     with pytest.raises(ApiError):
-        media.multipart("multipart/related; boundary=b", body)
+        multipart("multipart/related; boundary=b", body)
 
 
 @pytest.fixture
@@ -81,7 +79,7 @@ def test_a_session_collects_chunks_and_becomes_one_upload(store: Store) -> None:
     whole = put(uploads, location, b"e", "bytes 4-4/5")
     assert isinstance(whole, Request)
     assert (whole.verb, whole.path, "name=n" in whole.query) == ("POST", START, True)
-    described, attached = media.multipart(whole.headers["content-type"], whole.data)
+    described, attached = multipart(whole.headers["content-type"], whole.data)
     assert (described, attached) == ({"metadata": {"a": "b"}}, Media("text/plain", b"abcde"))
     with pytest.raises(ApiError):
         put(uploads, location, b"", None)

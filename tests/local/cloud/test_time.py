@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.cloud.clock import Clock, seconds_of, timestamp
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.clock import Clock, Event, Timeline, seconds_of, timestamp
+from infra.local.cloud.cloud import REACTIONS, Cloud
 from infra.local.cloud.control import ControlError
-from infra.local.cloud.registry import REACTIONS
 from infra.local.cloud.store import Store
 from infra.local.cloud.testing import EPOCH, TestCloud, Wall
-from infra.local.cloud.timeline import Event, Timeline
 from tests.local.cloud.cloud_clients import NODE, ZONE, Direct, ask
 
 

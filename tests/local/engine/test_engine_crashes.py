@@ -20,8 +20,8 @@ from pulumi import ResourceOptions
 
 from infra.local.engine import journal, secrets
 from infra.local.engine.backend import StackFiles
-from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import ProviderError
+from infra.model.errors import EngineError
 from tests.local.engine.fake import Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, verify
 

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from pulumi import Output, ResourceOptions
 
-from infra.local.engine.errors import EngineError
+from infra.model.errors import EngineError
 from infra.model.plan import Op, Status, StepEnded, StepStarted
 from tests.local.engine.fake import Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, step, verify

@@ -8,9 +8,9 @@ import pulumi
 import pytest
 from pulumi import Alias, CustomTimeouts, Output, ResourceOptions
 
-from infra.local.engine.errors import EngineError
 from infra.local.engine.provider import CheckResult
 from infra.local.engine.run import Options
+from infra.model.errors import EngineError
 from infra.model.plan import Status
 from tests.local.engine.fake import FakeProvider, Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, step, verify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from infra.local.engine.pace import PORTION, TURNS, Pace
+from infra.local.engine.program import PORTION, TURNS, Pace
 from tests.local.engine.fake import Vm
 from tests.local.engine.world import World
 

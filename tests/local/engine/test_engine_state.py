@@ -19,11 +19,12 @@ from pulumi import Output, ResourceOptions
 
 from infra.local.engine import checkpoint, secrets
 from infra.local.engine.backend import Backend
-from infra.local.engine.errors import EngineError, RefusedError
 from infra.local.engine.journal import Journal, replay
 from infra.local.engine.secrets import Vault
 from infra.local.engine.state import Codec, State
+from infra.local.engine.values import RefusedError
 from infra.model import urns
+from infra.model.errors import EngineError
 from infra.model.secret_values import Secret
 from tests.local.engine.fake import Group, Net, Vm
 from tests.local.engine.world import World, ops, problems, verify

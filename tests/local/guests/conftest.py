@@ -13,9 +13,9 @@ import pytest
 from infra.fleet.broker.serve import service
 from infra.local.cloud import tokens
 from infra.local.cloud.control import CloudClock
-from infra.local.guests.control import GuestControl
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
+from infra.local.guests.surroundings import GuestControl
 from infra.model import names
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, VM, Host, World, a_world
 

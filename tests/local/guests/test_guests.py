@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.local.cloud.control import ControlError
-from infra.local.guests import boot
+from infra.local.guests import machine
 from infra.local.guests.disk import Disk
 from infra.local.guests.guests import Guests
 from infra.model import names
@@ -28,7 +28,7 @@ def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
     lab.guests.advance(A_BOOT - 100)
     disk = lab.disk
     assert (disk.phase, lab.runners) == ("idle", {disk.runner: "online"})
-    assert [step["step"] for step in lab.report["boot"]] == list(boot.SECONDS)
+    assert [step["step"] for step in lab.report["boot"]] == list(machine.BOOT_SECONDS)
     began, ended = lab.report["boot"][0]["began"], lab.report["boot"][-1]["ended"]
     assert began == "2026-11-21T08:00:00Z"
     assert ended == lab.report["at"]
@@ -236,7 +236,7 @@ def test_a_guest_that_is_idle_calls_itself_unfit_after_its_next_job(lab: Lab) ->
     assert lab.disk.phase == "idle"
     lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
     lab.guests.advance(60)
-    assert (lab.disk.phase, lab.disk.reason) == ("unfit", boot.UNFIT)
+    assert (lab.disk.phase, lab.disk.reason) == ("unfit", machine.UNFIT)
 
 
 def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:

@@ -18,7 +18,8 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from infra.engines.official.workspace import GOOGLE_CREDENTIAL_VARIABLES, endpoint_settings
 from infra.local.engine.provider import UNKNOWN
-from infra.local.engine.values import SECRET_SIGNATURE, SIGNATURE, UNKNOWN_TEXT, struct_pb2
+from infra.local.engine.values import struct_pb2
+from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, UNKNOWN_TEXT
 
 messages: Any = provider_pb2
 """Its classes come into being at import, where no type checker sees them."""
@@ -67,6 +68,10 @@ class OfficialProvider:
         self._channel.close()
         self._process.terminate()
         self._process.communicate()
+
+    def schema(self) -> dict[str, Any]:
+        """What the provider publishes of its types; tens of megabytes."""
+        return json.loads(self._stub.GetSchema(messages.GetSchemaRequest()).schema)
 
     def check(self, token: str, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Checked inputs, and what is wrong with them."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from infra.local.provider.codec import as_written, decode, encode, plain
 from infra.local.provider.differ import compare
-from infra.local.provider.fields import Field, Kind, block
+from infra.local.provider.fields import Field, Kind
 from infra.local.provider.tables import TYPES
 
 _WORD = st.text(alphabet="abc-", min_size=1, max_size=5)
@@ -45,7 +45,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
 
 def says_something(field: Field, value: dict[str, Any]) -> bool:
     """Whether a block reaches the wire at all."""
-    return encode({"it": block(field.inner)}, {"it": value}) != {}
+    return encode({"it": Field(kind=Kind.BLOCK, inner=field.inner)}, {"it": value}) != {}
 
 
 def said(fields: Mapping[str, Field]) -> st.SearchStrategy[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.local.cloud.services.checksums import crc32c
+from infra.local.cloud.services.bodies import crc32c
 
 PARENT = "projects/tidepool-test/locations/global"
 RING = f"{PARENT}/keyRings/state"

@@ -6,7 +6,7 @@ import pytest
 
 from infra.local.cloud.cloud import Cloud
 from infra.local.cloud.errors import ApiError
-from infra.local.cloud.services import references
+from infra.local.cloud.services import tpu_nodes
 from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
 from infra.local.cloud.store import Store
 
@@ -27,24 +27,24 @@ def _node(network="default", subnetwork="default", email=""):
 
 
 def test_the_default_network_is_always_there(bare):
-    references.check_node(bare, "lab", "us-east1-c", {})
-    references.check_node(bare, "lab", "us-east1-c", _node())
+    tpu_nodes.check_node(bare, "lab", "us-east1-c", {})
+    tpu_nodes.check_node(bare, "lab", "us-east1-c", _node())
 
 
 @pytest.mark.parametrize("node", [_node(network="gone", subnetwork=""), _node(subnetwork="gone")])
 def test_a_missing_network_or_subnetwork_is_named(bare, node):
     with pytest.raises(ApiError, match="gone") as caught:
-        references.check_node(bare, "lab", "us-east1-c", node)
+        tpu_nodes.check_node(bare, "lab", "us-east1-c", node)
     assert caught.value.code == 400
     with pytest.raises(ApiError, match="gone"):
-        references.check_node(bare, "lab", "us-east1-c", {"networkConfigs": [node["networkConfig"]]})
+        tpu_nodes.check_node(bare, "lab", "us-east1-c", {"networkConfigs": [node["networkConfig"]]})
 
 
 def test_an_account_of_the_project_must_exist_and_others_are_taken_as_they_are(bare):
     email = "pool@lab.iam.gserviceaccount.com"
     with pytest.raises(ApiError, match=email):
-        references.check_node(bare, "lab", "us-east1-c", _node(email=email))
+        tpu_nodes.check_node(bare, "lab", "us-east1-c", _node(email=email))
     bare.store.insert(SERVICE_ACCOUNT_KIND, account_name("lab", email), {}, now=bare.now)
-    references.check_node(bare, "lab", "us-east1-c", _node(email=email))
-    references.check_node(bare, "lab", "us-east1-c", _node(email="pool@elsewhere.iam.gserviceaccount.com"))
-    references.check_node(bare, "lab", "us-east1-c", _node(email="123-compute@developer.gserviceaccount.com"))
+    tpu_nodes.check_node(bare, "lab", "us-east1-c", _node(email=email))
+    tpu_nodes.check_node(bare, "lab", "us-east1-c", _node(email="pool@elsewhere.iam.gserviceaccount.com"))
+    tpu_nodes.check_node(bare, "lab", "us-east1-c", _node(email="123-compute@developer.gserviceaccount.com"))

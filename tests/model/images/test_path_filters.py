@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from infra.local.cloud.services import cloudbuild_globs
 from infra.model.images.globs import first_match, is_path_filter, matches
-from workflows import globs as github_globs
+from workflows import triggering as github_filters
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 def test_the_plan_cloud_build_and_github_read_every_filter_alike(pattern: str, path: str) -> None:
     named = matches(path, pattern)
     assert cloudbuild_globs.matches(path, pattern) is named
-    assert github_globs.included(path, [pattern]) is named
+    assert github_filters.included(path, [pattern]) is named

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.engines.protocol import EngineError
+from infra.model.errors import EngineError
 from infra.preview.comment import Preview, comment
 from tests.preview import two_versions
 from tests.preview.comment import edits

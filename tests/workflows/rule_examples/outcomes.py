@@ -107,6 +107,7 @@ OUTCOMES: Mapping[str, Example] = {
             image(run("docker build -t ghcr.io/lab/a . && docker push ghcr.io/lab/a")),
             image(uses("docker/build-push-action", push=True, tags="ghcr.io/lab/a:latest")),
             workflow(job={"container": "ghcr.io/lab/a:latest"}),
+            workflow({"uses": "docker://ghcr.io/lab/tool:latest"}),
             workflow(job={"services": {"store": {"image": "redis:latest"}}}),
             image(uses("docker/build-push-action", push=True, tags="ghcr.io/lab/a:${{ github.ref_name }}")),
             workflow(run("docker run ghcr.io/lab/a")),
@@ -120,6 +121,7 @@ OUTCOMES: Mapping[str, Example] = {
                 run('echo "$DIGEST"', env={"DIGEST": "${{ steps.b.outputs.digest }}"}),
             ),
             workflow(job={"container": {"image": f"ghcr.io/lab/a@sha256:{'ab' * 32}"}}),
+            workflow({"uses": f"docker://ghcr.io/lab/tool@sha256:{'ab' * 32}"}),
         ),
     ),
     "regions-agree": Example(

@@ -225,20 +225,6 @@ WHOLES: Mapping[str, Example] = {
             starts("gh workflow run 1-Nightly.yaml -f sha=1", sha={"required": True}),
         ),
     ),
-    "value-is-there": Example(
-        bad=alone(
-            workflow(run('echo "$JAX"', env={"JAX": "${{ matrix.jaxx }}"}), job={"strategy": JAX}),
-            workflow(run('echo "$COUNT"', env={"COUNT": "${{ inputs.count }}"})),
-        ),
-        good=alone(
-            workflow(run('echo "$JAX"', env={"JAX": "${{ matrix.JAX }}"}), job={"strategy": JAX}),
-            workflow(
-                run('echo "$COUNT"', env={"COUNT": "${{ inputs.count }}"}),
-                on={"workflow_dispatch": {"inputs": {"Count": {"type": "number"}}}},
-                concurrency={"group": "counts"},
-            ),
-        ),
-    ),
     "prepared-first": Example(
         bad=alone(
             tested(run("./tidepool test")),

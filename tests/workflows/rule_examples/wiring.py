@@ -39,13 +39,6 @@ READ: Any = {"if": "needs.build.outputs.go == 'yes'"}
 GOES = {"go": "${{ steps.plan.outputs.go }}"}
 
 WIRING: Mapping[str, Example] = {
-    "needs-a-job": Example(
-        bad=alone(
-            chained("biuld"),
-            workflow(jobs={"a": {"needs": "b", "steps": [run("a")]}, "b": {"needs": ["a"], "steps": [run("b")]}}),
-        ),
-        good=alone(chained("build"), chained(["build"])),
-    ),
     "output-is-written": Example(
         bad=alone(
             stepped('echo "DATE=1" >>"$GITHUB_ENV"', "steps.plan.outputs.date != ''"),
@@ -113,22 +106,6 @@ WIRING: Mapping[str, Example] = {
     ),
     "runner-stays": Example(
         bad=alone(workflow(job={"runs-on": "ubuntu-latest"})), good=alone(workflow(job={"runs-on": "ubuntu-24.04-arm"}))
-    ),
-    "expression-reads": Example(
-        bad=alone(
-            workflow(when('github.ref == "main"')),
-            workflow(when("startWith(github.ref, 'a')")),
-            workflow(run("echo a", env={"A": "${{ github.ref"})),
-            workflow(run("echo a", env={"A": "${{ contains(github.ref) }}"})),
-        ),
-        good=alone(workflow(run("echo a", env={"A": "${{ contains(github.ref, 'a') }} }}"}))),
-    ),
-    "condition-is-whole": Example(
-        bad=alone(
-            workflow(when("${{ github.ref == 'refs/heads/a' }} && success()")),
-            workflow(when("!${{ github.event.pull_request.draft }}")),
-        ),
-        good=alone(workflow(when("${{ github.ref == 'refs/heads/a' && success() }}"), on={"push": {}})),
     ),
     "types-meet": Example(
         bad=alone(

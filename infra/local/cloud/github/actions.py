@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
 from infra.local.cloud.github.routes import Answer, Ask, Listing, Moved, missing, serves, unprocessable
-from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Resource
 
 _ACTIONS = "/repos/{owner}/{name}/actions"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
 from infra.local.cloud.github.credentials import token_digest
 from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Made, missing, serves, unprocessable
-from infra.local.cloud.registry import JsonObject
 
 LIFE = 3600.0
 """Seconds that a token of an installation lasts."""

@@ -9,21 +9,18 @@ again after `seconds`.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
 from urllib.parse import parse_qsl, urlencode
 
-from infra.local.cloud import media
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError
-from infra.local.cloud.faults import Target
+from infra.local.cloud.errors import ApiError, JsonObject
+from infra.local.cloud.faults import Rule, Target
 from infra.local.cloud.github import credentials, records
 from infra.local.cloud.github.routes import Answer, Ask, GitHubError, Listing, Made, Moved, Route, User, find, missing
-from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.requestlog import LOGGER, RequestLog
-from infra.local.cloud.wire import Reply, Request
+from infra.local.cloud.requestlog import Entry
+from infra.local.cloud.wire import Reply, Request, parsed_json
 
 BASE = "/github/api/v3"
 # https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api, read 2026-11-21.
@@ -34,41 +31,18 @@ _JSON = {"content-type": "application/json; charset=utf-8", "x-github-media-type
 
 
 class Hub:
-    """log: the requests of the whole local cloud."""
-
-    def __init__(self, cloud: Cloud, log: RequestLog) -> None:
+    def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._log = log
 
     def reply(self, request: Request) -> Reply:
         """Answer one request below `BASE`, whatever it is."""
-        began = time.perf_counter()
-        path = request.path.removeprefix(BASE)
-        name, error = "", ""
-        try:
-            route, ids = find(request.verb, path)
-            name = route.name
-            reply = self._handled(request, route, ids)
-        except GitHubError as refusal:
-            error = refusal.message
-            reply = Reply(refusal.code, _text(refusal.to_json()), {**_JSON, **refusal.headers})
-        except ApiError as refusal:
-            error = refusal.message
-            reply = Reply(400, _text({"message": "Problems parsing JSON", "detail": error}), _JSON)
-        except Exception as defect:  # noqa: BLE001 - one bad handler must not end the server
-            error = f"{type(defect).__name__}: {defect}"
-            LOGGER.exception("%s %s failed", request.verb, request.path)
-            reply = Reply(501, _text({"message": f"The local GitHub failed here, which is a defect: {error}"}), _JSON)
-        self._log.add(
-            time=self._cloud.now,
-            verb=request.verb,
-            path=request.path,
-            method=name,
-            status=reply.status,
-            milliseconds=(time.perf_counter() - began) * 1000,
-            error=error,
-        )
-        return reply
+
+        def work(entry: Entry) -> Reply:
+            route, ids = find(request.verb, request.path.removeprefix(BASE))
+            entry.method = route.name
+            return self._handled(request, route, ids)
+
+        return self._cloud.log.answered(request, lambda: self._cloud.now, work, _refused)
 
     def _handled(self, request: Request, route: Route, ids: Mapping[str, str]) -> Reply:
         with self._cloud.store.transaction():
@@ -78,9 +52,10 @@ class Hub:
         if refusal:
             raise refusal
         with self._cloud.store.transaction():
-            refusal, slow, lost = self._struck(route, ids, rate)
-        if refusal:
-            raise refusal
+            target = Target(method=route.name, project=_where(ids), name=next(reversed(list(ids.values())), ""))
+            error, slow, lost = self._cloud.faults.of_request(target, self._cloud.now)
+        if error:
+            raise _struck(error, rate)
         with self._cloud.store.transaction():
             ask = self._ask(request, user, ids)
             reply = _sent(ask, request, route.handler(ask))
@@ -93,10 +68,7 @@ class Hub:
         rate = found.body if found and found.body["reset"] > now else {"used": 0, "reset": now + HOUR}
         spent = rate["used"] >= REQUESTS_AN_HOUR
         rate["used"] = min(rate["used"] + 1, REQUESTS_AN_HOUR)
-        if found:
-            self._cloud.store.replace(found, rate, now=now)
-        else:
-            self._cloud.store.insert(records.RATE, account, rate, now=now)
+        self._cloud.store.put(records.RATE, account, rate, now=now)
         headers = {
             "x-ratelimit-limit": str(REQUESTS_AN_HOUR),
             "x-ratelimit-remaining": str(REQUESTS_AN_HOUR - rate["used"]),
@@ -107,25 +79,8 @@ class Hub:
         said = "API rate limit exceeded for user ID 1."
         return (GitHubError(403, said, headers=headers) if spent else None), headers
 
-    def _struck(
-        self, route: Route, ids: Mapping[str, str], rate: Mapping[str, str]
-    ) -> tuple[GitHubError | None, float, bool]:
-        """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
-        faults, now = self._cloud.faults, self._cloud.now
-        repo = ids["org"] if "org" in ids else f"{ids.get('owner', '')}/{ids.get('name', '')}"
-        target = Target(method=route.name, project=repo, name=next(reversed(list(ids.values())), ""))
-        if rule := faults.strike("error", target, now):
-            if rule.code in (403, 429):
-                said = rule.message or "You have exceeded a secondary rate limit. Please wait a few minutes."
-                again = {"retry-after": str(ceil(rule.seconds))}
-                return GitHubError(rule.code, said, headers={**rate, **again}), 0.0, False
-            return GitHubError(rule.code, rule.message or "Server Error", headers=rate), 0.0, False
-        slow = faults.strike("slow", target, now)
-        lost = faults.strike("lost", target, now)
-        return None, slow.seconds if slow else 0.0, lost is not None
-
     def _ask(self, request: Request, user: User, ids: Mapping[str, str]) -> Ask:
-        body = media.parsed_json(request.data)
+        body = parsed_json(request.data)
         if isinstance(body, list):
             # GitHub takes labels as a bare array too, and its clients send them so.
             body = {"labels": body}
@@ -145,6 +100,26 @@ class Hub:
             base=f"{request.root}{BASE}",
             repo=repo,
         )
+
+
+def _refused(refusal: ApiError) -> Reply:
+    """In GitHub's shape; what the wire refused of a body it calls by another name."""
+    if isinstance(refusal, GitHubError):
+        return Reply(refusal.code, _text(refusal.to_json()), {**_JSON, **refusal.headers})
+    if refusal.code == 501:
+        return Reply(501, _text({"message": refusal.message}), _JSON)
+    return Reply(400, _text({"message": "Problems parsing JSON", "detail": refusal.message}), _JSON)
+
+
+def _struck(rule: Rule, rate: Mapping[str, str]) -> GitHubError:
+    if rule.code not in (403, 429):
+        return GitHubError(rule.code, rule.message or "Server Error", headers=rate)
+    said = rule.message or "You have exceeded a secondary rate limit. Please wait a few minutes."
+    return GitHubError(rule.code, said, headers={**rate, "retry-after": str(ceil(rule.seconds))})
+
+
+def _where(ids: Mapping[str, str]) -> str:
+    return ids["org"] if "org" in ids else f"{ids.get('owner', '')}/{ids.get('name', '')}"
 
 
 def _sent(ask: Ask, request: Request, answer: Answer) -> Reply:

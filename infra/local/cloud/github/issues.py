@@ -5,9 +5,9 @@ A token of a workflow needs `issues: write`, or on a pull request `pull-requests
 
 from __future__ import annotations
 
+from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
 from infra.local.cloud.github.routes import Answer, Ask, Listing, Made, missing, serves, unprocessable
-from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Resource
 
 # https://docs.github.com/rest/issues/comments and the web form's own limit; read 2026-11-21.

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github.routes import missing
-from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Resource
 
 REPOSITORY, ISSUE, COMMENT, LABEL = "github.repository", "github.issue", "github.comment", "github.label"

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-from infra.local.cloud.registry import JsonObject
-
-if TYPE_CHECKING:
-    from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import ApiError, JsonObject
 
 DOCUMENTATION = "https://docs.github.com/rest"
 
 
-class GitHubError(Exception):
+class GitHubError(ApiError):
     """A refusal in GitHub's shape. errors: the list of a 422. headers: such as Retry-After."""
 
     def __init__(
@@ -29,9 +27,7 @@ class GitHubError(Exception):
         errors: Sequence[JsonObject] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+        super().__init__(code, message)
         self.errors = tuple(errors)
         self.headers = headers or {}
 

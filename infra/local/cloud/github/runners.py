@@ -12,6 +12,7 @@ import json
 import secrets
 
 from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import JsonObject
 from infra.local.cloud.github import records
 from infra.local.cloud.github.credentials import token_digest
 from infra.local.cloud.github.routes import (
@@ -24,7 +25,6 @@ from infra.local.cloud.github.routes import (
     serves,
     unprocessable,
 )
-from infra.local.cloud.registry import JsonObject
 from infra.local.cloud.store import Resource
 
 JIT_LIFE = 3600.0

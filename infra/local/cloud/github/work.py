@@ -9,13 +9,12 @@ from __future__ import annotations
 import base64
 import json
 
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, failed_precondition, invalid
+from infra.local.cloud.clock import Event
+from infra.local.cloud.cloud import Cloud, Order, Said, obeys, reacts
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
 from infra.local.cloud.github import records, runners
 from infra.local.cloud.github.credentials import token_digest
-from infra.local.cloud.registry import JsonObject, reacts
 from infra.local.cloud.store import Resource
-from infra.local.cloud.timeline import Event
 
 CONCLUSIONS = ("success", "failure", "cancelled")
 LOST_AFTER = 600.0
@@ -23,16 +22,20 @@ LOST_AFTER = 600.0
 _LENGTH = "seconds-of-job/"
 
 
-def connect(cloud: Cloud, body: JsonObject) -> JsonObject:
+@obeys("POST github/work/connect")
+def connect(order: Order) -> JsonObject:
     """Come online; once within the hour, and again as long as no job was taken."""
+    cloud, body = order.cloud, order.body
     found = _presented(cloud, body)
     if not found.body["connected"] and found.body["connect_by"] < cloud.now:
         raise failed_precondition("The just-in-time configuration has expired.")
     return runners.shown(records.save(cloud, found, status="online", os="linux", connected=True).body)
 
 
-def disconnect(cloud: Cloud, body: JsonObject) -> JsonObject:
+@obeys("POST github/work/disconnect")
+def disconnect(order: Order) -> JsonObject:
     """Go offline without having ended anything, as a VM that is taken away does. A job is given up after a while."""
+    cloud, body = order.cloud, order.body
     found = records.save(cloud, _presented(cloud, body), status="offline")
     if found.body["busy"]:
         cloud.timeline.add(cloud.now + LOST_AFTER, "github.runner.lost", found.name)
@@ -47,11 +50,13 @@ def _lost(cloud: Cloud, event: Event) -> None:
         _over(cloud, runner, "failure")
 
 
-def take(cloud: Cloud, body: JsonObject) -> JsonObject:
+@obeys("POST github/work/take")
+def take(order: Order) -> JsonObject:
     """The oldest job that waits for labels which this runner has, where it serves the repository; or None.
 
     seconds: how long the job takes, None where nobody said.
     """
+    cloud, body = order.cloud, order.body
     runner = _presented(cloud, body)
     if runner.body["status"] != "online" or runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} is {runner.body['status']} or has a job.")
@@ -65,8 +70,10 @@ def take(cloud: Cloud, body: JsonObject) -> JsonObject:
     return {"job": None, "seconds": None}
 
 
-def end(cloud: Cloud, body: JsonObject) -> JsonObject:
+@obeys("POST github/work/end")
+def end(order: Order) -> JsonObject:
     """The job is over, and with it the runner."""
+    cloud, body = order.cloud, order.body
     runner = _presented(cloud, body)
     conclusion = body.get("conclusion", "success")
     if not runner.body["busy"]:
@@ -76,8 +83,10 @@ def end(cloud: Cloud, body: JsonObject) -> JsonObject:
     return {"job": _over(cloud, runner, conclusion).body}
 
 
-def queue(cloud: Cloud, body: JsonObject) -> JsonObject:
+@obeys("POST github/jobs")
+def queue(order: Order) -> JsonObject:
     """A workflow run with one job that waits for a runner with these labels. seconds: how long it runs, if known."""
+    cloud, body = order.cloud, order.body
     repo = records.repository(cloud, body["repository"])["full_name"]
     run, number = records.next_id(cloud), records.next_id(cloud)
     name = body.get("name", "Tests")
@@ -109,9 +118,10 @@ def queue(cloud: Cloud, body: JsonObject) -> JsonObject:
     return cloud.store.insert(records.JOB, records.key(repo, number), job, now=cloud.now).body
 
 
-def jobs(cloud: Cloud) -> JsonObject:
+@obeys("POST github/jobs/list")
+def jobs(order: Order) -> JsonObject:
     """Every job there was, the oldest first, each with its `repository`."""
-    found = sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"])
+    found = sorted(order.cloud.store.each(records.JOB), key=lambda each: each.body["id"])
     return {"jobs": [{**job.body, "repository": job.name.rpartition("/")[0]} for job in found]}
 
 
@@ -125,7 +135,7 @@ def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
     return job
 
 
-def _presented(cloud: Cloud, body: JsonObject) -> Resource:
+def _presented(cloud: Cloud, body: Said) -> Resource:
     """The runner whose configuration this is; one that was removed is unknown. Raises 401."""
     try:
         files = json.loads(base64.b64decode(body["jit"]))

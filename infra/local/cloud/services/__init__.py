@@ -1,67 +1,9 @@
-"""What each Google API does here, one module a service; importing this package registers all of them."""
+"""What each Google API does here; importing this package registers all of them."""
 
-from infra.local.cloud.services import (
-    artifact_images,
-    artifact_registry,
-    cloud_run,
-    cloud_scheduler,
-    cloudbuild_builds,
-    cloudbuild_connections,
-    cloudbuild_firing,
-    cloudbuild_triggers,
-    compute_disks,
-    compute_networks,
-    compute_places,
-    compute_routers,
-    compute_subnetworks,
-    iam,
-    iam_pools,
-    iam_roles,
-    kms,
-    logging_metrics,
-    monitoring,
-    monitoring_dashboards,
-    operations,
-    pubsub_subscriptions,
-    pubsub_topics,
-    resource_manager,
-    secret_manager,
-    service_usage,
-    storage_buckets,
-    storage_objects,
-    tpu_nodes,
-    tpu_places,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "artifact_images",
-    "artifact_registry",
-    "cloud_run",
-    "cloud_scheduler",
-    "cloudbuild_builds",
-    "cloudbuild_connections",
-    "cloudbuild_firing",
-    "cloudbuild_triggers",
-    "compute_disks",
-    "compute_networks",
-    "compute_places",
-    "compute_routers",
-    "compute_subnetworks",
-    "iam",
-    "iam_pools",
-    "iam_roles",
-    "kms",
-    "logging_metrics",
-    "monitoring",
-    "monitoring_dashboards",
-    "operations",
-    "pubsub_subscriptions",
-    "pubsub_topics",
-    "resource_manager",
-    "secret_manager",
-    "service_usage",
-    "storage_buckets",
-    "storage_objects",
-    "tpu_nodes",
-    "tpu_places",
-]
+__all__ = [module.name for module in iter_modules(__path__)]
+
+for _name in __all__:
+    import_module(f"{__name__}.{_name}")

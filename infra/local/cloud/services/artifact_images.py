@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
 from infra.local.cloud.services import artifact_registry as repositories
-from infra.local.cloud.services import listings
 from infra.local.cloud.services.artifact_shelf import Shelf, Version, docker_image, indexes_of
+from infra.local.cloud.services.collection import page
 
 _BASE = "artifactregistry.projects.locations.repositories"
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -124,11 +124,11 @@ def delete_tag(call: Call) -> JsonObject:
 
 def _shelf(call: Call) -> Shelf:
     """Raises 404 for a repository that does not exist. One of another format than Docker has no images."""
-    return Shelf(call.cloud, repositories.place(repositories.found(call)))
+    return Shelf(call.cloud, repositories.place(repositories.REPOSITORIES.found(call)))
 
 
 def _repository(call: Call) -> str:
-    return repositories.found(call).name
+    return repositories.REPOSITORIES.found(call).name
 
 
 def _image(call: Call) -> str:
@@ -193,7 +193,7 @@ def _put(call: Call, tag: str) -> JsonObject:
 
 
 def _check_movable(call: Call) -> None:
-    if repositories.found(call).body.get("dockerConfig", {}).get("immutableTags"):
+    if repositories.REPOSITORIES.found(call).body.get("dockerConfig", {}).get("immutableTags"):
         raise failed_precondition(f"The tags of '{_repository(call)}' are immutable.")
 
 
@@ -231,7 +231,7 @@ def _shown(call: Call, version: Version) -> JsonObject:
 
 
 def _page(call: Call, key: str, items: list[JsonObject]) -> JsonObject:
-    return listings.page(call, key, sorted(items, key=lambda item: item["name"]))
+    return page(call, key, sorted(items, key=lambda item: item["name"]))
 
 
 def _operation(call: Call) -> JsonObject:

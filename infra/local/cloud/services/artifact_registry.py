@@ -10,113 +10,72 @@ Sources: cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.loca
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.differences import asks_for_tpu
-from infra.local.cloud.errors import already_exists, invalid, not_found
-from infra.local.cloud.registry import Answer, Call, JsonObject, handles
-from infra.local.cloud.services import bodies, listings, places, policies, tpu_places
+from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.errors import JsonObject, invalid
+from infra.local.cloud.services import bodies, places
+from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource
 
-_KIND = "artifactregistry.repository"
-_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
-_MUTABLE = frozenset(
-    {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "dockerConfig", "mavenConfig",
-     "virtualRepositoryConfig", "vulnerabilityScanningConfig", "remoteRepositoryConfig", "platformLogsConfig",
-     "disallowUnspecifiedMode"}
-)  # fmt: skip
 _MODES_WITH_CONFIG = {
     "REMOTE_REPOSITORY": "remoteRepositoryConfig",
     "VIRTUAL_REPOSITORY": "virtualRepositoryConfig",
 }
-# Realistic durations, in seconds.
-_CREATE_SECONDS = 8.0
-_DELETE_SECONDS = 5.0
 METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
+LOCATIONS = frozenset({*places.MULTI_REGIONS, *places.REGIONS})
 
 
-@handles("artifactregistry.projects.locations.repositories.create")
-def create_repository(call: Call) -> JsonObject:
-    cloud, location = call.cloud, call.ids["locationsId"]
-    project = cloud.project(call.ids["projectsId"]).id
-    _check_location(location)
-    identity = call.params.get("repositoryId", "")
-    if not _ID.fullmatch(identity):
-        raise invalid(
-            f"Invalid repository id '{identity}': it must start with a lowercase letter, hold at most 63 lowercase "
-            "letters, digits and dashes, and not end with a dash.",
-            field="repository_id",
-        )
-    body = _checked({"mode": "STANDARD_REPOSITORY", **bodies.without_unset(call.body)})
-    name = f"projects/{project}/locations/{location}/repositories/{identity}"
-    if cloud.store.find(_KIND, name):
-        raise already_exists(name)
-    made = cloud.store.insert(_KIND, name, body, now=cloud.now)
-    return cloud.operations.lro(
-        f"projects/{project}/locations/{location}",
-        seconds=_CREATE_SECONDS,
-        metadata=METADATA,
-        response={"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.Repository", **_shown(made)},
+class _Repositories(Collection):
+    api = "artifactregistry.projects.locations.repositories"
+    kind = "artifactregistry.repository"
+    locations = LOCATIONS
+    new_id = "repositoryId"
+    id_form = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+    id_rule = (
+        "it must start with a lowercase letter, hold at most 63 lowercase letters, digits and dashes, and not end with "
+        "a dash"
     )
+    mutable = frozenset(
+        {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "dockerConfig", "mavenConfig",
+         "virtualRepositoryConfig", "vulnerabilityScanningConfig", "remoteRepositoryConfig", "platformLogsConfig",
+         "disallowUnspecifiedMode"}
+    )  # fmt: skip
+    fixed = None
+    seconds = MappingProxyType({"create": 8.0, "delete": 5.0})
+    message = "type.googleapis.com/google.devtools.artifactregistry.v1.Repository"
+    has_policy = True
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        """The body as it is kept: durations in seconds, no empty dockerConfig."""
+        body = {"mode": "STANDARD_REPOSITORY", **body}
+        if body.get("dockerConfig") == {}:
+            del body["dockerConfig"]
+        if "format" not in body:
+            raise invalid("Repository format must be specified.", field="repository.format")
+        bodies.check_labels(body.get("labels", {}), field="repository.labels")
+        for mode, config in _MODES_WITH_CONFIG.items():
+            if (body["mode"] == mode) != (config in body):
+                raise invalid(f"{config} must be set exactly when the mode is {mode}.", field=f"repository.{config}")
+        if body["mode"] == "REMOTE_REPOSITORY" and not _upstream(body):
+            raise invalid("A remote repository must name its upstream.", field="repository.remoteRepositoryConfig")
+        cleanup = {key: _checked_policy(key, policy) for key, policy in body.get("cleanupPolicies", {}).items()}
+        return {**body, "cleanupPolicies": cleanup} if cleanup else body
+
+    def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
+        if body.get("remoteRepositoryConfig") and _upstream(body) != _upstream(held.body):
+            raise invalid("The upstream of a remote repository cannot be changed.", field="remoteRepositoryConfig")
+
+    def metadata(self, method: str, name: str) -> JsonObject:
+        return METADATA
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        times = {"createTime": timestamp(held.created), "updateTime": timestamp(held.updated)}
+        return {**super().shown(cloud, held), **times, "registryUri": place(held), "satisfiesPzi": True}
 
 
-@handles("artifactregistry.projects.locations.repositories.get")
-def get_repository(call: Call) -> JsonObject:
-    return _shown(found(call))
-
-
-@handles("artifactregistry.projects.locations.repositories.list")
-def list_repositories(call: Call) -> JsonObject:
-    return listings.stored(call, "repositories", _KIND, f"{_parent(call)}/repositories/", _shown)
-
-
-@handles("artifactregistry.projects.locations.repositories.patch")
-def patch_repository(call: Call) -> JsonObject:
-    held = found(call)
-    body = _checked(bodies.masked(held.body, call.body, call.params.get("updateMask"), mutable=_MUTABLE))
-    if body.get("remoteRepositoryConfig", {}).keys() and _upstream(body) != _upstream(held.body):
-        raise invalid("The upstream of a remote repository cannot be changed.", field="remoteRepositoryConfig")
-    return _shown(call.cloud.store.replace(held, body, now=call.cloud.now))
-
-
-@handles("artifactregistry.projects.locations.repositories.delete")
-def delete_repository(call: Call) -> JsonObject:
-    held = found(call)
-    call.cloud.store.delete(_KIND, held.name)
-    policies.forget(call.cloud, held.name)
-    return call.cloud.operations.lro(_parent(call), seconds=_DELETE_SECONDS, metadata=METADATA)
-
-
-@handles("artifactregistry.projects.locations.get")
-def get_location(call: Call) -> Answer:
-    if asks_for_tpu(call.headers):
-        return tpu_places.get_location(call)
-    _check_location(call.ids["locationsId"])
-    return places.location(_parent(call))
-
-
-@handles("artifactregistry.projects.locations.list")
-def list_locations(call: Call) -> Answer:
-    if asks_for_tpu(call.headers):
-        return tpu_places.list_locations(call)
-    project = call.cloud.project(call.ids["projectsId"]).id
-    names = sorted([*places.MULTI_REGIONS, *places.REGIONS])
-    return {"locations": [places.location(f"projects/{project}/locations/{name}") for name in names]}
-
-
-policies.serve(
-    "artifactregistry.projects.locations.repositories",
-    lambda call: (found(call).name, call.cloud.project(call.ids["projectsId"]).id),
-)
-
-
-def _parent(call: Call) -> str:
-    return f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/{call.ids['locationsId']}"
-
-
-def found(call: Call) -> Resource:
-    """The repository that a call names. Raises 404."""
-    return call.cloud.store.get(_KIND, f"{_parent(call)}/repositories/{call.ids['repositoriesId']}")
+REPOSITORIES = _Repositories()
 
 
 def place(held: Resource) -> str:
@@ -125,41 +84,9 @@ def place(held: Resource) -> str:
     return f"{location}-{held.body['format'].lower()}.pkg.dev/{project}/{identity}"
 
 
-def _shown(held: Resource) -> JsonObject:
-    return {
-        "name": held.name,
-        "createTime": timestamp(held.created),
-        "updateTime": timestamp(held.updated),
-        "registryUri": place(held),
-        "satisfiesPzi": True,
-        **held.body,
-    }
-
-
-def _check_location(location: str) -> None:
-    if location not in places.MULTI_REGIONS and location not in places.REGIONS:
-        raise not_found(f"locations/{location}")
-
-
 def _upstream(body: JsonObject) -> JsonObject:
     """The parts of a remote configuration that name where it pulls from."""
     return {key: value for key, value in body["remoteRepositoryConfig"].items() if key.endswith("Repository")}
-
-
-def _checked(body: JsonObject) -> JsonObject:
-    """The body as it is kept: durations in seconds, no empty dockerConfig. Raises 400 for what the service refuses."""
-    if body.get("dockerConfig") == {}:
-        body = {key: value for key, value in body.items() if key != "dockerConfig"}
-    if "format" not in body:
-        raise invalid("Repository format must be specified.", field="repository.format")
-    bodies.check_labels(body.get("labels", {}), field="repository.labels")
-    for mode, config in _MODES_WITH_CONFIG.items():
-        if (body["mode"] == mode) != (config in body):
-            raise invalid(f"{config} must be set exactly when the mode is {mode}.", field=f"repository.{config}")
-    if body["mode"] == "REMOTE_REPOSITORY" and not _upstream(body):
-        raise invalid("A remote repository must name its upstream.", field="repository.remoteRepositoryConfig")
-    cleanup = {key: _checked_policy(key, policy) for key, policy in body.get("cleanupPolicies", {}).items()}
-    return {**body, "cleanupPolicies": cleanup} if cleanup else body
 
 
 def _checked_policy(key: str, policy: JsonObject) -> JsonObject:

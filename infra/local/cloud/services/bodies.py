@@ -1,19 +1,21 @@
-"""What all services do with the bodies they are sent: keep, merge, and read durations, bytes and labels.
+"""What all services do with the bodies they are sent: keep, merge, and read durations, bytes, checksums and labels.
 
 Owns the rules of Google's JSON: values that mean "unset" are dropped, an update mask names what changes, a JSON merge
-patch removes by null, durations are seconds with an `s`. Leaves which fields a service lets change to that service.
+patch removes by null, durations are seconds with an `s`, CRC32C (Castagnoli; RFC 3720, section 12.1) is base64 of its
+big-endian bytes (Cloud Storage) or a decimal number as text (Secret Manager, KMS). Leaves which fields a service lets
+change to that service.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from infra.local.cloud.differences import camel
-from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import JsonObject, invalid
 
 _DURATION = re.compile(r"(\d+)(?:\.(\d{1,9}))?([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -184,3 +186,35 @@ def decoded(text: str) -> bytes:
     """The bytes of a field that `schema` has checked: base64 in either alphabet, with or without padding."""
     bare = text.replace("-", "+").replace("_", "/").rstrip("=")
     return base64.b64decode(bare + "=" * (-len(bare) % 4))
+
+
+_POLYNOMIAL = 0x82F63B78
+
+
+def _table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+_TABLE = _table()
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC32C of `data` as an unsigned number."""
+    table, value = _TABLE, 0xFFFFFFFF
+    for byte in data:
+        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+
+def crc32c_base64(data: bytes) -> str:
+    return base64.b64encode(crc32c(data).to_bytes(4, "big")).decode()
+
+
+def md5_base64(data: bytes) -> str:
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

@@ -14,87 +14,86 @@ import zoneinfo
 
 from cronsim import CronSim, CronSimError
 
-from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, already_exists, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles, reacts
-from infra.local.cloud.services import bodies, cloud_run, listings, places, pubsub_topics
+from infra.local.cloud.clock import Event, timestamp
+from infra.local.cloud.cloud import Call, Cloud, handles, reacts
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
+from infra.local.cloud.services import bodies, cloud_run, places, pubsub
+from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource
-from infra.local.cloud.timeline import Event
 
-_KIND = "cloudscheduler.job"
 _FIRE = "cloudscheduler.job.fire"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,500}")
 _CRON_FIELDS = 5
 _RUN = re.compile(r"https://run\.googleapis\.com/v2/(projects/[^/]+/locations/[^/]+/jobs/[^/:]+):run")
 _TARGETS = ("pubsubTarget", "httpTarget", "appEngineHttpTarget")
-_MUTABLE = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
 
 
-@handles("cloudscheduler.projects.locations.jobs.create")
-def create_job(call: Call) -> JsonObject:
-    parent = _parent(call)
-    name = call.body.get("name") or f"{parent}/jobs/{call.cloud.operations.new_id()}"
-    identity = name.removeprefix(f"{parent}/jobs/")
-    if not _ID.fullmatch(identity):
-        raise invalid(f"Job name must be formatted: \"{parent}/jobs/<JOB_ID>\", and not '{name}'.", field="job.name")
-    if call.cloud.store.find(_KIND, name):
-        raise already_exists(name)
-    job = _checked(call.cloud, _without_unset(call.body))
-    held = call.cloud.store.insert(_KIND, name, {"job": job, "state": "ENABLED"}, now=call.cloud.now)
-    _plan(call.cloud, held)
-    return _shown(call.cloud, held)
+class _Jobs(Collection):
+    """A row has the job as it was declared, and beside it what has become of it."""
+
+    api = "cloudscheduler.projects.locations.jobs"
+    kind = "cloudscheduler.job"
+    locations = places.REGIONS
+    id_form = re.compile(r"[A-Za-z0-9_-]{1,500}")
+    id_rule = "a name is PARENT/jobs/JOB_ID, with 1 to 500 letters, digits, dashes and underscores"
+    mutable = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
+    absent = "Job not found."
+
+    def asked_id(self, call: Call) -> str:
+        return call.body.get("name", "").removeprefix(self.prefix(call)) or call.cloud.operations.new_id()
+
+    def merged(self, call: Call, held: Resource) -> JsonObject:
+        """Without a mask the body is the whole job, as the Google provider sends it."""
+        mask = call.params.get("updateMask") or "*"
+        job = bodies.masked(held.body["job"], self.kept(call.body), mask, mutable=self.mutable)
+        return {**held.body, "job": job}
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        row = body if "job" in body else {"job": body, "state": "ENABLED"}
+        _check(cloud, row["job"])
+        return row
+
+    def clear(self, call: Call, held: Resource) -> None:
+        call.cloud.timeline.cancel(held.name)
+
+    def answer(self, call: Call, method: str, held: Resource) -> JsonObject:
+        if method != "delete":
+            _plan(call.cloud, held)
+        return super().answer(call, method, held)
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        shown = {
+            "name": held.name,
+            "userUpdateTime": timestamp(held.created),
+            **{key: held.body[key] for key in ("state", "lastAttemptTime", "status") if key in held.body},
+            **held.body["job"],
+        }
+        planned = cloud.timeline.planned(held.name)
+        return {**shown, "scheduleTime": timestamp(planned[0].due)} if planned else shown
 
 
-@handles("cloudscheduler.projects.locations.jobs.get")
-def get_job(call: Call) -> JsonObject:
-    return _shown(call.cloud, _found(call))
-
-
-@handles("cloudscheduler.projects.locations.jobs.list")
-def list_jobs(call: Call) -> JsonObject:
-    return listings.stored(call, "jobs", _KIND, f"{_parent(call)}/jobs/", lambda held: _shown(call.cloud, held))
-
-
-@handles("cloudscheduler.projects.locations.jobs.patch")
-def patch_job(call: Call) -> JsonObject:
-    """Without a mask the body is the whole job, as the Google provider sends it."""
-    held = _found(call)
-    mask = call.params.get("updateMask") or "*"
-    job = _checked(call.cloud, bodies.masked(held.body["job"], _without_unset(call.body), mask, mutable=_MUTABLE))
-    changed = call.cloud.store.replace(held, {**held.body, "job": job}, now=call.cloud.now)
-    _plan(call.cloud, changed)
-    return _shown(call.cloud, changed)
-
-
-@handles("cloudscheduler.projects.locations.jobs.delete")
-def delete_job(call: Call) -> JsonObject:
-    held = _found(call)
-    call.cloud.store.delete(_KIND, held.name)
-    call.cloud.timeline.cancel(held.name)
-    return {}
+_JOBS = _Jobs()
 
 
 @handles("cloudscheduler.projects.locations.jobs.pause", "cloudscheduler.projects.locations.jobs.resume")
 def change_state(call: Call) -> JsonObject:
     """The Google provider resumes a job that it has just made, so a change to the state it is in is no error."""
     state = "PAUSED" if call.method.endswith(".pause") else "ENABLED"
-    held = _found(call)
+    held = _JOBS.found(call)
     if held.body["state"] != state:
         held = call.cloud.store.replace(held, {**held.body, "state": state}, now=call.cloud.now)
         _plan(call.cloud, held)
-    return _shown(call.cloud, held)
+    return _JOBS.shown(call.cloud, held)
 
 
 @handles("cloudscheduler.projects.locations.jobs.run")
 def run_job(call: Call) -> JsonObject:
     """Now, and besides its times; a paused job runs as well."""
-    return _shown(call.cloud, _attempt(call.cloud, _found(call)))
+    return _JOBS.shown(call.cloud, _attempt(call.cloud, _JOBS.found(call)))
 
 
 @reacts(_FIRE)
 def fire(cloud: Cloud, event: Event) -> None:
-    held = cloud.store.find(_KIND, event.subject)
+    held = _JOBS.find(cloud, event.subject)
     if held is not None:
         _plan(cloud, _attempt(cloud, held))
 
@@ -112,7 +111,7 @@ def _attempt(cloud: Cloud, held: Resource) -> Resource:
 def _call(cloud: Cloud, job: JsonObject) -> None:
     if target := job.get("pubsubTarget"):
         message = {key: target[key] for key in ("data", "attributes") if key in target}
-        pubsub_topics.deliver(cloud, pubsub_topics.find(cloud, target["topicName"]), message)
+        pubsub.deliver(cloud, pubsub.TOPICS.named(cloud, target["topicName"]), message)
     elif run := _RUN.fullmatch(job.get("httpTarget", {}).get("uri", "")):
         cloud_run.run(cloud, run[1])
 
@@ -121,33 +120,12 @@ def _plan(cloud: Cloud, held: Resource) -> None:
     """Plan the next time alone: its reaction plans the one after it, so each happens once and at its own time."""
     cloud.timeline.cancel(held.name)
     if held.body["state"] == "ENABLED":
-        cloud.timeline.add(_next(held.body["job"], cloud.now), _FIRE, held.name)
+        job = held.body["job"]
+        here = dt.datetime.fromtimestamp(cloud.now, zoneinfo.ZoneInfo(job.get("timeZone", "UTC")))
+        cloud.timeline.add(next(CronSim(job["schedule"], here)).timestamp(), _FIRE, held.name)
 
 
-def _next(job: JsonObject, now: float) -> float:
-    zone = zoneinfo.ZoneInfo(job.get("timeZone", "UTC"))
-    return next(CronSim(job["schedule"], dt.datetime.fromtimestamp(now, zone))).timestamp()
-
-
-def _parent(call: Call) -> str:
-    location = call.ids["locationsId"]
-    if location not in places.REGIONS:
-        raise not_found(f"locations/{location}")
-    return f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/{location}"
-
-
-def _found(call: Call) -> Resource:
-    held = call.cloud.store.find(_KIND, f"{_parent(call)}/jobs/{call.ids['jobsId']}")
-    if held is None:
-        raise ApiError(404, "Job not found.")
-    return held
-
-
-def _without_unset(body: JsonObject) -> JsonObject:
-    return bodies.without_unset({key: value for key, value in body.items() if key in _MUTABLE})
-
-
-def _checked(cloud: Cloud, job: JsonObject) -> JsonObject:
+def _check(cloud: Cloud, job: JsonObject) -> None:
     targets = [target for target in _TARGETS if target in job]
     if len(targets) != 1:
         raise invalid(f"A job has exactly one of {', '.join(_TARGETS)}.", field="job.target")
@@ -155,7 +133,7 @@ def _checked(cloud: Cloud, job: JsonObject) -> JsonObject:
         target = job["pubsubTarget"]
         if not target.get("data") and not target.get("attributes"):
             raise invalid("PubsubTarget needs data or at least one attribute.", field="job.pubsub_target")
-        pubsub_topics.find(cloud, target.get("topicName", ""))
+        pubsub.TOPICS.named(cloud, target.get("topicName", ""))
     if job.get("timeZone", "UTC") not in zoneinfo.available_timezones():
         raise invalid(f"Time zone '{job['timeZone']}' is no name of the tz database.", field="job.time_zone")
     schedule = job.get("schedule", "")
@@ -165,7 +143,6 @@ def _checked(cloud: Cloud, job: JsonObject) -> JsonObject:
         raise ApiError(501, f"The local cloud reads crontab schedules alone, and not '{schedule}'.")
     if why := _wrong_with(schedule, cloud.now):
         raise invalid(f"Schedule or time zone is invalid: '{schedule}': {why}.", field="job.schedule")
-    return job
 
 
 def _wrong_with(schedule: str, now: float) -> str:
@@ -178,15 +155,3 @@ def _wrong_with(schedule: str, now: float) -> str:
     except StopIteration:
         return "it never comes"
     return ""
-
-
-def _shown(cloud: Cloud, held: Resource) -> JsonObject:
-    shown = {
-        "name": held.name,
-        "userUpdateTime": timestamp(held.created),
-        "state": held.body["state"],
-        **{key: held.body[key] for key in ("lastAttemptTime", "status") if key in held.body},
-        **held.body["job"],
-    }
-    planned = cloud.timeline.planned(held.name)
-    return {**shown, "scheduleTime": timestamp(planned[0].due)} if planned else shown

@@ -1,22 +1,28 @@
-"""Cloud Build v1: builds, from the queue to their end.
+"""Cloud Build v1: builds, from the queue to their end, and what the service refuses of one before it keeps it.
 
-Owns the record of a build and its states: QUEUED (PENDING where a person must approve), WORKING, and one of the ends.
+Owns the record of a build and its states: QUEUED (PENDING where a person must approve), WORKING, and one of the ends;
+the rules of steps, substitution keys, and logging with an account of one's own; and how builds and triggers are named.
 Nothing here runs a step: whoever does takes the next build of the queue and reports (`infra.local.cloud.builds`). A
 build waits for that for ever, where the real service gives up after `queueTtl`.
-Source: https://cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, read 2026-11-21.
+Sources: https://cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, read 2026-11-21, and
+https://cloud.google.com/build/docs/build-config-file-schema, read 2026-11.
 """
 
 from __future__ import annotations
 
 import base64
+import re
+import uuid
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, cloudbuild_names, cloudbuild_rules, listings
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, failed_precondition, invalid, not_found
+from infra.local.cloud.services import bodies, places
 from infra.local.cloud.services import cloudbuild_substitutions as substitutions
+from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
 from infra.local.cloud.store import Resource
 
 KIND = "cloudbuild.build"
@@ -26,35 +32,70 @@ _BUILD = "type.googleapis.com/google.devtools.cloudbuild.v1.Build"
 _DEFAULTS = {"timeout": "3600s", "queueTtl": "3600s"}
 # What is known of any build; triggers and their events add to it.
 _OF_EVERY_BUILD = frozenset({"PROJECT_ID", "PROJECT_NUMBER", "BUILD_ID", "LOCATION"})
-# cloud.google.com/build/docs/view-build-results#filtering_build_results_using_queries: a name of filters alone.
-_OTHER_NAMES = {"triggerId": "buildTriggerId"}
+_KEY = re.compile(r"_[A-Z0-9_]+")
+_ACCOUNT = re.compile(r"projects/([^/]+)/serviceAccounts/([^/@]+@[^/]+)")
+_OWN_LOGGING = frozenset({"CLOUD_LOGGING_ONLY", "NONE"})
+_PARENT = re.compile(r"projects/([^/]+)/locations/([^/]+)(?:/|$)")
 
 
-@handles("cloudbuild.projects.builds.create", "cloudbuild.projects.locations.builds.create")
-def create_build(call: Call) -> JsonObject:
-    parent = cloudbuild_names.parent(call)
-    template = bodies.without_unset(call.body)
-    cloudbuild_rules.check_build(template)
-    cloudbuild_rules.check_account(call.cloud, cloudbuild_names.project_of(parent), template.get("serviceAccount", ""))
-    if template.get("options", {}).get("substitutionOption") != "ALLOW_LOOSE":
-        _check_match(template)
-    return operation(add(call.cloud, parent, template, own=template.get("substitutions", {})))
+class ByAge(Collection):
+    """Builds and triggers: their ids are UUIDs of the service's, and the youngest is listed first.
+
+    A path without a location means `global`. Generated clients take such a path too, and name the place, or all of
+    what they ask for, beside it.
+    """
+
+    locations = frozenset({"global", *places.REGIONS})
+    identity = "id"
+
+    def parent(self, call: Call) -> str:
+        named = call.params.get("parent") or call.params.get("name") or call.body.get("name", "")
+        hit = None if "locationsId" in call.ids else _PARENT.match(named)
+        project = hit[1] if hit else call.ids.get("projectsId") or call.ids["projectId"]
+        location = self.location(hit[2] if hit else call.ids.get("locationsId", "global"))
+        return f"projects/{call.cloud.project(project).id}/{location}"
+
+    def id_of(self, call: Call) -> str:
+        return [*call.ids.values()][-1]
+
+    def asked_id(self, call: Call) -> str:
+        return self.made_id(call.cloud)
+
+    def made_id(self, cloud: Cloud) -> str:
+        """One that no other has; the same requests give the same ones."""
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.kind} {cloud.store.next_number(self.kind)}"))
+
+    def listed(self, call: Call) -> list[Resource]:
+        return sorted(super().listed(call), key=lambda each: (each.created, each.body.get("number", 0)), reverse=True)
 
 
-@handles("cloudbuild.projects.builds.get", "cloudbuild.projects.locations.builds.get")
-def get_build(call: Call) -> JsonObject:
-    return shown(_found(call))
+class _Builds(ByAge):
+    api = "cloudbuild.projects.locations.builds"
+    elsewhere = ("cloudbuild.projects.builds",)
+    kind = KIND
+    methods = "create get list"
+    # cloud.google.com/build/docs/view-build-results#filtering_build_results_using_queries
+    filtered_as = MappingProxyType({"triggerId": "buildTriggerId"})
+
+    def create(self, call: Call) -> JsonObject:
+        parent = self.parent(call)
+        template = bodies.without_unset(call.body)
+        check_build(template)
+        check_account(call.cloud, parent, template.get("serviceAccount", ""))
+        if template.get("options", {}).get("substitutionOption") != "ALLOW_LOOSE":
+            _check_match(template)
+        return operation(add(call.cloud, parent, template, own=template.get("substitutions", {})))
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        return shown(held)
 
 
-@handles("cloudbuild.projects.builds.list", "cloudbuild.projects.locations.builds.list")
-def list_builds(call: Call) -> JsonObject:
-    found = cloudbuild_names.newest_first(call.cloud, KIND, f"{cloudbuild_names.parent(call)}/builds/")
-    return listings.page(call, "builds", [shown(held) for held in found], identity="id", others=_OTHER_NAMES)
+_BUILDS = _Builds()
 
 
 @handles("cloudbuild.projects.builds.cancel", "cloudbuild.projects.locations.builds.cancel")
 def cancel_build(call: Call) -> JsonObject:
-    held = _found(call)
+    held = _BUILDS.found(call)
     if held.body["status"] in ENDS:
         raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']} and cannot be cancelled.")
     return shown(end(call.cloud, held, {"status": "CANCELLED"}))
@@ -75,14 +116,15 @@ def add(
     template: its configuration, with variables. own: a person's substitutions. builtin: what a trigger and its event
     know. heard: the message that started it. more: fields that only the service sets.
     """
-    identity = cloudbuild_names.new_id(cloud, KIND)
-    project = cloud.project(cloudbuild_names.project_of(parent))
+    identity = _BUILDS.made_id(cloud)
+    _, project_id, _, location = parent.split("/")
+    project = cloud.project(project_id)
     builtin = builtin or {}
     of_build = {
         "PROJECT_ID": project.id,
         "PROJECT_NUMBER": str(project.number),
         "BUILD_ID": identity,
-        "LOCATION": cloudbuild_names.location_of(parent),
+        "LOCATION": location,
     }
     values = substitutions.resolved(own, {**builtin, **of_build}, heard)
     body = {
@@ -111,7 +153,7 @@ def queued(cloud: Cloud) -> list[Resource]:
 
 def shown(held: Resource) -> JsonObject:
     project = held.body["projectId"]
-    url = f"https://console.cloud.google.com/cloud-build/builds;region={cloudbuild_names.location_of(held.name)}"
+    url = f"https://console.cloud.google.com/cloud-build/builds;region={held.name.split('/')[3]}"
     return {
         "name": held.name,
         "createTime": timestamp(held.created),
@@ -145,11 +187,6 @@ def operation_named(cloud: Cloud, name: str) -> JsonObject | None:
     return None if held is None else operation(held)
 
 
-def _found(call: Call) -> Resource:
-    name = f"{cloudbuild_names.parent(call)}/builds/{call.ids.get('buildsId') or call.ids['id']}"
-    return call.cloud.store.get(KIND, name)
-
-
 def _check_match(template: JsonObject) -> None:
     """Raises 400 where the variables of a build and the values given for them are not the same."""
     given = template.get("substitutions", {})
@@ -163,3 +200,63 @@ def _check_match(template: JsonObject) -> None:
     for name in sorted(given):
         if name not in named and not automatic:
             raise invalid(f'key "{name}" in the substitution data is not matched in the template', field="build")
+
+
+def check_build(build: JsonObject) -> None:
+    """Steps, substitution keys, and a place for the logs of an account of one's own. Raises 400."""
+    steps = build.get("steps", [])
+    if not steps:
+        raise invalid("build.steps: at least one step is required.", field="build.steps")
+    seen: set[str] = set()
+    for at, step in enumerate(steps):
+        where = f"build.steps[{at}]"
+        if not step.get("name"):
+            raise invalid(f"invalid build step {at}: a name is required.", field=f"{where}.name")
+        if "script" in step and ("entrypoint" in step or "args" in step):
+            raise invalid(f"build step {at} has a script, so neither entrypoint nor args.", field=f"{where}.script")
+        if unknown := [each for each in step.get("waitFor", []) if each != "-" and each not in seen]:
+            raise invalid(f"build step {at} waits for '{unknown[0]}', which no step before it is.", field=where)
+        if step.get("id") in seen:
+            raise invalid(f"the step id '{step['id']}' is given twice.", field=f"{where}.id")
+        seen.add(step.get("id", ""))
+    check_keys(build.get("substitutions", {}), "build.substitutions")
+    substitutions.check_readable([build, list(build.get("substitutions", {}).values())])
+    options = build.get("options", {})
+    if (
+        build.get("serviceAccount")
+        and not build.get("logsBucket")
+        and options.get("logging") not in _OWN_LOGGING
+        and options.get("defaultLogsBucketBehavior") != "REGIONAL_USER_OWNED_BUCKET"
+    ):
+        raise invalid(
+            "if 'build.service_account' is specified, the build must either (a) specify 'build.logs_bucket', (b) use "
+            "the REGIONAL_USER_OWNED_BUCKET build.options.default_logs_bucket_behavior option, or (c) use either "
+            "CLOUD_LOGGING_ONLY / NONE logging options",
+            field="build.service_account",
+        )
+
+
+def check_account(cloud: Cloud, parent: str, account: str) -> None:
+    """Raises 400 for a malformed name, and 404 for an account of the parent's project that does not exist."""
+    if not account:
+        return
+    found = _ACCOUNT.fullmatch(account)
+    if found is None:
+        raise invalid(f"Invalid service account '{account}': write projects/PROJECT/serviceAccounts/EMAIL.")
+    project, email = parent.split("/")[1], found[2]
+    if not email.endswith(f"@{project}.iam.gserviceaccount.com"):
+        return
+    name = account_name(project, email)
+    if cloud.store.find(SERVICE_ACCOUNT_KIND, name) is None:
+        raise not_found(name)
+
+
+def check_keys(own: JsonObject, field: str) -> None:
+    """Raises 400 for a name that no person's substitution may have."""
+    for key in own:
+        if not _KEY.fullmatch(key):
+            raise invalid(
+                f"substitution key '{key}' must begin with an underscore and hold capital letters, digits and "
+                "underscores.",
+                field=field,
+            )

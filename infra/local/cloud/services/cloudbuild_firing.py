@@ -15,15 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, invalid
 from infra.local.cloud.services import cloudbuild_builds as builds
 from infra.local.cloud.services import cloudbuild_connections as connections
 from infra.local.cloud.services import cloudbuild_globs as globs
-from infra.local.cloud.services import cloudbuild_triggers as triggers
-from infra.local.cloud.services import pubsub_topics
+from infra.local.cloud.services import pubsub
 from infra.local.cloud.services.cloudbuild_substitutions import Heard
+from infra.local.cloud.services.cloudbuild_triggers import TRIGGERS
 from infra.local.cloud.store import Resource
 
 # What the service sets for every build that a trigger starts, whatever its configuration says.
@@ -78,13 +77,13 @@ def on_message(cloud: Cloud, topic: str, message: JsonObject) -> None:
             _start(cloud, trigger, message=message)
 
 
-pubsub_topics.LISTENERS.append(on_message)
+pubsub.LISTENERS.append(on_message)
 
 
 @handles("cloudbuild.projects.triggers.run", "cloudbuild.projects.locations.triggers.run")
 def run_trigger(call: Call) -> JsonObject:
     """Whether the trigger is disabled or not, and whatever it listens to."""
-    trigger = triggers.found(call)
+    trigger = TRIGGERS.found(call)
     source = call.body if call.method == "cloudbuild.projects.triggers.run" else call.body.get("source", {})
     own = source.get("substitutions", {})
     repository = _repository(call.cloud, trigger)
@@ -123,7 +122,7 @@ def made_up(seed: str) -> str:
 
 
 def _each(cloud: Cloud) -> list[Resource]:
-    return sorted(cloud.store.each(triggers.KIND), key=lambda held: held.body["number"])
+    return sorted(cloud.store.each(TRIGGERS.kind), key=lambda held: held.body["number"])
 
 
 def _of_repository(cloud: Cloud, repository: str) -> Iterator[tuple[Resource, JsonObject]]:
@@ -137,9 +136,7 @@ def _repository(cloud: Cloud, trigger: Resource) -> str:
     """`owner/name` of the repository that a trigger answers; empty where it answers none, or one that is gone."""
     if github := trigger.body.get("github"):
         return f"{github.get('owner', '')}/{github.get('name', '')}"
-    linked = cloud.store.find(
-        connections.REPOSITORY, trigger.body.get("repositoryEventConfig", {}).get("repository", "")
-    )
+    linked = connections.REPOSITORIES.find(cloud, trigger.body.get("repositoryEventConfig", {}).get("repository", ""))
     return connections.github_name(linked) if linked else ""
 
 
@@ -165,7 +162,7 @@ def _against(cloud: Cloud, trigger: Resource, push: Push, refs: JsonObject) -> s
     if trigger.body.get("disabled"):
         return "the trigger is disabled"
     name = trigger.body.get("repositoryEventConfig", {}).get("repository")
-    if name and connections.connection_of(cloud, cloud.store.get(connections.REPOSITORY, name)).body.get("disabled"):
+    if name and connections.connection_of(cloud, connections.REPOSITORIES.named(cloud, name)).body.get("disabled"):
         return "its connection is disabled"
     kind, ref = ("branch", push.branch) if push.branch else ("tag", push.tag)
     if kind not in refs:

@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import JsonObject
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies
 
 _REFERENCE = re.compile(

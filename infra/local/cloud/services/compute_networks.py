@@ -1,109 +1,256 @@
-"""Compute Engine: networks and firewall rules.
+"""Compute Engine: networks, firewall rules and subnetworks.
 
-Owns the mode of a network, the default network that every project begins with, and what keeps a network from being
-deleted. Subnetworks are in `compute_subnetworks`. Sources: cloud.google.com/vpc/docs/vpc and
+Owns the mode of a network, the default network that every project begins with, what keeps a network from being
+deleted, address ranges (form, overlap, growth), and the automatic subnetworks of auto-mode networks.
+Sources: cloud.google.com/vpc/docs/vpc, .../docs/subnets, .../docs/create-modify-vpc-networks and
 cloud.google.com/compute/docs/reference/rest/v1/networks, read 2026-11.
 """
 
 from __future__ import annotations
 
-from infra.local.cloud.registry import Call, JsonObject, handles
+import ipaddress
+from collections.abc import Iterator
+from itertools import islice
+from types import MappingProxyType
+
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject
 from infra.local.cloud.services import compute_base as base
-from infra.local.cloud.services import compute_subnetworks as subnetworks
+from infra.local.cloud.services import places
+from infra.local.cloud.services.compute_base import OfCompute, bad_value
 from infra.local.cloud.store import Resource
 
-_NETWORK, _FIREWALL = subnetworks.NETWORK, "compute.firewall"
-_DEFAULTS = {"mtu": 1460, "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL"}
-_MUTABLE = frozenset({"routingConfig", "mtu", "networkFirewallPolicyEnforcementOrder"})
-_FIREWALL_DEFAULTS = {"priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}}
-_FIREWALL_FIXED = frozenset({"name", "network", "direction"})
-# What may hold a network: kind -> the collection below a region or global.
-_USERS = (subnetworks.SUBNETWORK, "compute.router", _FIREWALL)
+_AUTO_BLOCK = ipaddress.IPv4Network("10.128.0.0/9")
+_AUTO_PREFIX = 20
+_LONGEST_PREFIX = 29
+_LOG_DEFAULTS = {
+    "aggregationInterval": "INTERVAL_5_SEC",
+    "flowSampling": 0.5,
+    "metadata": "EXCLUDE_ALL_METADATA",
+}
+_DAY = 86400.0
+# The kind in which the TPU service keeps its nodes.
+_TPU_NODE = "tpu.node"
 
 
-@handles("compute.networks.insert")
-def insert_network(call: Call) -> JsonObject:
-    subnetworks.begin(call)
-    name = base.new_name(call, "networks")
-    body: JsonObject = {**_DEFAULTS, **call.body}
-    body["routingConfig"] = {"routingMode": "REGIONAL", **body.get("routingConfig", {})}
-    body.setdefault("autoCreateSubnetworks", True)
-    answer = base.insert(call, _NETWORK, name, body)
-    if body["autoCreateSubnetworks"]:
-        subnetworks.insert_automatic(call.cloud, name)
-    return answer
+class _Networks(OfCompute):
+    api = "compute.networks"
+    kind = "compute.network"
+    mutable = frozenset({"routingConfig", "mtu", "networkFirewallPolicyEnforcementOrder"})
+    defaults = MappingProxyType(
+        {
+            "mtu": 1460,
+            "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL",
+            "autoCreateSubnetworks": True,
+        }
+    )
+
+    def parent(self, call: Call) -> str:
+        parent = super().parent(call)
+        begin_project(call.cloud, parent.split("/")[1])
+        return parent
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        before = self.find(cloud, name)
+        routing = before.body["routingConfig"] if before else {"routingMode": "REGIONAL"}
+        body["routingConfig"] = {**routing, **body.get("routingConfig", {})}
+        return super().checked(cloud, name, body)
+
+    def made(self, cloud: Cloud, name: str, body: JsonObject) -> Resource:
+        made = super().made(cloud, name, body)
+        if body["autoCreateSubnetworks"]:
+            _insert_automatic(cloud, name)
+        return made
+
+    def clear(self, call: Call, held: Resource) -> None:
+        automatic, project = held.body["autoCreateSubnetworks"], "/".join(held.name.split("/")[:2])
+        for kind in (SUBNETWORKS.kind, "compute.router", _Firewalls.kind):
+            if automatic and kind == SUBNETWORKS.kind:
+                continue
+            for user in call.cloud.store.each(kind, f"{project}/"):
+                if user.body["network"] == held.name:
+                    raise base.in_use(held.name, user.name)
+        for subnetwork in list(_of_network(call.cloud, held.name)):
+            SUBNETWORKS.clear(call, subnetwork)
+            call.cloud.store.delete(subnetwork.kind, subnetwork.name)
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        members = [subnetwork.name for subnetwork in _of_network(cloud, held.name)]
+        shown = {**super().shown(cloud, held), **({"subnetworks": members} if members else {})}
+        return {**shown, "selfLinkWithId": f"{held.name.rpartition('/')[0]}/{held.uid}"}
 
 
-@handles("compute.networks.patch")
-def patch_network(call: Call) -> JsonObject:
-    held = _network(call)
-    body = base.patched(held, call.body, _MUTABLE)
-    body["routingConfig"] = {**held.body["routingConfig"], **call.body.get("routingConfig", {})}
-    return base.replace(call, held, body)
+NETWORKS = _Networks()
 
 
-@handles("compute.networks.delete")
-def delete_network(call: Call) -> JsonObject:
-    held = _network(call)
-    automatic = held.body["autoCreateSubnetworks"]
-    for kind in _USERS:
-        if automatic and kind == subnetworks.SUBNETWORK:
-            continue
-        for user in call.cloud.store.each(kind, f"projects/{base.project_of(call)}/"):
-            if user.body["network"] == held.name:
-                raise base.in_use(held.name, user.name)
-    for subnetwork in list(subnetworks.of_network(call.cloud, held.name)):
-        subnetworks.check_unused(call.cloud, subnetwork)
-        call.cloud.store.delete(subnetwork.kind, subnetwork.name)
-    return base.delete(call, held)
+def begin_project(cloud: Cloud, project: str) -> None:
+    """Give a project its default network, once: a deleted one does not come back."""
+    mark, name = f"compute.default/{project}", f"projects/{project}/global/networks/default"
+    if cloud.store.setting(mark):
+        return
+    cloud.store.set_setting(mark, value=True)
+    if NETWORKS.find(cloud, name) is None:
+        body: JsonObject = {
+            **NETWORKS.defaults,
+            "name": "default",
+            "description": "Default network for the project",
+            "routingConfig": {"routingMode": "REGIONAL"},
+        }
+        # It is as old as the project, so it is ready at once.
+        cloud.store.insert(NETWORKS.kind, name, body, now=cloud.now - _DAY)
+        _insert_automatic(cloud, name)
 
 
-@handles("compute.firewalls.insert")
-def insert_firewall(call: Call) -> JsonObject:
-    name = base.new_name(call, "firewalls")
-    body: JsonObject = {**_FIREWALL_DEFAULTS, **call.body}
-    link = body.get("network", "global/networks/default")
-    body["network"] = subnetworks.usable_network(call, link).name
-    return base.insert(call, _FIREWALL, name, _checked_firewall(body))
+def usable_network(cloud: Cloud, user: str, link: str) -> Resource:
+    """The network that a body names. user: whose body it is. Raises 404, and 400 while the network is being made."""
+    name = base.relative(cloud, user, link, field="network")
+    begin_project(cloud, name.split("/")[1])
+    held = NETWORKS.named(cloud, name)
+    base.ready(cloud, held)
+    return held
 
 
-@handles("compute.firewalls.patch", "compute.firewalls.update")
-def change_firewall(call: Call) -> JsonObject:
-    held = base.find(call, _FIREWALL, f"{base.scope(call)}/firewalls/{call.ids['firewall']}")
-    kept = held.body if call.method.endswith(".patch") else {key: held.body[key] for key in ("name", "network")}
-    sent = {key: value for key, value in call.body.items() if key not in _FIREWALL_FIXED}
-    return base.replace(call, held, _checked_firewall({**_FIREWALL_DEFAULTS, **kept, **sent}))
+class _Firewalls(OfCompute):
+    api = "compute.firewalls"
+    kind = "compute.firewall"
+    methods = "insert get list patch update delete"
+    defaults = MappingProxyType(
+        {
+            "priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False},
+        }
+    )  # fmt: skip
+
+    def merged(self, call: Call, held: Resource) -> JsonObject:
+        fixed = ("name", "network", "direction")
+        kept = held.body if call.method.endswith(".patch") else {key: held.body[key] for key in ("name", "network")}
+        return {**self.defaults, **kept, **{key: value for key, value in call.body.items() if key not in fixed}}
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        if self.find(cloud, name) is None:
+            body["network"] = usable_network(cloud, name, body.get("network", "global/networks/default")).name
+        if bool(body.get("allowed")) == bool(body.get("denied")):
+            raise bad_value("allowed", body.get("allowed", ""), "Exactly one of allowed and denied must be given.")
+        sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
+        if body["direction"] == "INGRESS" and not any(body.get(field) for field in sources):
+            body["sourceRanges"] = ["0.0.0.0/0"]
+        return super().checked(cloud, name, body)
 
 
-@handles("compute.firewalls.delete")
-def delete_firewall(call: Call) -> JsonObject:
-    return base.delete(call, base.find(call, _FIREWALL, f"{base.scope(call)}/firewalls/{call.ids['firewall']}"))
+_Firewalls()
 
 
-def _network(call: Call) -> Resource:
-    subnetworks.begin(call)
-    return base.find(call, _NETWORK, f"{base.scope(call)}/networks/{call.ids['network']}")
+class _Subnetworks(OfCompute):
+    api = "compute.subnetworks"
+    kind = "compute.subnetwork"
+    mutable = frozenset(
+        {"privateIpGoogleAccess", "logConfig", "secondaryIpRanges", "enableFlowLogs", "role", "stackType"}
+    )
+    defaults = MappingProxyType(
+        {
+            "purpose": "PRIVATE",
+            "stackType": "IPV4_ONLY",
+            "privateIpGoogleAccess": False,
+            "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS",
+        }
+    )
+
+    def parent(self, call: Call) -> str:
+        parent = super().parent(call)
+        begin_project(call.cloud, parent.split("/")[1])
+        return parent
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        """The body with logging filled in and ranges checked."""
+        if self.find(cloud, name) is None:
+            network = usable_network(cloud, name, body.get("network", ""))
+            if network.body["autoCreateSubnetworks"]:
+                raise bad_value(
+                    "network", network.name, "The network is in auto mode; its subnetworks are made for it."
+                )
+            body["network"] = network.name
+            body["gatewayAddress"] = _gateway(_free(cloud, body, name, body.get("ipCidrRange", ""), "ipCidrRange"))
+        if body.get("logConfig", {}).get("enable"):
+            body["logConfig"] = {**_LOG_DEFAULTS, **body["logConfig"]}
+        for index, secondary in enumerate(body.get("secondaryIpRanges", [])):
+            _free(cloud, body, name, secondary.get("ipCidrRange", ""), f"secondaryIpRanges[{index}].ipCidrRange")
+        return super().checked(cloud, name, body)
+
+    def clear(self, call: Call, held: Resource) -> None:
+        """Raises 400 for a subnetwork in which a TPU VM lives."""
+        project = held.name.split("/")[1]
+        for node in call.cloud.store.each(_TPU_NODE, f"projects/{project}/locations/"):
+            public = node.body["public"]
+            used = [public.get("networkConfig", {}), *public.get("networkConfigs", [])]
+            if any(config.get("subnetwork", "").endswith(held.name) for config in used):
+                raise base.in_use(held.name, node.name)
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        return {**super().shown(cloud, held), "fingerprint": held.etag}
 
 
-def _show_network(call: Call, held: Resource) -> JsonObject:
-    members = [subnetwork.name for subnetwork in subnetworks.of_network(call.cloud, held.name)]
-    body = base.shown(call, held, "compute#network")
-    body["selfLinkWithId"] = f"{body['selfLink'].rpartition('/')[0]}/{body['id']}"
-    return {**body, **base.linked(call, {"subnetworks": members})} if members else body
+SUBNETWORKS = _Subnetworks()
 
 
-def _show_firewall(call: Call, held: Resource) -> JsonObject:
-    return base.shown(call, held, "compute#firewall")
+@handles("compute.subnetworks.setPrivateIpGoogleAccess")
+def set_private_access(call: Call) -> JsonObject:
+    held = SUBNETWORKS.found(call)
+    wanted = call.body.get("privateIpGoogleAccess", False)
+    return SUBNETWORKS.replaced(call, held, {**held.body, "privateIpGoogleAccess": wanted})
 
 
-def _checked_firewall(body: JsonObject) -> JsonObject:
-    if bool(body.get("allowed")) == bool(body.get("denied")):
-        raise base.bad_value("allowed", body.get("allowed", ""), "Exactly one of allowed and denied must be given.")
-    sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
-    if body["direction"] == "INGRESS" and not any(body.get(field) for field in sources):
-        return {**body, "sourceRanges": ["0.0.0.0/0"]}
-    return body
+@handles("compute.subnetworks.expandIpCidrRange")
+def expand_range(call: Call) -> JsonObject:
+    held = SUBNETWORKS.found(call)
+    wanted = _block(call.body.get("ipCidrRange", ""), "ipCidrRange")
+    current = ipaddress.IPv4Network(held.body["ipCidrRange"])
+    if wanted == current or not wanted.supernet_of(current):
+        raise bad_value("ipCidrRange", wanted, f"The range must be larger than {current} and contain it.")
+    _free(call.cloud, held.body, held.name, str(wanted), "ipCidrRange")
+    grown = {**held.body, "ipCidrRange": str(wanted), "gatewayAddress": _gateway(wanted)}
+    return SUBNETWORKS.replaced(call, held, grown)
 
 
-base.serve_reads("networks", _NETWORK, "network", _show_network, subnetworks.begin)
-base.serve_reads("firewalls", _FIREWALL, "firewall", _show_firewall)
+def _of_network(cloud: Cloud, network: str) -> Iterator[Resource]:
+    held = cloud.store.each(SUBNETWORKS.kind, f"projects/{network.split('/')[1]}/regions/")
+    return (subnetwork for subnetwork in held if subnetwork.body["network"] == network)
+
+
+def _insert_automatic(cloud: Cloud, network: str) -> None:
+    """One subnetwork in every region, named like the network, from the block Google keeps for this."""
+    _, project, _, _, name = network.split("/")
+    blocks = islice(_AUTO_BLOCK.subnets(new_prefix=_AUTO_PREFIX), len(places.REGIONS))
+    for region, block in zip(places.REGIONS, blocks, strict=True):
+        ranges = {"ipCidrRange": str(block), "gatewayAddress": _gateway(block)}
+        body = {**SUBNETWORKS.defaults, "name": name, "network": network, **ranges}
+        full = f"projects/{project}/regions/{region}/subnetworks/{name}"
+        cloud.store.insert(SUBNETWORKS.kind, full, body, now=cloud.now)
+
+
+def _block(text: str, field: str) -> ipaddress.IPv4Network:
+    try:
+        block = ipaddress.IPv4Network(text)
+    except ValueError:
+        raise bad_value(field, text, "Must be a CIDR address range without host bits.") from None
+    if block.prefixlen > _LONGEST_PREFIX:
+        raise bad_value(field, text, f"Must be a range of /{_LONGEST_PREFIX} or larger.")
+    return block
+
+
+def _free(cloud: Cloud, body: JsonObject, name: str, text: str, field: str) -> ipaddress.IPv4Network:
+    """A range of a subnetwork. Raises 400 when it overlaps one of another subnetwork of the network."""
+    block = _block(text, field)
+    for other in _of_network(cloud, body["network"]):
+        ranges = [other.body["ipCidrRange"], *(each["ipCidrRange"] for each in other.body.get("secondaryIpRanges", []))]
+        if other.name != name and any(block.overlaps(ipaddress.IPv4Network(held)) for held in ranges):
+            _, _, _, region, _, called = other.name.split("/")
+            raise ApiError(
+                400,
+                f"Invalid IPCidrRange: {block} conflicts with existing subnetwork '{called}' in region '{region}'.",
+                reason="invalid",
+            )
+    return block
+
+
+def _gateway(block: ipaddress.IPv4Network) -> str:
+    """The first usable address."""
+    return str(block.network_address + 1)

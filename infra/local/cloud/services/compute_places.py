@@ -1,15 +1,25 @@
-"""Compute Engine: projects, regions, zones and the operations of all three scopes."""
+"""Compute Engine: projects, regions, zones, operations of all scopes, and disks so far as TPU nodes have them.
+
+Owns a disk's size and type, and that one which a node holds is not deleted. Nothing is stored on them.
+Source: cloud.google.com/compute/docs/reference/rest/v1, read 2026-11.
+"""
 
 from __future__ import annotations
 
-from infra.local.cloud.errors import ApiError
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import places
-from infra.local.cloud.services.compute_base import linked, listed, missing, project_of, scope
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject
+from infra.local.cloud.services import bodies, places
+from infra.local.cloud.services import compute_base as base
+from infra.local.cloud.services.collection import page
+from infra.local.cloud.services.compute_base import OfCompute, linked, listed, scope
+from infra.local.cloud.store import Resource
 
 # Before any project; places have no other beginning.
 _CREATED = "2012-01-01T00:00:00.000-07:00"
 _OPERATIONS = ("globalOperations", "regionOperations", "zoneOperations")
+# The kind in which the TPU service keeps its nodes.
+_TPU_NODE = "tpu.node"
+_SMALLEST_GB, _LARGEST_GB = 10, 65536
 
 
 @handles("compute.projects.get")
@@ -30,38 +40,45 @@ def get_project(call: Call) -> JsonObject:
     )
 
 
-@handles("compute.regions.get")
-def get_region(call: Call) -> JsonObject:
+@handles("compute.regions.get", "compute.zones.get")
+def get_place(call: Call) -> JsonObject:
     scope(call)
-    return _region(call, call.ids["region"])
+    return _place(call, call.ids.get("region") or call.ids["zone"])
 
 
-@handles("compute.regions.list")
-def list_regions(call: Call) -> JsonObject:
-    items = [_region(call, name) for name in places.REGIONS]
-    return listed(call, "compute#regionList", f"projects/{project_of(call)}/regions", items)
+@handles("compute.regions.list", "compute.zones.list")
+def list_places(call: Call) -> JsonObject:
+    collection = call.method.split(".")[1]
+    items = [_place(call, name) for name in sorted(places.REGIONS if collection == "regions" else places.ZONES)]
+    prefix = f"{scope(call).removesuffix('global')}{collection}"
+    return listed(call, f"compute#{collection[:-1]}List", prefix, items)
 
 
-@handles("compute.zones.get")
-def get_zone(call: Call) -> JsonObject:
-    scope(call)
-    return _zone(call, call.ids["zone"])
-
-
-@handles("compute.zones.list")
-def list_zones(call: Call) -> JsonObject:
-    items = [_zone(call, name) for name in sorted(places.ZONES)]
-    return listed(call, "compute#zoneList", f"projects/{project_of(call)}/zones", items)
+def _place(call: Call, name: str) -> JsonObject:
+    project, zones = f"projects/{call.cloud.project(call.ids['project']).id}", places.REGIONS.get(name)
+    noun = "zone" if zones is None else "region"
+    place: JsonObject = {
+        "kind": f"compute#{noun}",
+        "id": str(sorted([*places.REGIONS, *places.ZONES]).index(name) + 1000),
+        "name": name,
+        "description": name,
+        "status": "UP",
+        "creationTimestamp": _CREATED,
+        "selfLink": f"{project}/{noun}s/{name}",
+    }
+    if zones is None:
+        return linked(call, {**place, "region": f"{project}/regions/{places.ZONES[name]}"})
+    return linked(call, {**place, "zones": [f"{project}/zones/{zone}" for zone in zones]})
 
 
 @handles(*(f"compute.{collection}.{verb}" for collection in _OPERATIONS for verb in ("get", "wait")))
 def get_operation(call: Call) -> JsonObject:
     """`wait` answers at once, as the service may: clients ask again until the status is DONE."""
     name = f"{scope(call)}/operations/{call.ids['operation']}"
-    try:
-        return linked(call, call.cloud.operations.get(f"compute/{name}"))
-    except ApiError:
-        raise missing(name) from None
+    found = call.cloud.operations.find(f"compute/{name}")
+    if found is None:
+        raise ApiError(404, OfCompute.absent.format(name=name))
+    return linked(call, found)
 
 
 @handles(*(f"compute.{collection}.list" for collection in _OPERATIONS))
@@ -71,37 +88,44 @@ def list_operations(call: Call) -> JsonObject:
     return listed(call, "compute#operationList", prefix, items)
 
 
-def _region(call: Call, name: str) -> JsonObject:
-    project = project_of(call)
-    return linked(
-        call,
-        {
-            **_place(name, "region"),
-            "selfLink": f"projects/{project}/regions/{name}",
-            "zones": [f"projects/{project}/zones/{zone}" for zone in places.REGIONS[name]],
-        },
-    )
+class _Disks(OfCompute):
+    api = "compute.disks"
+    kind = "compute.disk"
+    methods = "insert get list delete"
+
+    def sent(self, call: Call) -> JsonObject:
+        """A size may stand in the query too."""
+        asked = call.params.get("sizeGb")
+        return {"sizeGb": "500", **call.body, **({"sizeGb": asked} if asked else {})}
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        size, where = body["sizeGb"], name.partition("/disks/")[0]
+        if not _SMALLEST_GB <= int(size) <= _LARGEST_GB:
+            raise base.bad_value("sizeGb", size, f"Must be from {_SMALLEST_GB} to {_LARGEST_GB}.")
+        bodies.check_labels(body.get("labels", {}))
+        made = {"sizeGb": str(size), "zone": where, "physicalBlockSizeBytes": "4096", "status": "READY"}
+        return super().checked(cloud, name, {"type": f"{where}/diskTypes/pd-standard", **body, **made})
+
+    def clear(self, call: Call, held: Resource) -> None:
+        """A node attaches disks of its own zone alone, by whatever form of link."""
+        _, project, _, zone, _, name = held.name.split("/")
+        for node in call.cloud.store.each(_TPU_NODE, f"projects/{project}/locations/{zone}/"):
+            disks = node.body["public"].get("dataDisks", [])
+            if name in {disk.get("sourceDisk", "").rpartition("/")[2] for disk in disks}:
+                raise base.in_use(held.name, node.name)
 
 
-def _zone(call: Call, name: str) -> JsonObject:
-    project = project_of(call)
-    return linked(
-        call,
-        {
-            **_place(name, "zone"),
-            "selfLink": f"projects/{project}/zones/{name}",
-            "region": f"projects/{project}/regions/{places.ZONES[name]}",
-        },
-    )
+DISKS = _Disks()
 
 
-def _place(name: str, noun: str) -> JsonObject:
-    numbered = sorted([*places.REGIONS, *places.ZONES]).index(name) + 1000
-    return {
-        "kind": f"compute#{noun}",
-        "id": str(numbered),
-        "name": name,
-        "description": name,
-        "status": "UP",
-        "creationTimestamp": _CREATED,
-    }
+@handles("compute.disks.aggregatedList")
+def list_everywhere(call: Call) -> JsonObject:
+    """The disks of every zone, by zone."""
+    prefix = f"projects/{call.cloud.project(call.ids['project']).id}/"
+    found = [linked(call, DISKS.shown(call.cloud, held)) for held in call.cloud.store.each(DISKS.kind, prefix)]
+    answer = page(call, "items", found, identity="selfLink")
+    scopes: JsonObject = {}
+    for disk in answer.get("items", []):
+        scopes.setdefault(f"zones/{disk['zone'].rpartition('/')[2]}", {"disks": []})["disks"].append(disk)
+    head = {"kind": "compute#diskAggregatedList", "id": f"{prefix}aggregated/disks"}
+    return {**head, "selfLink": call.base + head["id"], **answer, "items": scopes}

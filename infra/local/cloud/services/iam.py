@@ -1,101 +1,87 @@
-"""IAM: service accounts of a project and the policies on them. It makes no keys and signs nothing.
+"""IAM: service accounts of a project with the policies on them, and the custom roles of a project.
 
-Owns the rules of account ids and the three ways an account is named: by its e-mail address, by its unique id, and
-below `projects/-`. Sources: cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts, read 2026-11.
+Owns the rules of account ids, the three ways an account is named (by its e-mail address, by its unique id, and below
+`projects/-`), and the seven days in which a deleted role can be undeleted. It makes no keys and signs nothing, and
+nothing asks what a role permits. Sources: cloud.google.com/iam/docs/reference/rest/v1, its projects.serviceAccounts and
+projects.roles, and cloud.google.com/iam/docs/creating-custom-roles, read 2026-11.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from types import MappingProxyType
 
-from infra.local.cloud.errors import ApiError, aborted, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, listings, policies
-from infra.local.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
+from infra.local.cloud.services import bodies, policies
+from infra.local.cloud.services.collection import Collection
+from infra.local.cloud.services.policies import ROLE_KIND, SERVICE_ACCOUNT_KIND, account_name
 from infra.local.cloud.store import Resource
 
-_ID = re.compile(r"[a-z](?=[a-z0-9-]{5,29}$)[a-z0-9-]*[a-z0-9]")
-_LONGEST_DISPLAY_NAME = 100
-_LONGEST_DESCRIPTION = 256
-_MUTABLE = frozenset({"displayName", "description"})
+_PERMISSION = re.compile(r"[a-z][A-Za-z0-9]*\.[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*")
+_MOST_PERMISSIONS = 3000
 
 
-@handles("iam.projects.serviceAccounts.create")
-def create_account(call: Call) -> JsonObject:
-    cloud, project = call.cloud, call.cloud.project(call.ids["projectsId"]).id
-    identity = call.body.get("accountId", "")
-    if not _ID.fullmatch(identity):
-        raise invalid(
-            f"Invalid account id '{identity}': it must hold 6 to 30 lowercase letters, digits and dashes, start with a "
-            "letter and not end with a dash.",
-            field="account_id",
-        )
-    email = f"{identity}@{project}.iam.gserviceaccount.com"
-    name = account_name(project, email)
-    if cloud.store.find(SERVICE_ACCOUNT_KIND, name):
-        raise ApiError(409, f"Service account {identity} already exists within project projects/{project}.")
-    sent = call.body.get("serviceAccount") or {}
-    body = bodies.without_unset({key: sent.get(key) for key in sorted(_MUTABLE)})
-    return _shown(cloud.store.insert(SERVICE_ACCOUNT_KIND, name, _checked(body), now=cloud.now))
+class _ServiceAccounts(Collection):
+    api = "iam.projects.serviceAccounts"
+    kind = SERVICE_ACCOUNT_KIND
+    new_id = "accountId"
+    id_form = re.compile(r"[a-z](?=[a-z0-9-]{5,29}$)[a-z0-9-]*[a-z0-9]")
+    id_rule = "it must hold 6 to 30 lowercase letters, digits and dashes, start with a letter and not end with a dash"
+    mutable = frozenset({"displayName", "description"})
+    inside = MappingProxyType({"create": "serviceAccount", "patch": "serviceAccount"})
+    mask = "refused"
+    key = "accounts"
+    has_policy = True
+    present = "Service account {name} already exists."
+
+    def asked_id(self, call: Call) -> str:
+        return call.body.get("accountId", "")
+
+    def new_name(self, call: Call) -> str:
+        head, _, identity = super().new_name(call).rpartition("/")
+        return f"{head}/{identity}@{head.split('/')[1]}.iam.gserviceaccount.com"
+
+    def found(self, call: Call) -> Resource:
+        """The account of a call; below `projects/-` the address itself says the project."""
+        project, key = call.ids["projectsId"], call.ids["serviceAccountsId"]
+        if "@" in key:
+            owner = key.partition("@")[2].partition(".")[0] if project == "-" else call.cloud.project(project).id
+            held = self.find(call.cloud, account_name(owner, key))
+        else:
+            prefix = "" if project == "-" else f"projects/{call.cloud.project(project).id}/"
+            each = call.cloud.store.each(self.kind, prefix)
+            held = next((account for account in each if _unique_id(account) == key), None)
+        if held is None:
+            raise ApiError(404, f"Unknown service account: projects/{project}/serviceAccounts/{key}")
+        return held
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        for field, longest in (("displayName", 100), ("description", 256)):
+            if len(body.get(field, "").encode()) > longest:
+                raise invalid(f"{field} must have at most {longest} bytes.", field=f"service_account.{field}")
+        return body
+
+    def clear(self, call: Call, held: Resource) -> None:
+        policies.mark_deleted(call.cloud, held.name.rpartition("/")[2], _unique_id(held))
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        _, project, _, email = held.name.split("/")
+        identity = _unique_id(held)
+        says = {"projectId": project, "uniqueId": identity, "email": email, "oauth2ClientId": identity}
+        return {**super().shown(cloud, held), **says, "etag": held.etag}
 
 
-@handles("iam.projects.serviceAccounts.get")
-def get_account(call: Call) -> JsonObject:
-    return _shown(_found(call))
-
-
-@handles("iam.projects.serviceAccounts.list")
-def list_accounts(call: Call) -> JsonObject:
-    project = call.cloud.project(call.ids["projectsId"]).id
-    return listings.stored(call, "accounts", SERVICE_ACCOUNT_KIND, f"projects/{project}/serviceAccounts/", _shown)
-
-
-@handles("iam.projects.serviceAccounts.patch")
-def patch_account(call: Call) -> JsonObject:
-    held = _found(call)
-    sent = call.body.get("serviceAccount") or {}
-    if sent.get("etag") and sent["etag"] != held.etag:
-        raise aborted(f"The service account '{held.name}' was changed meanwhile: its etag is {held.etag}.")
-    mask = call.body.get("updateMask")
-    if not mask:
-        raise invalid("An update mask is required.", field="update_mask")
-    body = _checked(bodies.masked(held.body, sent, mask, mutable=_MUTABLE))
-    return _shown(call.cloud.store.replace(held, body, now=call.cloud.now))
+ACCOUNTS = _ServiceAccounts()
 
 
 @handles("iam.projects.serviceAccounts.enable", "iam.projects.serviceAccounts.disable")
 def switch_account(call: Call) -> JsonObject:
-    held = _found(call)
+    held = ACCOUNTS.found(call)
     body = bodies.without_unset({**held.body, "disabled": call.method.endswith(".disable")})
     call.cloud.store.replace(held, body, now=call.cloud.now)
     return {}
-
-
-@handles("iam.projects.serviceAccounts.delete")
-def delete_account(call: Call) -> JsonObject:
-    held = _found(call)
-    call.cloud.store.delete(SERVICE_ACCOUNT_KIND, held.name)
-    policies.forget(call.cloud, held.name)
-    policies.mark_deleted(call.cloud, held.name.rpartition("/")[2], _unique_id(held))
-    return {}
-
-
-policies.serve("iam.projects.serviceAccounts", lambda call: (_found(call).name, _found(call).name.split("/")[1]))
-
-
-def _found(call: Call) -> Resource:
-    """The account of a call; below `projects/-` the address itself says the project."""
-    project, key = call.ids["projectsId"], call.ids["serviceAccountsId"]
-    store = call.cloud.store
-    if "@" in key:
-        owner = key.partition("@")[2].partition(".")[0] if project == "-" else call.cloud.project(project).id
-        held = store.find(SERVICE_ACCOUNT_KIND, account_name(owner, key))
-    else:
-        prefix = "" if project == "-" else f"projects/{call.cloud.project(project).id}/"
-        held = next((each for each in store.each(SERVICE_ACCOUNT_KIND, prefix) if _unique_id(each) == key), None)
-    if held is None:
-        raise ApiError(404, f"Unknown service account: projects/{project}/serviceAccounts/{key}")
-    return held
 
 
 def _unique_id(held: Resource) -> str:
@@ -103,21 +89,88 @@ def _unique_id(held: Resource) -> str:
     return f"1{held.uid:020d}"
 
 
-def _shown(held: Resource) -> JsonObject:
-    _, project, _, email = held.name.split("/")
-    return {
-        "name": held.name,
-        "projectId": project,
-        "uniqueId": _unique_id(held),
-        "email": email,
-        "etag": held.etag,
-        "oauth2ClientId": _unique_id(held),
-        **held.body,
-    }
+class Recoverable(Collection):
+    """A collection whose resources keep their names for a while after they were deleted, and can be undeleted.
+
+    mark: the field that says until when. kept_seconds: how long.
+    """
+
+    methods = "create get list patch delete undelete"
+    mark: str
+    kept_seconds: float
+
+    def find(self, cloud: Cloud, name: str) -> Resource | None:
+        """What has this name, deleted ones too, unless its time is over."""
+        held = cloud.store.find(self.kind, name)
+        if held is None or held.body.get(self.mark, cloud.now + 1) > cloud.now:
+            return held
+        cloud.store.delete(self.kind, name)
+        policies.forget(cloud, name)
+        return None
+
+    def listed(self, call: Call) -> Iterable[Resource]:
+        there = [each for each in super().listed(call) if self.find(call.cloud, each.name)]
+        return [each for each in there if call.params.get("showDeleted") or self.mark not in each.body]
+
+    def delete(self, call: Call) -> JsonObject:
+        held = self.found(call)
+        self.check_etag(call, held)
+        if self.mark in held.body:
+            raise self.gone_already(call.cloud, held)
+        return self._replaced(call, held, {**held.body, self.mark: call.cloud.now + self.kept_seconds})
+
+    def gone_already(self, cloud: Cloud, held: Resource) -> ApiError:
+        """The refusal to delete what is deleted."""
+        return failed_precondition(f"'{self.public(cloud, held.name)}' is already deleted.")
+
+    def undelete(self, call: Call) -> JsonObject:
+        held = self.found(call)
+        if self.mark not in held.body:
+            raise failed_precondition(f"'{self.public(call.cloud, held.name)}' is not deleted.")
+        return self._replaced(call, held, {key: value for key, value in held.body.items() if key != self.mark})
+
+    def _replaced(self, call: Call, held: Resource, body: JsonObject) -> JsonObject:
+        """Either way it is there still, so the answer shows it."""
+        return self.answer(call, "undelete", call.cloud.store.replace(held, body, now=call.cloud.now))
 
 
-def _checked(body: JsonObject) -> JsonObject:
-    for field, longest in (("displayName", _LONGEST_DISPLAY_NAME), ("description", _LONGEST_DESCRIPTION)):
-        if len(body.get(field, "").encode()) > longest:
-            raise invalid(f"{field} must have at most {longest} bytes.", field=f"service_account.{field}")
-    return body
+class _Roles(Recoverable):
+    api = "iam.projects.roles"
+    kind = ROLE_KIND
+    new_id = "roleId"
+    id_form = re.compile(r"[A-Za-z0-9_.]{3,64}")
+    id_rule = "it must have 3 to 64 letters, digits, underscores and periods"
+    mutable = frozenset({"title", "description", "includedPermissions", "stage"})
+    inside = MappingProxyType({"create": "role"})
+    mark = "deleted"
+    kept_seconds = 7 * 86400.0
+
+    def asked_id(self, call: Call) -> str:
+        return call.body.get("roleId", "")
+
+    def list(self, call: Call) -> JsonObject:
+        """Permissions are shown in the FULL view alone."""
+        answer = super().list(call)
+        if call.params.get("view") != "FULL":
+            for role in answer.get("roles", []):
+                role.pop("includedPermissions", None)
+        return answer
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        for field, longest in (("title", 100), ("description", 300)):
+            if len(body.get(field, "")) > longest:
+                raise invalid(f"The {field} of a role has at most {longest} characters.", field=f"role.{field}")
+        permissions = body.get("includedPermissions", [])
+        if len(permissions) > _MOST_PERMISSIONS:
+            raise invalid(f"A role has at most {_MOST_PERMISSIONS} permissions.", field="role.included_permissions")
+        for permission in permissions:
+            if not _PERMISSION.fullmatch(permission):
+                raise invalid(f"Permission {permission} is not valid.", field="role.included_permissions")
+        return body if self.find(cloud, name) else {"stage": "ALPHA", **body}
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        shown = {**super().shown(cloud, held), "etag": held.etag}
+        return {**shown, "deleted": True} if "deleted" in shown else shown
+
+
+_Roles()

@@ -10,243 +10,149 @@ cloud.google.com/iam/docs/manage-workload-identity-pools-providers, read 2026-11
 from __future__ import annotations
 
 import re
-from typing import Final
+from types import MappingProxyType
 
 from infra.local.cloud import cel
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import already_exists, failed_precondition, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, listings, policies
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
+from infra.local.cloud.services.collection import numbered
+from infra.local.cloud.services.iam import Recoverable
 from infra.local.cloud.store import Resource
 
 _POOLS = "iam.projects.locations.workloadIdentityPools"
-_PROVIDERS = f"{_POOLS}.providers"
-_POOL, _PROVIDER = "iam.workloadIdentityPool", "iam.workloadIdentityPoolProvider"
-_ID = re.compile(r"(?!gcp-)[a-z0-9-]{4,32}")
-_POOL_MUTABLE = frozenset({"displayName", "description", "disabled"})
-_PROVIDER_MUTABLE = frozenset(
-    {"displayName", "description", "disabled", "attributeMapping", "attributeCondition", "oidc"}
-)
-_TEXTS: Final = {"displayName": 32, "description": 256, "attributeCondition": 4096}
-"""The longest that each may be, in characters."""
 _ATTRIBUTE = re.compile(r"google\.(subject|groups)|attribute\.[a-z0-9_]{1,90}")
 _LONGEST_EXPRESSION = 2048
 _MOST_ATTRIBUTES = 50
+# Issuers of many customers' tokens: without a condition on a claim anybody there would be let in.
 _SHARED_ISSUERS = frozenset({"https://token.actions.githubusercontent.com"})
-"""Issuers of many customers' tokens: without a condition on a claim anybody there would be let in."""
-_KEPT_SECONDS = 30 * 86400.0
-_CALL_SECONDS = 3.0
+_TYPE = "type.googleapis.com/google.iam.admin.v1"
 
 
-@handles(f"{_POOLS}.create")
-def create_pool(call: Call) -> JsonObject:
-    name = f"{_parent(call)}/workloadIdentityPools/{_identity(call, 'workloadIdentityPoolId')}"
-    if call.body.get("mode", "FEDERATION_ONLY") not in ("FEDERATION_ONLY", "MODE_UNSPECIFIED"):
-        raise invalid("The local cloud serves pools of mode FEDERATION_ONLY alone.", field="mode")
-    return _create(call, _POOL, name, _checked({"mode": "FEDERATION_ONLY", **bodies.without_unset(call.body)}))
+class _Federated(Recoverable):
+    """Pools and providers. A deleted one is found, says so in its state, and takes no change."""
+
+    id_form = re.compile(r"(?!gcp-)[a-z0-9-]{4,32}")
+    id_rule = "it must hold 4 to 32 lowercase letters, digits and dashes, and not start with gcp-"
+    fixed = None
+    mark = "purge"
+    kept_seconds = 30 * 86400.0
+    seconds = MappingProxyType({"create": 3.0, "patch": 3.0, "undelete": 3.0})
+    by_number = True
+
+    def parent(self, call: Call) -> str:
+        if (location := call.ids["locationsId"]) != "global":
+            raise invalid(f"Workload identity pools are global; '{location}' has none.", field="parent")
+        return super().parent(call)
+
+    def gone_already(self, cloud: Cloud, held: Resource) -> ApiError:
+        return self.missing(cloud, held.name)
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        for field, longest in (("displayName", 32), ("description", 256), ("attributeCondition", 4096)):
+            if len(body.get(field, "")) > longest:
+                raise invalid(f"{field} must have at most {longest} characters.", field=field)
+        return body
+
+    def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
+        check_active(held)
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        shown: JsonObject = {**super().shown(cloud, held), "state": "ACTIVE"}
+        if self.mark in shown:
+            shown |= {"expireTime": timestamp(shown.pop(self.mark)), "state": "DELETED"}
+        return shown
+
+    def operation(self, call: Call, method: str, name: str, response: JsonObject | None) -> JsonObject:
+        metadata = {"@type": f"{self.message}OperationMetadata"}
+        place = numbered(call.cloud, name)
+        return call.cloud.operations.lro(place, seconds=self.seconds[method], metadata=metadata, response=response)
 
 
-@handles(f"{_PROVIDERS}.create")
-def create_provider(call: Call) -> JsonObject:
-    pool = _pool(call)
-    _check_active(pool)
-    name = f"{pool.name}/providers/{_identity(call, 'workloadIdentityPoolProviderId')}"
-    return _create(call, _PROVIDER, name, _checked_provider(bodies.without_unset(call.body)))
+def check_active(held: Resource) -> None:
+    """Raises 400 for one that is deleted."""
+    if _Federated.mark in held.body:
+        raise failed_precondition(f"{held.name} is deleted; undelete it first.")
 
 
-@handles(f"{_POOLS}.get")
-def get_pool(call: Call) -> JsonObject:
-    return _shown(call, _pool(call))
+class _Pools(_Federated):
+    api = _POOLS
+    kind = "iam.workloadIdentityPool"
+    new_id = "workloadIdentityPoolId"
+    mutable = frozenset({"displayName", "description", "disabled"})
+    message = f"{_TYPE}.WorkloadIdentityPool"
+    has_policy = True
+
+    def find(self, cloud: Cloud, name: str) -> Resource | None:
+        """A pool whose days are over takes its providers with it."""
+        held = super().find(cloud, name)
+        if held is None:
+            for provider in list(cloud.store.each(_Providers.kind, f"{name}/providers/")):
+                cloud.store.delete(provider.kind, provider.name)
+        return held
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        if body.setdefault("mode", "FEDERATION_ONLY") != "FEDERATION_ONLY":
+            raise invalid("The local cloud serves pools of mode FEDERATION_ONLY alone.", field="mode")
+        return super().checked(cloud, name, body)
 
 
-@handles(f"{_PROVIDERS}.get")
-def get_provider(call: Call) -> JsonObject:
-    return _shown(call, _provider(call))
+POOLS = _Pools()
 
 
-@handles(f"{_POOLS}.list")
-def list_pools(call: Call) -> JsonObject:
-    return _list(call, _POOL, f"{_parent(call)}/workloadIdentityPools/", "workloadIdentityPools")
+class _Providers(_Federated):
+    api = f"{_POOLS}.providers"
+    kind = "iam.workloadIdentityPoolProvider"
+    above = POOLS
+    new_id = "workloadIdentityPoolProviderId"
+    mutable = frozenset({"displayName", "description", "disabled", "attributeMapping", "attributeCondition", "oidc"})
+    key = "workloadIdentityPoolProviders"
+    message = f"{_TYPE}.WorkloadIdentityPoolProvider"
+
+    def create(self, call: Call) -> JsonObject:
+        check_active(POOLS.found(call))
+        return super().create(call)
+
+    def undelete(self, call: Call) -> JsonObject:
+        check_active(POOLS.found(call))
+        return super().undelete(call)
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        if "oidc" not in body or body.keys() & {"aws", "saml", "x509"}:
+            raise invalid("The local cloud serves providers of OpenID Connect (oidc) alone.", field="provider_config")
+        issuer = body["oidc"].get("issuerUri", "")
+        if not issuer.startswith("https://"):
+            raise invalid("The issuer URI must be an https URL.", field="oidc.issuer_uri")
+        mapping, condition = body.get("attributeMapping", {}), body.get("attributeCondition", "")
+        if "google.subject" not in mapping:
+            raise invalid("The attribute mapping must contain the key google.subject.", field="attribute_mapping")
+        if sum(key.startswith("attribute.") for key in mapping) > _MOST_ATTRIBUTES:
+            raise invalid(f"At most {_MOST_ATTRIBUTES} custom attributes are allowed.", field="attribute_mapping")
+        for key, expression in mapping.items():
+            if not _ATTRIBUTE.fullmatch(key) or not 0 < len(expression) <= _LONGEST_EXPRESSION:
+                raise invalid(f"Invalid attribute mapping '{key}'.", field="attribute_mapping")
+            _read_cel(expression, ("assertion",), field=f"attribute_mapping[{key}]")
+        if condition:
+            _check_condition(mapping, condition)
+        if issuer in _SHARED_ISSUERS and "assertion." not in condition:
+            raise invalid(
+                "The attribute condition must reference one of the provider's claims.", field="attribute_condition"
+            )
+        return super().checked(cloud, name, body)
 
 
-@handles(f"{_PROVIDERS}.list")
-def list_providers(call: Call) -> JsonObject:
-    return _list(call, _PROVIDER, f"{_pool(call).name}/providers/", "workloadIdentityPoolProviders")
-
-
-@handles(f"{_POOLS}.patch")
-def patch_pool(call: Call) -> JsonObject:
-    return _patch(call, _pool(call), _checked(_masked(call, _pool(call), _POOL_MUTABLE)))
-
-
-@handles(f"{_PROVIDERS}.patch")
-def patch_provider(call: Call) -> JsonObject:
-    held = _provider(call)
-    return _patch(call, held, _checked_provider(_masked(call, held, _PROVIDER_MUTABLE)))
-
-
-@handles(f"{_POOLS}.delete")
-def delete_pool(call: Call) -> JsonObject:
-    return _delete(call, _pool(call))
-
-
-@handles(f"{_PROVIDERS}.delete")
-def delete_provider(call: Call) -> JsonObject:
-    return _delete(call, _provider(call))
-
-
-@handles(f"{_POOLS}.undelete")
-def undelete_pool(call: Call) -> JsonObject:
-    return _undelete(call, _pool(call))
-
-
-@handles(f"{_PROVIDERS}.undelete")
-def undelete_provider(call: Call) -> JsonObject:
-    _check_active(_pool(call))
-    return _undelete(call, _provider(call))
+_Providers()
 
 
 @handles(f"{_POOLS}.listAttestationRules")
 def list_attestation_rules(call: Call) -> JsonObject:
     """Rules belong to managed identities, which this cloud has none of."""
-    _pool(call)
+    POOLS.found(call)
     return {}
 
 
-policies.serve(_POOLS, lambda call: (_pool(call).name, call.cloud.project(call.ids["projectsId"]).id))
-
-
-def _parent(call: Call) -> str:
-    location = call.ids["locationsId"]
-    if location != "global":
-        raise invalid(f"Workload identity pools are global; '{location}' has none.", field="parent")
-    return f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/global"
-
-
-def _pool(call: Call) -> Resource:
-    return _found(call, _POOL, f"{_parent(call)}/workloadIdentityPools/{call.ids['workloadIdentityPoolsId']}")
-
-
-def _provider(call: Call) -> Resource:
-    return _found(call, _PROVIDER, f"{_pool(call).name}/providers/{call.ids['providersId']}")
-
-
-def _found(call: Call, kind: str, name: str) -> Resource:
-    held = _standing(call, kind, name)
-    if held is None:
-        raise not_found(_numbered(call, name))
-    return held
-
-
-def _standing(call: Call, kind: str, name: str) -> Resource | None:
-    """What has this name, deleted ones too, unless it was purged after its thirty days."""
-    store = call.cloud.store
-    held = store.find(kind, name)
-    if held is None or held.body.get("purge", call.cloud.now + 1) > call.cloud.now:
-        return held
-    store.delete(kind, name)
-    policies.forget(call.cloud, name)
-    for provider in list(store.each(_PROVIDER, f"{name}/providers/")):
-        store.delete(_PROVIDER, provider.name)
-    return None
-
-
-def _identity(call: Call, parameter: str) -> str:
-    value = call.params.get(parameter, "")
-    if not _ID.fullmatch(value):
-        raise invalid(
-            f"Invalid id '{value}': it must hold 4 to 32 lowercase letters, digits and dashes, and not start with "
-            "gcp-.",
-            field=parameter,
-        )
-    return value
-
-
-def _create(call: Call, kind: str, name: str, body: JsonObject) -> JsonObject:
-    if _standing(call, kind, name):
-        raise already_exists(_numbered(call, name))
-    return _operation(call, call.cloud.store.insert(kind, name, {**body, "state": "ACTIVE"}, now=call.cloud.now))
-
-
-def _patch(call: Call, held: Resource, body: JsonObject) -> JsonObject:
-    _check_active(held)
-    return _operation(call, call.cloud.store.replace(held, body, now=call.cloud.now))
-
-
-def _delete(call: Call, held: Resource) -> JsonObject:
-    if held.body["state"] == "DELETED":
-        raise not_found(_numbered(call, held.name))
-    body = {**held.body, "state": "DELETED", "purge": call.cloud.now + _KEPT_SECONDS}
-    return _operation(call, call.cloud.store.replace(held, body, now=call.cloud.now))
-
-
-def _undelete(call: Call, held: Resource) -> JsonObject:
-    if held.body["state"] != "DELETED":
-        raise failed_precondition(f"{_numbered(call, held.name)} is not deleted.")
-    body = {key: value for key, value in held.body.items() if key != "purge"} | {"state": "ACTIVE"}
-    return _operation(call, call.cloud.store.replace(held, body, now=call.cloud.now))
-
-
-def _list(call: Call, kind: str, prefix: str, key: str) -> JsonObject:
-    deleted_too = call.params.get("showDeleted", False)
-    there = [each for each in call.cloud.store.each(kind, prefix) if deleted_too or each.body["state"] == "ACTIVE"]
-    return listings.page(call, key, [_shown(call, held) for held in there])
-
-
-def _operation(call: Call, held: Resource) -> JsonObject:
-    kind = "WorkloadIdentityPoolProvider" if "/providers/" in held.name else "WorkloadIdentityPool"
-    return call.cloud.operations.lro(
-        _numbered(call, held.name),
-        seconds=_CALL_SECONDS,
-        metadata={"@type": f"type.googleapis.com/google.iam.admin.v1.{kind}OperationMetadata"},
-        response={"@type": f"type.googleapis.com/google.iam.admin.v1.{kind}", **_shown(call, held)},
-    )
-
-
-def _check_active(held: Resource) -> None:
-    if held.body["state"] != "ACTIVE":
-        raise failed_precondition(f"{held.name} is deleted; undelete it first.")
-
-
-def _masked(call: Call, held: Resource, mutable: frozenset[str]) -> JsonObject:
-    return bodies.masked(held.body, call.body, call.params.get("updateMask"), mutable=mutable)
-
-
-def _checked(body: JsonObject) -> JsonObject:
-    for field, longest in _TEXTS.items():
-        if len(body.get(field, "")) > longest:
-            raise invalid(f"{field} must have at most {longest} characters.", field=field)
-    return body
-
-
-def _checked_provider(body: JsonObject) -> JsonObject:
-    if "oidc" not in body or body.keys() & {"aws", "saml", "x509"}:
-        raise invalid("The local cloud serves providers of OpenID Connect (oidc) alone.", field="provider_config")
-    issuer = body["oidc"].get("issuerUri", "")
-    if not issuer.startswith("https://"):
-        raise invalid("The issuer URI must be an https URL.", field="oidc.issuer_uri")
-    mapping = body.get("attributeMapping", {})
-    if "google.subject" not in mapping:
-        raise invalid("The attribute mapping must contain the key google.subject.", field="attribute_mapping")
-    if sum(key.startswith("attribute.") for key in mapping) > _MOST_ATTRIBUTES:
-        raise invalid(f"At most {_MOST_ATTRIBUTES} custom attributes are allowed.", field="attribute_mapping")
-    for key, expression in mapping.items():
-        if not _ATTRIBUTE.fullmatch(key) or not 0 < len(expression) <= _LONGEST_EXPRESSION:
-            raise invalid(f"Invalid attribute mapping '{key}'.", field="attribute_mapping")
-    _check_expressions(mapping, body.get("attributeCondition", ""))
-    if issuer in _SHARED_ISSUERS and "assertion." not in body.get("attributeCondition", ""):
-        raise invalid(
-            "The attribute condition must reference one of the provider's claims.", field="attribute_condition"
-        )
-    return _checked(body)
-
-
-def _check_expressions(mapping: JsonObject, condition: str) -> None:
+def _check_condition(mapping: JsonObject, condition: str) -> None:
     """Raises 400 for one that is no CEL, names what there is not, or is no condition."""
-    for key, expression in mapping.items():
-        _read_cel(expression, ("assertion",), field=f"attribute_mapping[{key}]")
-    if not condition:
-        return
     found = _read_cel(condition, ("assertion", "attribute", "google"), field="attribute_condition")
     if found.boolean is False:
         raise invalid("The attribute condition must be a boolean expression.", field="attribute_condition")
@@ -264,15 +170,3 @@ def _read_cel(expression: str, roots: tuple[str, ...], *, field: str) -> cel.Exp
         return cel.read(expression, roots)
     except cel.CelError as error:
         raise invalid(f"Error parsing '{expression}' of {field}: {error}.", field=field) from None
-
-
-def _shown(call: Call, held: Resource) -> JsonObject:
-    shown: JsonObject = {"name": _numbered(call, held.name), **held.body}
-    if "purge" in shown:
-        shown["expireTime"] = timestamp(shown.pop("purge"))
-    return shown
-
-
-def _numbered(call: Call, name: str) -> str:
-    _, project, rest = name.split("/", 2)
-    return f"projects/{call.cloud.project(project).number}/{rest}"

@@ -1,172 +1,210 @@
-"""Cloud Monitoring: alert policies, and the channels by which people are told. Nothing is measured, so nobody is told.
+"""Cloud Monitoring and Logging: alert policies, the channels by which people are told, dashboards, metrics of logs.
 
-Owns what a policy and a channel must say. Sources: cloud.google.com/monitoring/api/ref_v3/rest/v3, its
-projects.alertPolicies and projects.notificationChannels, read 2026-11.
+Owns what each must say. Nothing is measured and no entry is kept, so nothing is counted, shown or told.
+Sources: cloud.google.com/monitoring/api/ref_v3/rest, its v3 projects.alertPolicies and projects.notificationChannels
+and v1 projects.dashboards, and cloud.google.com/logging/docs/reference/v2/rest/v2/projects.metrics, read 2026-11.
 """
 
 from __future__ import annotations
 
+import re
+
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import failed_precondition, invalid, not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, listings
+from infra.local.cloud.cloud import Call, Cloud
+from infra.local.cloud.errors import JsonObject, failed_precondition, invalid
+from infra.local.cloud.services import bodies
+from infra.local.cloud.services.collection import Collection
 from infra.local.cloud.store import Resource
 
-POLICY, CHANNEL = "monitoring.alertPolicy", "monitoring.notificationChannel"
-_COLLECTION = {POLICY: "alertPolicies", CHANNEL: "notificationChannels"}
-_MUTABLE = {
-    POLICY: frozenset(
-        {"alertStrategy", "combiner", "conditions", "displayName", "documentation", "enabled", "notificationChannels",
-         "severity", "userLabels"}
-    ),
-    CHANNEL: frozenset({"description", "displayName", "enabled", "labels", "type", "userLabels"}),
-}  # fmt: skip
-_ONE_OF = frozenset(
+_CONDITIONS = frozenset(
     {"conditionThreshold", "conditionAbsent", "conditionMatchedLog", "conditionMonitoringQueryLanguage",
      "conditionPrometheusQueryLanguage", "conditionSql"}
 )  # fmt: skip
+# The two comparisons that the service supports, as its reference says.
 _SERVED = frozenset({"COMPARISON_GT", "COMPARISON_LT"})
-"""The two comparisons that the service supports, as its reference says."""
 _ADDRESS = {"email": "email_address", "pubsub": "topic", "slack": "channel_name", "sms": "number"}
 _MOST_CONDITIONS = 6
 _MINUTE, _HOUR = 60, 3600
+# Hours that an alert may look back in one alignment.
 _LONGEST_PERIOD = 25
-"""Hours that an alert may look back in one alignment."""
 _SHORTEST_CLOSE, _LONGEST_CLOSE = _HOUR / 2, 7 * 24 * _HOUR
 _MOST_CHANNELS = 16
 _MOST_LINKS = 3
 _LONGEST_TEXT = 8192
+_LAYOUTS = frozenset({"columnLayout", "gridLayout", "mosaicLayout", "rowLayout"})
+_EXTRACTOR = re.compile(r"(REGEXP_)?EXTRACT\(.+\)")
 
 
-@handles("monitoring.projects.alertPolicies.create")
-def create_policy(call: Call) -> JsonObject:
-    return _create(call, POLICY)
+class _Numbered(Collection):
+    """Their ids are numbers of the service's."""
+
+    def asked_id(self, call: Call) -> str:
+        return str(10**18 + call.cloud.store.next_number(self.kind))
 
 
-@handles("monitoring.projects.notificationChannels.create")
-def create_channel(call: Call) -> JsonObject:
-    return _create(call, CHANNEL)
+class _Switched(_Numbered):
+    """What is on where nothing is said, so that one which is switched off must stay so."""
+
+    def kept(self, sent: JsonObject) -> JsonObject:
+        return {**super().kept(sent), "enabled": sent.get("enabled", True)}
+
+    def merged(self, call: Call, held: Resource) -> JsonObject:
+        mask = bodies.mask_paths(call.params.get("updateMask"))
+        sent = self.kept(call.body) if not mask or "enabled" in mask else held.body
+        return {**super().merged(call, held), "enabled": sent["enabled"]}
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        bodies.check_labels(body.get("userLabels", {}), field="user_labels")
+        return body
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        return {
+            **super().shown(cloud, held),
+            "name": held.name,
+            "creationRecord": {"mutateTime": timestamp(held.created)},
+        }
 
 
-@handles("monitoring.projects.alertPolicies.get")
-def get_policy(call: Call) -> JsonObject:
-    return _shown(_found(call, POLICY))
+class _AlertPolicies(_Switched):
+    api = "monitoring.projects.alertPolicies"
+    kind = "monitoring.alertPolicy"
+    mutable = frozenset(
+        {"alertStrategy", "combiner", "conditions", "displayName", "documentation", "enabled", "notificationChannels",
+         "severity", "userLabels"}
+    )  # fmt: skip
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        conditions, channels = body.get("conditions", []), body.get("notificationChannels", [])
+        if not 1 <= len(conditions) <= _MOST_CONDITIONS:
+            raise invalid(f"{len(conditions)} conditions were given; a policy has 1 to 6.", field="conditions")
+        for at, condition in enumerate(conditions):
+            where = f"conditions[{at}]"
+            if len(_CONDITIONS & condition.keys()) != 1:
+                raise invalid("A condition has exactly one form, such as condition_threshold.", field=where)
+            if "conditionThreshold" in condition:
+                _check_threshold(condition["conditionThreshold"], f"{where}.condition_threshold")
+        _check_told(body)
+        if len(channels) > _MOST_CHANNELS:
+            raise invalid(
+                f"{len(channels)} channels were given; a policy has at most 16.", field="notification_channels"
+            )
+        for channel in channels:
+            _CHANNELS.named(cloud, channel)
+        named = [
+            {"name": f"{name}/conditions/{cloud.store.next_number('monitoring.condition')}", **condition}
+            for condition in conditions
+        ]
+        return super().checked(cloud, name, {**body, "conditions": named})
 
 
-@handles("monitoring.projects.notificationChannels.get")
-def get_channel(call: Call) -> JsonObject:
-    return _shown(_found(call, CHANNEL))
+_POLICIES = _AlertPolicies()
 
 
-@handles("monitoring.projects.alertPolicies.list")
-def list_policies(call: Call) -> JsonObject:
-    return _list(call, POLICY)
+class _NotificationChannels(_Switched):
+    api = "monitoring.projects.notificationChannels"
+    kind = "monitoring.notificationChannel"
+    mutable = frozenset({"description", "displayName", "enabled", "labels", "type", "userLabels"})
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        needed = _ADDRESS.get(body.get("type", ""))
+        if needed is None:
+            raise invalid(f"'{body.get('type', '')}' is no type of channel here: {', '.join(_ADDRESS)}.", field="type")
+        if not body.get("labels", {}).get(needed):
+            raise invalid(f"A channel of type {body['type']} has the label '{needed}'.", field="labels")
+        return super().checked(cloud, name, body)
+
+    def clear(self, call: Call, held: Resource) -> None:
+        """A channel that a policy names goes only by force, which takes it out of the policy."""
+        users = [
+            each
+            for each in call.cloud.store.each(_POLICIES.kind, f"{self.parent(call)}/")
+            if held.name in each.body.get("notificationChannels", ())
+        ]
+        if users and not call.params.get("force"):
+            raise failed_precondition(f"Channel {held.name} is used by {users[0].name}; delete it with force.")
+        for user in users:
+            left = [name for name in user.body["notificationChannels"] if name != held.name]
+            body = bodies.without_unset({**user.body, "notificationChannels": left})
+            call.cloud.store.replace(user, {**body, "enabled": user.body["enabled"]}, now=call.cloud.now)
 
 
-@handles("monitoring.projects.notificationChannels.list")
-def list_channels(call: Call) -> JsonObject:
-    return _list(call, CHANNEL)
+_CHANNELS = _NotificationChannels()
 
 
-@handles("monitoring.projects.alertPolicies.patch")
-def patch_policy(call: Call) -> JsonObject:
-    return _patch(call, POLICY)
+class _Dashboards(_Numbered):
+    api = "monitoring.projects.dashboards"
+    kind = "monitoring.dashboard"
+    fixed = None
+
+    def merged(self, call: Call, held: Resource) -> JsonObject:
+        """A body replaces the whole dashboard."""
+        return self.kept(call.body)
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        if not body.get("displayName"):
+            raise invalid("A dashboard has a display name.", field="dashboard.display_name")
+        if len(_LAYOUTS & body.keys()) > 1:
+            raise invalid("A dashboard has one layout.", field="dashboard")
+        return body
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        return {**super().shown(cloud, held), "etag": held.etag}
 
 
-@handles("monitoring.projects.notificationChannels.patch")
-def patch_channel(call: Call) -> JsonObject:
-    return _patch(call, CHANNEL)
+_Dashboards()
 
 
-@handles("monitoring.projects.alertPolicies.delete")
-def delete_policy(call: Call) -> JsonObject:
-    call.cloud.store.delete(POLICY, _found(call, POLICY).name)
-    return {}
+class _Metrics(Collection):
+    api = "logging.projects.metrics"
+    kind = "logging.metric"
+    methods = "create get list update delete"
+    id_form = re.compile(r"(?!/)[A-Za-z0-9_.,+!*',()%/-]{1,100}")
+    id_rule = "it has 1 to 100 of A-Z, a-z, 0-9 and _-.,+!*',()%/, no / first"
+
+    def asked_id(self, call: Call) -> str:
+        return call.body.get("name", "")
+
+    def kept(self, sent: JsonObject) -> JsonObject:
+        outputs = ("createTime", "updateTime", "version", "resourceName")
+        return bodies.without_unset({key: value for key, value in sent.items() if key not in outputs})
+
+    def merged(self, call: Call, held: Resource) -> JsonObject:
+        return self.kept(call.body)
+
+    def update(self, call: Call) -> JsonObject:
+        return self.patch(call)
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        """Every label is extracted, every extractor has its label, and a distribution is of something, in buckets."""
+        if not body.get("filter"):
+            raise invalid("The metric's filter must not be empty.", field="filter")
+        defaults = {"metricKind": "DELTA", "valueType": "INT64", "unit": "1"}
+        descriptor: JsonObject = {**defaults, **(body.get("metricDescriptor") or {})}
+        for field, noun in (("valueExtractor", "a value extractor"), ("bucketOptions", "bucket options")):
+            if (descriptor["valueType"] == "DISTRIBUTION") != bool(body.get(field)):
+                raise invalid(f"A distribution, and nothing else, has {noun}.", field=field)
+        labels, extractors = {label["key"] for label in descriptor.get("labels", ())}, body.get("labelExtractors", {})
+        if labels != extractors.keys():
+            raise invalid(
+                f"Labels {sorted(labels)} and extractors {sorted(extractors)} must be the same.",
+                field="labelExtractors",
+            )
+        for text in extractors.values():
+            if not _EXTRACTOR.fullmatch(text):
+                raise invalid(f"'{text}' is neither EXTRACT(field) nor REGEXP_EXTRACT(field, regexp).")
+        return {**body, "metricDescriptor": descriptor}
+
+    def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
+        for kind in ("metricKind", "valueType"):
+            if body["metricDescriptor"][kind] != held.body["metricDescriptor"][kind]:
+                raise invalid(f"The {kind} of a metric never changes.", field=f"metric_descriptor.{kind}")
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        times = {"createTime": timestamp(held.created), "updateTime": timestamp(held.updated)}
+        return {**held.body, **times, "resourceName": held.name}
 
 
-@handles("monitoring.projects.notificationChannels.delete")
-def delete_channel(call: Call) -> JsonObject:
-    """A channel that a policy names goes only by force, which takes it out of the policy."""
-    held = _found(call, CHANNEL)
-    prefix = f"{_parent(call)}/{_COLLECTION[POLICY]}/"
-    users = [
-        each for each in call.cloud.store.each(POLICY, prefix) if held.name in each.body.get("notificationChannels", ())
-    ]
-    if users and not call.params.get("force"):
-        raise failed_precondition(f"Channel {held.name} is used by {users[0].name}; delete it with force.")
-    for user in users:
-        left = [name for name in user.body["notificationChannels"] if name != held.name]
-        body = bodies.without_unset({**user.body, "notificationChannels": left})
-        call.cloud.store.replace(user, {**body, "enabled": user.body["enabled"]}, now=call.cloud.now)
-    call.cloud.store.delete(CHANNEL, held.name)
-    return {}
-
-
-def _create(call: Call, kind: str) -> JsonObject:
-    number = 10**18 + call.cloud.store.next_number(kind)
-    name = f"{_parent(call)}/{_COLLECTION[kind]}/{number}"
-    body = _checked(call.cloud, kind, name, _kept(kind, call.body))
-    return _shown(call.cloud.store.insert(kind, name, body, now=call.cloud.now))
-
-
-def _list(call: Call, kind: str) -> JsonObject:
-    return listings.stored(call, _COLLECTION[kind], kind, f"{_parent(call)}/{_COLLECTION[kind]}/", _shown)
-
-
-def _patch(call: Call, kind: str) -> JsonObject:
-    held = _found(call, kind)
-    mask, mutable = call.params.get("updateMask"), _MUTABLE[kind]
-    sent = _kept(kind, call.body)
-    wanted = {**bodies.masked(held.body, sent, mask, mutable=mutable), "enabled": sent["enabled"]}
-    if mask and "enabled" not in bodies.mask_paths(mask):
-        wanted["enabled"] = held.body["enabled"]
-    body = _checked(call.cloud, kind, held.name, wanted)
-    return _shown(call.cloud.store.replace(held, body, now=call.cloud.now))
-
-
-def _kept(kind: str, body: JsonObject) -> JsonObject:
-    """What is unset is dropped, but a policy that is switched off stays so: it is on where nothing is said."""
-    kept = bodies.without_unset({key: value for key, value in body.items() if key in _MUTABLE[kind]})
-    return {**kept, "enabled": body.get("enabled", True)}
-
-
-def _checked(cloud: Cloud, kind: str, name: str, body: JsonObject) -> JsonObject:
-    bodies.check_labels(body.get("userLabels", {}), field="user_labels")
-    return _policy(cloud, name, body) if kind == POLICY else _channel(body)
-
-
-def _channel(body: JsonObject) -> JsonObject:
-    needed = _ADDRESS.get(body.get("type", ""))
-    if needed is None:
-        raise invalid(f"'{body.get('type', '')}' is no type of channel here: {', '.join(_ADDRESS)}.", field="type")
-    if not body.get("labels", {}).get(needed):
-        raise invalid(f"A channel of type {body['type']} has the label '{needed}'.", field="labels")
-    return body
-
-
-def _policy(cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-    conditions = body.get("conditions", [])
-    if not 1 <= len(conditions) <= _MOST_CONDITIONS:
-        raise invalid(f"{len(conditions)} conditions were given; a policy has 1 to 6.", field="conditions")
-    for at, condition in enumerate(conditions):
-        where = f"conditions[{at}]"
-        if len(_ONE_OF & condition.keys()) != 1:
-            raise invalid("A condition has exactly one form, such as condition_threshold.", field=where)
-        if "conditionThreshold" in condition:
-            _check_threshold(condition["conditionThreshold"], f"{where}.condition_threshold")
-    _check_told(body)
-    channels = body.get("notificationChannels", [])
-    if len(channels) > _MOST_CHANNELS:
-        raise invalid(f"{len(channels)} channels were given; a policy has at most 16.", field="notification_channels")
-    for channel in channels:
-        if cloud.store.find(CHANNEL, channel) is None:
-            raise not_found(channel)
-    named = [
-        {"name": f"{name}/conditions/{cloud.store.next_number('monitoring.condition')}", **condition}
-        for condition in conditions
-    ]
-    return {**body, "conditions": named}
+_Metrics()
 
 
 def _check_told(body: JsonObject) -> None:
@@ -204,20 +242,3 @@ def _minutes(text: str, field: str) -> float:
     if found % _MINUTE:
         raise invalid(f"{text} is not a multiple of 60 seconds.", field=field)
     return found / _MINUTE
-
-
-def _parent(call: Call) -> str:
-    return f"projects/{call.cloud.project(call.ids['projectsId']).id}"
-
-
-def _found(call: Call, kind: str) -> Resource:
-    name = f"{_parent(call)}/{_COLLECTION[kind]}/{call.ids[f'{_COLLECTION[kind]}Id']}"
-    held = call.cloud.store.find(kind, name)
-    if held is None:
-        raise not_found(name)
-    return held
-
-
-def _shown(held: Resource) -> JsonObject:
-    made = {"mutateTime": timestamp(held.created)}
-    return {**held.body, "name": held.name, "creationRecord": made}

@@ -6,7 +6,6 @@ Owns the list of Google's regions with the letters of their zones (cloud.google.
 
 from __future__ import annotations
 
-from infra.local.cloud.registry import JsonObject
 from infra.model import catalogue
 
 MULTI_REGIONS = ("asia", "europe", "us")
@@ -36,9 +35,3 @@ def _regions() -> dict[str, tuple[str, ...]]:
 # Region -> its zones, both sorted.
 REGIONS = _regions()
 ZONES = {zone: region for region, members in REGIONS.items() for zone in members}
-
-
-def location(name: str) -> JsonObject:
-    """A `google.cloud.location.Location` for `projects/P/locations/L`."""
-    identity = name.rpartition("/")[2]
-    return {"name": name, "locationId": identity, "displayName": identity}

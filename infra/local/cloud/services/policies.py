@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.local.cloud import cel
-from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import aborted, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import iam_roles, roles
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, aborted, invalid
+from infra.local.cloud.services import roles
 
 KIND = "iam.policy"
 SERVICE_ACCOUNT_KIND = "iam.serviceAccount"
+ROLE_KIND = "iam.role"
 # What Google answers for a resource that never had a policy.
 _UNSET_ETAG = "ACAB"
 _WITH_EMAIL = re.compile(r"(?:user|group|serviceAccount):[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -32,7 +32,7 @@ _GKE_WORKLOAD = re.compile(r"serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[^\[\]/]+
 _CONDITION_NAMES = ("resource", "request", "destination", "principal", "api")
 _EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 _MEMBER_FORMS = (_WITH_EMAIL, _WITH_DOMAIN, _OF_PROJECT, _FEDERATED, _DELETED, _GKE_WORKLOAD)
-_OWN_ACCOUNT = re.compile(r"serviceAccount:([^@]+@([a-z][a-z0-9-]+)\.iam\.gserviceaccount\.com)")
+_CUSTOM_ROLE = re.compile(r"projects/([^/]+)/(roles/[^/]+)")
 
 
 def read(cloud: Cloud, name: str, *, initial: JsonObject | None = None) -> JsonObject:
@@ -74,13 +74,7 @@ def write(
     if conditional and sent.get("version") != 3:
         raise invalid("Specified policy version must be 3 when a binding has a condition.", field="policy.version")
     policy["version"] = 3 if conditional else 1
-    held = cloud.store.find(KIND, name)
-    stored = (
-        cloud.store.insert(KIND, name, policy, now=cloud.now)
-        if held is None
-        else cloud.store.replace(held, policy, now=cloud.now)
-    )
-    return {**policy, "etag": stored.etag}
+    return {**policy, "etag": cloud.store.put(KIND, name, policy, now=cloud.now).etag}
 
 
 def forget(cloud: Cloud, name: str) -> None:
@@ -144,7 +138,7 @@ def _normal(cloud: Cloud, bindings: list[JsonObject], project: str) -> list[Json
     for at, binding in enumerate(bindings):
         role, members = binding.get("role", ""), binding.get("members") or []
         where = f"policy.bindings[{at}]"
-        if not roles.exists(role) or iam_roles.missing(cloud, role, project):
+        if not roles.exists(role) or _is_gone(cloud, role, project):
             raise invalid(f"Role {role} is not supported for this resource.", field=f"{where}.role")
         for member in members:
             _check_member(cloud, member, project, f"{where}.members")
@@ -160,6 +154,15 @@ def _normal(cloud: Cloud, bindings: list[JsonObject], project: str) -> list[Json
         if condition is not None:
             entry["condition"] = condition
     return list(kept.values())
+
+
+def _is_gone(cloud: Cloud, role: str, project: str) -> bool:
+    """Whether a role is a custom one of this project that does not exist, or is deleted. Others are not known here."""
+    hit = _CUSTOM_ROLE.fullmatch(role)
+    if hit is None or cloud.project(hit[1]).id != project:
+        return False
+    held = cloud.store.find(ROLE_KIND, f"projects/{project}/{hit[2]}")
+    return held is None or "deleted" in held.body
 
 
 def _check_condition(condition: JsonObject, field: str) -> None:
@@ -184,9 +187,16 @@ def _check_member(cloud: Cloud, member: str, project: str, field: str) -> None:
             f"(type given: '{kind if colon else ''}').",
             field=field,
         )
-    own = _OWN_ACCOUNT.fullmatch(member)
-    if own and own[2] == project and cloud.store.find(SERVICE_ACCOUNT_KIND, account_name(project, own[1])) is None:
-        raise invalid(f"Service account {own[1]} does not exist.", field=field)
+    kind, _, email = member.partition(":")
+    if kind == "serviceAccount":
+        check_account(cloud, project, email, field)
+
+
+def check_account(cloud: Cloud, project: str, email: str, field: str) -> None:
+    """Raises 400 for an account of the project that does not exist. Those of others are taken as they are."""
+    own = email.endswith(f"@{project}.iam.gserviceaccount.com")
+    if own and cloud.store.find(SERVICE_ACCOUNT_KIND, account_name(project, email)) is None:
+        raise invalid(f"Service account {email} does not exist.", field=field)
 
 
 def account_name(project: str, email: str) -> str:

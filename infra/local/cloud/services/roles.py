@@ -17,212 +17,70 @@ _PREDEFINED = re.compile(r"roles/(?:([a-z][A-Za-z0-9]*)\.)?([a-z][A-Za-z0-9]*)")
 _CUSTOM = re.compile(r"(?:projects/[a-z][a-z0-9-]{4,28}[a-z0-9]|organizations/\d+)/roles/[A-Za-z0-9_.]{3,64}")
 
 _OF_SERVICE: dict[str, frozenset[str]] = {
-    "artifactregistry": frozenset(
-        [
-            "admin",
-            "attachmentsAdmin",
-            "attachmentsReader",
-            "attachmentsWriter",
-            "containerRegistryMigrationAdmin",
-            "createOnPushRepoAdmin",
-            "createOnPushWriter",
-            "exportArtifactsReader",
-            "packagesAdmin",
-            "reader",
-            "repoAdmin",
-            "serviceAgent",
-            "writer",
-        ]
-    ),
-    "cloudkms": frozenset(
-        [
-            "admin",
-            "autokeyAdmin",
-            "autokeyUser",
-            "cryptoKeyDecrypter",
-            "cryptoKeyDecrypterViaDelegation",
-            "cryptoKeyEncrypter",
-            "cryptoKeyEncrypterDecrypter",
-            "cryptoKeyEncrypterDecrypterViaDelegation",
-            "cryptoKeyEncrypterViaDelegation",
-            "cryptoOperator",
-            "ekmConnectionsAdmin",
-            "expertRawAesCbc",
-            "expertRawAesCtr",
-            "expertRawPKCS1",
-            "importer",
-            "orgServiceAgent",
-            "protectedResourcesViewer",
-            "publicKeyViewer",
-            "serviceAgent",
-            "signer",
-            "signerVerifier",
-            "verifier",
-            "viewer",
-        ]
-    ),
-    "compute": frozenset(
-        [
-            "admin",
-            "futureReservationAdmin",
-            "futureReservationUser",
-            "futureReservationViewer",
-            "imageUser",
-            "instanceAdmin",
-            "loadBalancerAdmin",
-            "loadBalancerServiceUser",
-            "networkAdmin",
-            "networkUser",
-            "networkViewer",
-            "orgFirewallPolicyAdmin",
-            "orgFirewallPolicyUser",
-            "orgSecurityPolicyAdmin",
-            "orgSecurityPolicyUser",
-            "orgSecurityResourceAdmin",
-            "osAdminLogin",
-            "osLogin",
-            "osLoginExternalUser",
-            "packetMirroringAdmin",
-            "packetMirroringUser",
-            "publicIpAdmin",
-            "securityAdmin",
-            "serviceAgent",
-            "soleTenantViewer",
-            "storageAdmin",
-            "viewer",
-            "xpnAdmin",
-        ]
-    ),
-    "iam": frozenset(
-        [
-            "denyAdmin",
-            "denyReviewer",
-            "oauthClientAdmin",
-            "oauthClientViewer",
-            "operationViewer",
-            "organizationRoleAdmin",
-            "organizationRoleViewer",
-            "roleAdmin",
-            "roleViewer",
-            "securityAdmin",
-            "securityReviewer",
-            "serviceAccountAdmin",
-            "serviceAccountApiKeyBindingAdmin",
-            "serviceAccountCreator",
-            "serviceAccountDeleter",
-            "serviceAccountKeyAdmin",
-            "serviceAccountOpenIdTokenCreator",
-            "serviceAccountTokenCreator",
-            "serviceAccountUser",
-            "serviceAccountViewer",
-            "workforcePoolAdmin",
-            "workforcePoolViewer",
-            "workloadIdentityPoolAdmin",
-            "workloadIdentityPoolFederatedIdentityCreator",
-            "workloadIdentityPoolViewer",
-            "workloadIdentityUser",
-        ]
-    ),
-    "logging": frozenset(
-        [
-            "admin",
-            "bucketWriter",
-            "configWriter",
-            "fieldAccessor",
-            "linkViewer",
-            "logWriter",
-            "privateLogViewer",
-            "serviceAgent",
-            "sqlAlertWriter",
-            "viewAccessor",
-            "viewer",
-        ]
-    ),
-    "monitoring": frozenset(
-        [
-            "admin",
-            "alertPolicyEditor",
-            "alertPolicyViewer",
-            "alertViewer",
-            "cloudConsoleIncidentEditor",
-            "cloudConsoleIncidentViewer",
-            "dashboardEditor",
-            "dashboardViewer",
-            "editor",
-            "metricWriter",
-            "metricsScopesAdmin",
-            "metricsScopesViewer",
-            "notificationChannelEditor",
-            "notificationChannelViewer",
-            "notificationServiceAgent",
-            "servicesEditor",
-            "servicesViewer",
-            "snoozeEditor",
-            "snoozeViewer",
-            "uptimeCheckConfigEditor",
-            "uptimeCheckConfigViewer",
-            "viewer",
-        ]
-    ),
-    "resourcemanager": frozenset(
-        [
-            "folderAdmin",
-            "folderCreator",
-            "folderEditor",
-            "folderIamAdmin",
-            "folderMover",
-            "folderViewer",
-            "lienModifier",
-            "organizationAdmin",
-            "organizationViewer",
-            "projectCreator",
-            "projectDeleter",
-            "projectIamAdmin",
-            "projectMover",
-            "tagAdmin",
-            "tagHoldAdmin",
-            "tagUser",
-            "tagViewer",
-        ]
-    ),
-    "secretmanager": frozenset(["admin", "secretAccessor", "secretVersionAdder", "secretVersionManager", "viewer"]),
-    "serviceusage": frozenset(
-        ["apiKeysAdmin", "apiKeysViewer", "serviceUsageAdmin", "serviceUsageConsumer", "serviceUsageViewer"]
-    ),
-    "storage": frozenset(
-        [
-            "admin",
-            "bucketViewer",
-            "expressModeServiceInput",
-            "expressModeServiceOutput",
-            "expressModeUserAccess",
-            "folderAdmin",
-            "hmacKeyAdmin",
-            "insightsCollectorService",
-            "legacyBucketOwner",
-            "legacyBucketReader",
-            "legacyBucketWriter",
-            "legacyObjectOwner",
-            "legacyObjectReader",
-            "objectAdmin",
-            "objectCreator",
-            "objectUser",
-            "objectViewer",
-            "serviceAgent",
-        ]
-    ),
-    "tpu": frozenset(["admin", "serviceAgent", "viewer", "xpnAgent"]),
+    service: frozenset(names.split())
+    for service, names in {
+        "artifactregistry": """
+            admin attachmentsAdmin attachmentsReader attachmentsWriter containerRegistryMigrationAdmin
+            createOnPushRepoAdmin createOnPushWriter exportArtifactsReader packagesAdmin reader repoAdmin
+            serviceAgent writer
+        """,
+        "cloudkms": """
+            admin autokeyAdmin autokeyUser cryptoKeyDecrypter cryptoKeyDecrypterViaDelegation cryptoKeyEncrypter
+            cryptoKeyEncrypterDecrypter cryptoKeyEncrypterDecrypterViaDelegation cryptoKeyEncrypterViaDelegation
+            cryptoOperator ekmConnectionsAdmin expertRawAesCbc expertRawAesCtr expertRawPKCS1 importer
+            orgServiceAgent protectedResourcesViewer publicKeyViewer serviceAgent signer signerVerifier verifier
+            viewer
+        """,
+        "compute": """
+            admin futureReservationAdmin futureReservationUser futureReservationViewer imageUser instanceAdmin
+            loadBalancerAdmin loadBalancerServiceUser networkAdmin networkUser networkViewer
+            orgFirewallPolicyAdmin orgFirewallPolicyUser orgSecurityPolicyAdmin orgSecurityPolicyUser
+            orgSecurityResourceAdmin osAdminLogin osLogin osLoginExternalUser packetMirroringAdmin
+            packetMirroringUser publicIpAdmin securityAdmin serviceAgent soleTenantViewer storageAdmin viewer
+            xpnAdmin
+        """,
+        "iam": """
+            denyAdmin denyReviewer oauthClientAdmin oauthClientViewer operationViewer organizationRoleAdmin
+            organizationRoleViewer roleAdmin roleViewer securityAdmin securityReviewer serviceAccountAdmin
+            serviceAccountApiKeyBindingAdmin serviceAccountCreator serviceAccountDeleter serviceAccountKeyAdmin
+            serviceAccountOpenIdTokenCreator serviceAccountTokenCreator serviceAccountUser serviceAccountViewer
+            workforcePoolAdmin workforcePoolViewer workloadIdentityPoolAdmin
+            workloadIdentityPoolFederatedIdentityCreator workloadIdentityPoolViewer workloadIdentityUser
+        """,
+        "logging": """
+            admin bucketWriter configWriter fieldAccessor linkViewer logWriter privateLogViewer serviceAgent
+            sqlAlertWriter viewAccessor viewer
+        """,
+        "monitoring": """
+            admin alertPolicyEditor alertPolicyViewer alertViewer cloudConsoleIncidentEditor
+            cloudConsoleIncidentViewer dashboardEditor dashboardViewer editor metricWriter metricsScopesAdmin
+            metricsScopesViewer notificationChannelEditor notificationChannelViewer notificationServiceAgent
+            servicesEditor servicesViewer snoozeEditor snoozeViewer uptimeCheckConfigEditor
+            uptimeCheckConfigViewer viewer
+        """,
+        "resourcemanager": """
+            folderAdmin folderCreator folderEditor folderIamAdmin folderMover folderViewer lienModifier
+            organizationAdmin organizationViewer projectCreator projectDeleter projectIamAdmin projectMover
+            tagAdmin tagHoldAdmin tagUser tagViewer
+        """,
+        "secretmanager": "admin secretAccessor secretVersionAdder secretVersionManager viewer",
+        "serviceusage": """
+            apiKeysAdmin apiKeysViewer serviceUsageAdmin serviceUsageConsumer serviceUsageViewer
+        """,
+        "storage": """
+            admin bucketViewer expressModeServiceInput expressModeServiceOutput expressModeUserAccess
+            folderAdmin hmacKeyAdmin insightsCollectorService legacyBucketOwner legacyBucketReader
+            legacyBucketWriter legacyObjectOwner legacyObjectReader objectAdmin objectCreator objectUser
+            objectViewer serviceAgent
+        """,
+        "tpu": "admin serviceAgent viewer xpnAgent",
+    }.items()
 }
 # Roles with a third part; Google documents no others for these services.
 _ODD = frozenset(
-    {
-        "roles/cloudbuild.builds.approver",
-        "roles/cloudbuild.builds.builder",
-        "roles/cloudbuild.builds.editor",
-        "roles/cloudbuild.builds.viewer",
-        "roles/compute.instanceAdmin.v1",
-    }
-)
+    {"roles/cloudbuild.builds.approver", "roles/cloudbuild.builds.builder", "roles/cloudbuild.builds.editor",
+     "roles/cloudbuild.builds.viewer", "roles/compute.instanceAdmin.v1"}
+)  # fmt: skip
 
 
 # Prefixes of predefined roles that no published service is called by.

@@ -13,11 +13,12 @@ import ipaddress
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject, Response, handles
+from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies, places, policies
 from infra.local.cloud.services import storage_versions as versions
 from infra.local.cloud.store import Resource
+from infra.local.cloud.wire import Response
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _LONGEST_PART = 63

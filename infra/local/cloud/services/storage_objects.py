@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from infra.local.cloud.errors import ApiError, invalid
-from infra.local.cloud.registry import Call, JsonObject, Response, handles
+from infra.local.cloud.cloud import Call, handles
+from infra.local.cloud.errors import ApiError, JsonObject, invalid
 from infra.local.cloud.services import bodies
 from infra.local.cloud.services import storage_listing as listings
 from infra.local.cloud.services import storage_versions as versions
 from infra.local.cloud.store import Resource
+from infra.local.cloud.wire import Response
 
 _SAID_BY_CLIENT = frozenset(
     {"contentType", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "metadata",

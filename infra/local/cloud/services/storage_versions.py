@@ -15,9 +15,8 @@ from typing import Any
 
 from infra.local.cloud.clock import seconds_of, timestamp
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import ApiError, condition_not_met, invalid
-from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services.checksums import crc32c_base64, md5_base64
+from infra.local.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
+from infra.local.cloud.services.bodies import crc32c_base64, md5_base64
 from infra.local.cloud.store import Resource
 
 BUCKET = "storage.bucket"

@@ -1,7 +1,9 @@
-"""What befalls a running TPU node: preemption by command, by chance or by age, and maintenance.
+"""What befalls a TPU node that nobody asked for: preemption by command, by chance or by age, maintenance, and hanging.
 
 Lifetimes follow the cloud's clock as it is; nothing here is compressed. Random preemption is off until a `preempt`
-fault rule says otherwise, and is drawn once a life of a node from the rule's seed.
+fault rule says otherwise, and is drawn once a life of a node from the rule's seed. An operation that a `hang` rule
+struck ends as it would have, after its ordinary duration, when the time of its rule is over or the rule is lifted;
+until then the node holds its chips and can be deleted.
 """
 
 from __future__ import annotations
@@ -9,17 +11,19 @@ from __future__ import annotations
 import math
 import random
 
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.clock import Event
+from infra.local.cloud.cloud import Cloud, reacts
 from infra.local.cloud.errors import failed_precondition
 from infra.local.cloud.faults import Rule
-from infra.local.cloud.registry import reacts
 from infra.local.cloud.services.tpu_node import Node, each, load, save
-from infra.local.cloud.timeline import Event
 
 # cloud.google.com/tpu/docs/preemptible: a preemptible (not a spot) TPU VM lives 24 hours at most. 2026-09.
 PREEMPTIBLE_LIFETIME = 24 * 3600.0
 MAINTENANCE_SECONDS = 600.0
 _METHOD = "tpu.preemption"
+_RESUMES = "tpu.node.resumes"
+# Longer than any test and shorter than what no calendar has.
+_FOREVER = 100 * 365 * 24 * 3600.0
 
 
 def plan(cloud: Cloud, node: Node) -> None:
@@ -87,3 +91,26 @@ def _draw(cloud: Cloud, node: Node, rule: Rule) -> None:
     chance = random.Random(f"{rule.seed} {node.name} {node.life}").random()  # noqa: S311
     hours = -math.log(1 - chance) / rule.per_hour
     cloud.timeline.add(cloud.now + hours * 3600, "tpu.node.preempted", node.name, {"rule": rule.id})
+
+
+def hold(cloud: Cloud, rule: Rule, event: Event, operation: str, seconds: float) -> None:
+    """Let an operation go on and on. event: what ends it. seconds: its ordinary, realistic duration."""
+    cloud.operations.postpone(operation, cloud.now + _FOREVER)
+    end = cloud.now + (rule.seconds or _FOREVER)
+    held = {"rule": rule.id, "operation": operation, "seconds": seconds, "kind": event.kind, "data": event.data}
+    cloud.timeline.add(end if rule.until is None else min(end, rule.until), _RESUMES, event.subject, held)
+
+
+def release(cloud: Cloud, rule: int | None) -> None:
+    """A rule was lifted, or with None all of them: what hangs by it goes on."""
+    for event in cloud.timeline.of_kind(_RESUMES):
+        if rule in (None, event.data["rule"]):
+            cloud.timeline.cancel(event.subject, _RESUMES)
+            _resume(cloud, event)
+
+
+@reacts(_RESUMES)
+def _resume(cloud: Cloud, event: Event) -> None:
+    end = cloud.now + cloud.compressed(event.data["seconds"])
+    cloud.operations.postpone(event.data["operation"], end)
+    cloud.timeline.add(end, event.data["kind"], event.subject, event.data["data"])

@@ -1,8 +1,7 @@
 """What a request does to a TPU node: its operations, the states between, and the chips it takes.
 
-Owns create, update, delete, stop and start with their delays, which are compressed. An operation that hangs is
-`tpu_hang`'s. What befalls a node that nobody
-asked for (preemption, the 24 hours, maintenance) is `tpu_fate`'s.
+Owns create, update, delete, stop and start with their delays, which are compressed, and their operations. What befalls
+a node that nobody asked for (preemption, the 24 hours, maintenance, an operation that hangs) is `tpu_fate`'s.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ import hashlib
 import random
 import uuid
 
-from infra.local.cloud.cloud import Cloud
+from infra.local.cloud.clock import Event
+from infra.local.cloud.cloud import Call, Cloud, handles, reacts
 from infra.local.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
-from infra.local.cloud.registry import Call, reacts
-from infra.local.cloud.services import tpu_fate, tpu_hang
-from infra.local.cloud.services.tpu_node import Node, forget, load, save
-from infra.local.cloud.timeline import Event
+from infra.local.cloud.services import tpu_fate
+from infra.local.cloud.services.tpu_node import KIND, Node, forget, load, save
 
 # Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
 _SECONDS = {
@@ -112,28 +110,42 @@ def start(call: Call, node: Node, refusal: ApiError | None) -> JsonObject:
     return _finish(call, node, "start", answer, "tpu.node.ready", running)
 
 
-def cancel(cloud: Cloud, operation: str) -> None:
-    """Best effort, as the API says: a create that runs is undone; other operations run on. Raises 404."""
-    target = cloud.operations.get(operation).get("metadata", {}).get("target", "")
-    found = cloud.store.find("tpu.node", target)
-    if found is not None and found.body["operation"] == operation and found.body["public"]["state"] == "CREATING":
-        cloud.operations.fail(operation, "CANCELLED", "The operation was cancelled.")
+@handles("tpu.projects.locations.operations.get")
+def get_operation(call: Call) -> JsonObject:
+    return call.cloud.operations.get(call.params["name"])
+
+
+@handles("tpu.projects.locations.operations.list")
+def list_operations(call: Call) -> JsonObject:
+    return call.cloud.operations.page(f"{call.params['name']}/operations/", call.params)
+
+
+@handles("tpu.projects.locations.operations.delete")
+def delete_operation(call: Call) -> JsonObject:
+    call.cloud.operations.delete(call.params["name"])
+    return {}
+
+
+@handles("tpu.projects.locations.operations.cancel")
+def cancel_operation(call: Call) -> JsonObject:
+    """Best effort, as the API says: a create that runs is undone; other operations run on."""
+    cloud, name = call.cloud, call.params["name"]
+    target = cloud.operations.get(name).get("metadata", {}).get("target", "")
+    found = cloud.store.find(KIND, target)
+    if found is not None and found.body["operation"] == name and found.body["public"]["state"] == "CREATING":
+        cloud.operations.fail(name, "CANCELLED", "The operation was cancelled.")
         forget(cloud, target)
+    return {}
 
 
 @reacts("tpu.node.ready")
-def _ready(cloud: Cloud, event: Event) -> None:
-    node = load(cloud, event.subject)
-    node.public |= event.data
-    save(cloud, node)
-    tpu_fate.plan(cloud, node)
-
-
 @reacts("tpu.node.becomes")
 def _becomes(cloud: Cloud, event: Event) -> None:
     node = load(cloud, event.subject)
     node.public |= event.data
     save(cloud, node)
+    if event.kind == "tpu.node.ready":
+        tpu_fate.plan(cloud, node)
 
 
 @reacts("tpu.node.gone")
@@ -176,7 +188,7 @@ def _finish(
     """Plan what happens to the node when its operation ends, whenever that is; the answer is the operation."""
     cloud, seconds = call.cloud, _seconds(verb, node)
     if rule := cloud.faults.strike("hang", node.target(call.method), cloud.now):
-        tpu_hang.hold(cloud, rule, Event(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
+        tpu_fate.hold(cloud, rule, Event(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
         return cloud.operations.get(operation["name"])
     cloud.after(seconds, kind, node.name, changes)
     return operation

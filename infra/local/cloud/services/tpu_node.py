@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from infra.local.cloud.cloud import Cloud
-from infra.local.cloud.errors import invalid, not_found
+from infra.local.cloud.errors import JsonObject, invalid, not_found
 from infra.local.cloud.faults import Target
 from infra.local.cloud.limits import Pot
-from infra.local.cloud.registry import JsonObject
-from infra.local.cloud.services.tpu_shapes import pot_of
+from infra.local.cloud.services.tpu_places import pot_of
 from infra.local.cloud.store import Resource
 from infra.model.catalogue import AcceleratorType
 

@@ -1,8 +1,8 @@
 """Cloud TPU nodes as a client sees them: create, read, list, patch, delete, start and stop.
 
-Owns the checks of a request and what is echoed: every field that was sent comes back as it was sent, and what the
-service adds is either output-only or a default of an input nobody sent. What happens to a node over time is
-`tpu_lifecycle`'s.
+Owns the checks of a request, of what it refers to too (what is of other projects, and Google's own accounts, are taken
+as they are), and what is echoed: every field that was sent comes back as it was sent, and what the service adds is
+either output-only or a default of an input nobody sent. What happens to a node over time is `tpu_lifecycle`'s.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 
 from infra.local.cloud.clock import timestamp
-from infra.local.cloud.errors import already_exists, failed_precondition, invalid
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import bodies, references, tpu_fate, tpu_lifecycle, tpu_shapes
+from infra.local.cloud.cloud import Call, Cloud, handles
+from infra.local.cloud.errors import JsonObject, already_exists, failed_precondition, invalid
+from infra.local.cloud.services import bodies, tpu_fate, tpu_lifecycle, tpu_places
+from infra.local.cloud.services.compute_networks import NETWORKS, SUBNETWORKS, begin_project
+from infra.local.cloud.services.compute_places import DISKS
+from infra.local.cloud.services.policies import check_account
 from infra.local.cloud.services.tpu_node import KIND, Node, load
 from infra.model.catalogue import region_of
 
@@ -24,11 +27,12 @@ _MAX_DESCRIPTION = 512
 _METADATA_KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_METADATA_VALUE = 256 * 1024
 _MOST_METADATA = 512 * 1024
+_URL = re.compile(r"(?:https?:)?//[^/]+/(?:compute/)?(?:v1|beta|alpha)/")
 
 
 @handles("tpu.projects.locations.nodes.create")
 def create_node(call: Call) -> JsonObject:
-    project, zone = call.ids["projectsId"], tpu_shapes.known_zone(call.ids["locationsId"])
+    project, zone = call.ids["projectsId"], tpu_places.known_zone(call.ids["locationsId"])
     name = f"{call.params['parent']}/nodes/{_node_id(call)}"
     if (begun := tpu_lifecycle.repeated(call, "create")) is not None:
         return begun
@@ -36,14 +40,14 @@ def create_node(call: Call) -> JsonObject:
         raise already_exists(name)
     sent = call.body
     _check_fields(sent)
-    tpu_shapes.check_runtime(sent)
-    accelerator = tpu_shapes.accelerator_of(sent, zone)
-    references.check_node(call.cloud, project, zone, sent)
-    pot = tpu_shapes.pot_of(project, zone, accelerator, sent)
+    tpu_places.check_runtime(sent)
+    accelerator = tpu_places.accelerator_of(sent, zone)
+    check_node(call.cloud, project, zone, sent)
+    pot = tpu_places.pot_of(project, zone, accelerator, sent)
     refusal = call.cloud.limits.refusal(pot, accelerator.chips)
     if refusal is not None and refusal[0].refuse == "request":
         raise refusal[1]
-    config = tpu_shapes.accelerator_config(accelerator)
+    config = tpu_places.accelerator_config(accelerator)
     public: JsonObject = {
         **({"acceleratorConfig": config} if config else {}),
         "acceleratorType": accelerator.name,
@@ -65,7 +69,7 @@ def list_nodes(call: Call) -> JsonObject:
     """`locations/-` lists every zone."""
     parent = f"projects/{call.ids['projectsId']}/locations/"
     if call.ids["locationsId"] != "-":
-        parent += f"{tpu_shapes.known_zone(call.ids['locationsId'])}/nodes/"
+        parent += f"{tpu_places.known_zone(call.ids['locationsId'])}/nodes/"
     page = call.cloud.store.page(KIND, parent, call.params)
     answer: JsonObject = {"nodes": [tpu_lifecycle.shown(call, found.body["public"]) for found in page.resources]}
     if page.next_token:
@@ -88,7 +92,7 @@ def patch_node(call: Call) -> JsonObject:
         )
     node.public = bodies.with_paths(node.public, call.body, mask)
     _check_fields(node.public)
-    references.check_disks(call.cloud, call.ids["projectsId"], call.ids["locationsId"], node.public)
+    check_disks(call.cloud, call.ids["projectsId"], call.ids["locationsId"], node.public)
     return tpu_lifecycle.update(call, node)
 
 
@@ -196,3 +200,57 @@ def _single_host(call: Call, verb: str) -> Node:
 def _in_state(node: Node, state: str, verb: str) -> None:
     if node.state != state:
         raise failed_precondition(f"Cannot {verb} '{node.name}' in state {node.state}; it must be {state}.")
+
+
+def check_node(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
+    """Raises 400 for the first network, subnetwork, disk or account of the project that does not exist.
+
+    node: as it was sent. Short names and links of any form are read; what was not sent is not looked for.
+    """
+    begin_project(cloud, project)
+    for config in (node.get("networkConfig", {}), *node.get("networkConfigs", [])):
+        _check_network(cloud, project, region_of(zone), config)
+    check_disks(cloud, project, zone, node)
+    check_account(cloud, project, node.get("serviceAccount", {}).get("email", ""), "node.service_account.email")
+
+
+def check_disks(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
+    """Raises 400 for a disk that does not exist, or lies in another zone than the node."""
+    place = f"projects/{project}/zones/{zone}"
+    for at, disk in enumerate(node.get("dataDisks", [])):
+        _check(cloud, DISKS.kind, f"{place}/disks", disk.get("sourceDisk", ""), f"node.data_disks[{at}].source_disk")
+
+
+def _check_network(cloud: Cloud, project: str, region: str, config: JsonObject) -> None:
+    places = {
+        "network": (NETWORKS.kind, f"projects/{project}/global/networks"),
+        "subnetwork": (SUBNETWORKS.kind, f"projects/{project}/regions/{region}/subnetworks"),
+    }
+    for field, (kind, place) in places.items():
+        if field in config:
+            _check(cloud, kind, place, config[field], f"node.network_config.{field}")
+
+
+def _check(cloud: Cloud, kind: str, place: str, link: str, field: str) -> None:
+    """Raises 400 unless a link leads to something that stands in `place`, or to another project."""
+    name = _full_name(cloud, place, link)
+    project, collection = place.split("/")[1], place.rpartition("/")[2]
+    if name.startswith("projects/") and name.split("/")[1] != project:
+        return
+    noun = collection.removesuffix("s")
+    if name.rpartition("/")[0] != place:
+        raise invalid(f"Invalid {noun} '{link}': it must be in '{place}'.", field=field)
+    if cloud.store.find(kind, name) is None:
+        raise invalid(f"The {noun} '{link}' was not found.", field=field)
+
+
+def _full_name(cloud: Cloud, place: str, link: str) -> str:
+    """A short name, a partial path or a URL as a full name with the project's id."""
+    path = _URL.sub("", link)
+    project = place.split("/")[1]
+    if "/" not in path:
+        return f"{place}/{path}"
+    if not path.startswith("projects/"):
+        return f"projects/{project}/{path}"
+    _, named, rest = path.split("/", 2)
+    return f"projects/{cloud.project(named).id}/{rest}"

@@ -1,97 +1,155 @@
-"""Cloud TPU: what exists where (locations, accelerator types, runtime versions) and its operations."""
+"""What the Cloud TPU API accepts where: the catalogue, read as the service reads it, and as it lists it.
+
+Owns the refusals for unknown zones, accelerators and runtimes, the reading of a node's capacity, and the lists of
+accelerator types, runtime versions and locations. At one root the APIs of `/v1` share the paths of locations; a request
+is told by its headers whose it means. The facts are `infra.model.catalogue`'s.
+"""
 
 from __future__ import annotations
 
-from infra.local.cloud.errors import not_found
-from infra.local.cloud.registry import Call, JsonObject, handles
-from infra.local.cloud.services import listings, tpu_lifecycle, tpu_shapes
+from functools import cache
+
+from infra.local.cloud.cloud import Call
+from infra.local.cloud.differences import asks_for_tpu
+from infra.local.cloud.errors import JsonObject, invalid
+from infra.local.cloud.limits import Capacity, Pot
+from infra.local.cloud.services import artifact_registry
+from infra.local.cloud.services.collection import serve_known
 from infra.model import catalogue
-from infra.model.catalogue import AcceleratorType
+from infra.model.catalogue import AcceleratorType, UnknownNameError
+
+# Runtimes that are not a generation's documented one but that the service takes, seen in public fleets in 2026-09.
+_FURTHER_RUNTIMES = ("tpu-ubuntu2204-base", "tpu-vm-base", "v2-alpha-tpuv5-lite", "v2-alpha-tpuv5", "v2-alpha-tpuv6e")
 
 
-@handles("tpu.projects.locations.list")
-def list_locations(call: Call) -> JsonObject:
-    return listings.page(call, "locations", [_location(call, zone) for zone in catalogue.zones()])
+def known_zone(zone: str) -> str:
+    """Raises 400 for a zone without TPUs."""
+    if zone not in catalogue.zones():
+        raise invalid(f"Location '{zone}' is not found or access is unauthorized.", field="parent")
+    return zone
 
 
-@handles("tpu.projects.locations.get")
-def get_location(call: Call) -> JsonObject:
-    return _location(call, tpu_shapes.known_zone(call.ids["locationsId"]))
+def accelerator_types_in(zone: str) -> list[AcceleratorType]:
+    """Every type that a zone has, smallest first within a generation."""
+    return [each for each in catalogue.accelerator_types().values() if zone in each.generation.zones]
 
 
-@handles("tpu.projects.locations.acceleratorTypes.list")
-def list_accelerator_types(call: Call) -> JsonObject:
-    zone = tpu_shapes.known_zone(call.ids["locationsId"])
-    types = [_accelerator(call, each) for each in tpu_shapes.accelerator_types_in(zone)]
-    return listings.page(call, "acceleratorTypes", types)
+def accelerator_of(node: JsonObject, zone: str) -> AcceleratorType:
+    """The type a node asks for, by its name or by its configuration. Raises 400."""
+    if "acceleratorConfig" in node and "acceleratorType" in node:
+        raise invalid("acceleratorType and acceleratorConfig cannot both be set.", field="node.accelerator_type")
+    found = _configured(node["acceleratorConfig"]) if "acceleratorConfig" in node else _named(node)
+    if zone not in found.generation.zones:
+        have = ", ".join(found.generation.zones)
+        raise invalid(
+            f"Accelerator type '{found.name}' is not available in location '{zone}'. It is available in: {have}.",
+            field="node.accelerator_type",
+        )
+    return found
 
 
-@handles("tpu.projects.locations.acceleratorTypes.get")
-def get_accelerator_type(call: Call) -> JsonObject:
-    zone = tpu_shapes.known_zone(call.ids["locationsId"])
-    for each in tpu_shapes.accelerator_types_in(zone):
-        if each.name == call.ids["acceleratorTypesId"]:
-            return _accelerator(call, each)
-    raise not_found(call.params["name"])
+def _named(node: JsonObject) -> AcceleratorType:
+    name = node.get("acceleratorType")
+    if not name:
+        raise invalid("One of acceleratorType and acceleratorConfig is required.", field="node.accelerator_type")
+    try:
+        return AcceleratorType.parse(name)
+    except UnknownNameError as error:
+        raise invalid(f"Accelerator type {error}.", field="node.accelerator_type") from None
 
 
-@handles("tpu.projects.locations.runtimeVersions.list")
-def list_runtime_versions(call: Call) -> JsonObject:
-    tpu_shapes.known_zone(call.ids["locationsId"])
-    return listings.page(call, "runtimeVersions", [_runtime(call, each) for each in tpu_shapes.runtimes()])
+def _configured(config: JsonObject) -> AcceleratorType:
+    kind, topology = config.get("type"), config.get("topology")
+    for each in catalogue.accelerator_types().values():
+        if each.generation.api_type == kind and str(each.topology) == topology:
+            return each
+    raise invalid(
+        f"No accelerator has type '{kind}' and topology '{topology}'.", field="node.accelerator_config.topology"
+    )
 
 
-@handles("tpu.projects.locations.runtimeVersions.get")
-def get_runtime_version(call: Call) -> JsonObject:
-    tpu_shapes.known_zone(call.ids["locationsId"])
-    if call.ids["runtimeVersionsId"] not in tpu_shapes.runtimes():
-        raise not_found(call.params["name"])
-    return _runtime(call, call.ids["runtimeVersionsId"])
+@cache
+def runtimes() -> tuple[str, ...]:
+    """Every runtime version the service takes, sorted."""
+    return tuple(sorted({generation.runtime for generation in catalogue.generations()} | set(_FURTHER_RUNTIMES)))
 
 
-@handles("tpu.projects.locations.operations.get")
-def get_operation(call: Call) -> JsonObject:
-    return call.cloud.operations.get(call.params["name"])
+def check_runtime(node: JsonObject) -> None:
+    """Raises 400."""
+    version = node.get("runtimeVersion")
+    if not version:
+        raise invalid("runtimeVersion is required.", field="node.runtime_version")
+    if version not in runtimes():
+        raise invalid(
+            f"Runtime version '{version}' was not found. Versions: {', '.join(runtimes())}.",
+            field="node.runtime_version",
+        )
 
 
-@handles("tpu.projects.locations.operations.list")
-def list_operations(call: Call) -> JsonObject:
-    return call.cloud.operations.page(f"{call.params['name']}/operations/", call.params)
+def accelerator_config(accelerator: AcceleratorType) -> JsonObject | None:
+    """The API's own form of a type; None for a generation that its enum does not have."""
+    kind = accelerator.generation.api_type
+    return {"type": kind, "topology": str(accelerator.topology)} if kind else None
 
 
-@handles("tpu.projects.locations.operations.delete")
-def delete_operation(call: Call) -> JsonObject:
-    call.cloud.operations.delete(call.params["name"])
-    return {}
+def pot_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> Pot:
+    """What the chips of a node are counted against."""
+    scheduling = node.get("schedulingConfig", {})
+    capacity: Capacity = "on-demand"
+    if scheduling.get("reserved"):
+        capacity = "reserved"
+    elif scheduling.get("spot") or scheduling.get("preemptible"):
+        capacity = "preemptible"
+    return Pot(project, zone, accelerator.generation.name, capacity)
 
 
-@handles("tpu.projects.locations.operations.cancel")
-def cancel_operation(call: Call) -> JsonObject:
-    tpu_lifecycle.cancel(call.cloud, call.params["name"])
-    return {}
+def _tpu_locations(call: Call) -> list[JsonObject]:
+    asked = call.ids.get("locationsId")
+    return [
+        {
+            "name": f"projects/{call.ids['projectsId']}/locations/{zone}",
+            "locationId": zone,
+            "labels": {"cloud.googleapis.com/region": catalogue.region_of(zone)},
+        }
+        for zone in ([known_zone(asked)] if asked else catalogue.zones())
+    ]
 
 
-def _parent(call: Call) -> str:
+def _locations(call: Call) -> list[JsonObject]:
+    if asks_for_tpu(call.headers):
+        return _tpu_locations(call)
+    head = f"projects/{call.ids['projectsId']}/locations"
+    return [
+        {"name": f"{head}/{name}", "locationId": name, "displayName": name}
+        for name in sorted(artifact_registry.LOCATIONS)
+    ]
+
+
+def _accelerator_types(call: Call) -> list[JsonObject]:
+    """v1 knows names only."""
+    types = accelerator_types_in(known_zone(call.ids["locationsId"]))
+    configs = {} if call.version == "v1" else {each.name: accelerator_config(each) for each in types}
+    return [
+        {
+            "name": f"{_zone(call)}/acceleratorTypes/{each.name}",
+            "type": each.name,
+            **({"acceleratorConfigs": [config]} if (config := configs.get(each.name)) else {}),
+        }
+        for each in types
+    ]
+
+
+def _runtime_versions(call: Call) -> list[JsonObject]:
+    known_zone(call.ids["locationsId"])
+    versions = runtimes()
+    return [{"name": f"{_zone(call)}/runtimeVersions/{version}", "version": version} for version in versions]
+
+
+def _zone(call: Call) -> str:
     return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
 
 
-def _location(call: Call, zone: str) -> JsonObject:
-    return {
-        "name": f"projects/{call.ids['projectsId']}/locations/{zone}",
-        "locationId": zone,
-        "labels": {"cloud.googleapis.com/region": catalogue.region_of(zone)},
-    }
-
-
-def _accelerator(call: Call, accelerator: AcceleratorType) -> JsonObject:
-    # v1 knows names only.
-    config = None if call.version == "v1" else tpu_shapes.accelerator_config(accelerator)
-    return {
-        "name": f"{_parent(call)}/acceleratorTypes/{accelerator.name}",
-        "type": accelerator.name,
-        **({"acceleratorConfigs": [config]} if config else {}),
-    }
-
-
-def _runtime(call: Call, version: str) -> JsonObject:
-    return {"name": f"{_parent(call)}/runtimeVersions/{version}", "version": version}
+serve_known("tpu.projects.locations", _tpu_locations)
+serve_known("artifactregistry.projects.locations", _locations)
+serve_known("tpu.projects.locations.acceleratorTypes", _accelerator_types)
+serve_known("tpu.projects.locations.runtimeVersions", _runtime_versions)

@@ -1,0 +1,164 @@
+"""What decides the passes of an apply, and what they need of its command.
+
+Owns reading the fleets before and after a plan, with VMs that stand at fallbacks counted where they stand; what may
+still be done after a failure: one pool's failure keeps no other pool from being applied, and no pool loses VMs that it
+could not replace; and the interfaces of what makes engines and holds the fleet meanwhile. The rule of phases is
+`infra.model.phases`, the passes are `infra.engines.phased`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeGuard
+
+from infra.engines.away import Fallbacks
+from infra.engines.protocol import Engine
+from infra.fleet.controller.rules import GIVEN_BACK
+from infra.model.catalogue import CapacityKind, accelerator_types
+from infra.model.phases import Bound, Fleet, Phases, Vm, phases
+from infra.model.plan import Op, Plan, Step
+from infra.model.planned_capacity import VM_TYPE, place
+
+_MAKING = frozenset((Op.CREATE, Op.UPDATE))
+_DRAWS = ("acceleratorType", "schedulingConfig")
+"""What of a VM says which limit it draws on, and how much."""
+
+# What an apply needs of its command
+
+
+class Maker(Protocol):
+    """Makes an engine for one pass. targets: URNs that alone may change, empty for all that the command is about.
+
+    excludes: URNs that stay as they are.
+    """
+
+    def __call__(
+        self, *, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()
+    ) -> Engine: ...
+
+
+class HeldBackError(Exception):
+    """VMs that were to go have to stay, though what is new is made; the text says why."""
+
+
+class Hold(Protocol):
+    """Keeps a fleet while passes change it."""
+
+    def __call__(
+        self,
+        *,
+        leaving: Collection[str],
+        staying: Collection[str],
+        begun: bool,
+        returning: Collection[str] = (),
+        makes_room: bool = False,
+    ) -> AbstractContextManager[None]:
+        """Entered before the passes that take VMs away, left after them.
+
+        leaving: VMs that go, or are made again: they run nothing once it is entered. staying: VMs that stand on though
+        the program declares them no more, or in another way. begun: whether anything was changed before; then it raises
+        HeldBackError where `leaving` cannot go. returning: names of `leaving` that go at a fallback alone, since these
+        passes have made them at home. makes_room: whether the passes can make others only in their place.
+        """
+        ...
+
+
+# Which VMs stand before and after a plan
+
+
+def phases_of(plan: Plan, bounds: Sequence[Bound], away: Fallbacks | None = None) -> Phases:
+    """The phases in which a plan has to be applied. away: VMs that stand at fallbacks, and count where they stand."""
+    found = phases(*fleets(plan, away or Fallbacks()), bounds)
+    # What stands may need what is replaced, so that neither is left alone.
+    alone = any(step.op is Op.REPLACE and step.type != VM_TYPE for step in plan.steps)
+    return found.at_once if alone else found
+
+
+def fleets(plan: Plan, away: Fallbacks) -> tuple[Fleet, Fleet]:
+    """The VMs before and after a plan, by name. What the catalogue does not know draws on no limit of a stack file.
+
+    One that stands at a fallback is a VM of its own, where it stands; a slot that stays so has no other.
+    """
+    before: dict[str, Vm] = {}
+    after: dict[str, Vm] = {}
+    for step in plan.steps:
+        if step.type == VM_TYPE:
+            if _is_known(step.old_inputs):
+                node = away.home.get(step.name, {}) if step.op in (Op.REPLACE, Op.DELETE) else {}
+                before[step.name] = _vm({**step.old_inputs, **{key: node[key] for key in _DRAWS if key in node}})
+            if _is_known(step.new_inputs):
+                after[step.name] = _vm(step.new_inputs, form=step.op is Op.REPLACE)
+    for vm in away.vms:
+        if vm.alone:
+            before.pop(vm.name, None)
+        if vm not in away.leaving and vm.alone:
+            after.pop(vm.name, None)
+        if _is_known(vm.node) and vm.node.get("state") not in GIVEN_BACK:
+            before[str(vm)] = _vm({**vm.node, "zone": vm.zone, "project": vm.project})
+            if vm not in away.leaving:
+                after[str(vm)] = before[str(vm)]
+    return before, after
+
+
+def _is_known(inputs: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
+    return inputs is not None and inputs.get("acceleratorType") in accelerator_types()
+
+
+def _vm(inputs: Mapping[str, Any], *, form: bool = False) -> Vm:
+    where = place(inputs)
+    return Vm(
+        pool=where.pool,
+        project=inputs.get("project", ""),
+        zone=where.zone,
+        accelerator=where.shape,
+        capacity=CapacityKind(where.capacity),
+        form=form,
+    )
+
+
+# What may be done after a failure
+
+
+def safe_to_continue(steps: Iterable[Step]) -> bool:
+    """Whether all of these may go on in one pass after one of them has failed.
+
+    A VM with a fixed name is deleted before its replacement is made. Going on after a stockout would take down one VM
+    after another with nothing to put in their place, so a pass that replaces anything stops at its first failure. So
+    does one that moves a pool: deletes come last, and would go through after the pool's creates have failed.
+    """
+    steps = list(steps)
+    made, deleted = _pools(steps, Op.CREATE), _pools(steps, Op.DELETE)
+    return all(step.op is not Op.REPLACE for step in steps) and not made & deleted
+
+
+def next_pass(left: Collection[Step], failed: Collection[Step]) -> tuple[Step, ...]:
+    """What to do in another pass, after one that stopped at a failure. Nothing where more than VMs is at fault.
+
+    First all that takes nothing away, so that it is known which pools have failed; then replacements, but for the pool
+    and zone that failed, and deletes, but for the pool. Other resources stay: a VM that is kept may need them.
+    """
+    if any(step.type != VM_TYPE for step in failed) or any(_replaces_no_vm(step) for step in left):
+        return ()
+    making = tuple(step for step in left if step.op in _MAKING)
+    if making:
+        return making
+    places = {_where(step) for step in failed}
+    pools = {pool for pool, _ in places}
+    vms = [step for step in left if step.type == VM_TYPE]
+    replaced = tuple(step for step in vms if step.op is Op.REPLACE and _where(step) not in places)
+    return replaced + tuple(step for step in vms if step.op is Op.DELETE and _where(step)[0] not in pools)
+
+
+def _pools(steps: Iterable[Step], op: Op) -> set[str]:
+    return {_where(step)[0] for step in steps if step.type == VM_TYPE and step.op is op}
+
+
+def _replaces_no_vm(step: Step) -> bool:
+    return step.op is Op.REPLACE and step.type != VM_TYPE
+
+
+def _where(step: Step) -> tuple[str, str]:
+    """Pool and zone of a VM's step."""
+    found = place(step.new_inputs or step.old_inputs or {})
+    return found.pool, found.zone

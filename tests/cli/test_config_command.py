@@ -1,0 +1,59 @@
+"""`./tidepool config`: values of a stack file for scripts, also while the file is half edited."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Checkout
+
+
+def test_one_value_is_printed_as_a_script_needs_it(checkout: Checkout) -> None:
+    assert checkout.ok("config", "ci", "gcp:project").stdout == "hai-gcp-models\n"
+    assert checkout.ok("config", "ci", "tidepool:pools[0].zones.us-west4-a").stdout == "2\n"
+    assert json.loads(checkout.ok("config", "ci", "tidepool:vm_labels").stdout) == {
+        "tpu-ci-component": "runner",
+        "tpu-ci-managed": "true",
+    }
+
+
+def test_a_program_gets_the_value_with_its_path(checkout: Checkout) -> None:
+    found = checkout.json("config", "ci", "tidepool:bucket.location")
+    assert {key: found[key] for key in ("stack", "path", "value")} == {
+        "stack": "ci",
+        "path": "tidepool:bucket.location",
+        "value": "us-central1",
+    }
+
+
+def test_without_a_path_every_key_is_a_line(checkout: Checkout) -> None:
+    lines = checkout.ok("config", "ci").stdout.splitlines()
+    assert "gcp:project: hai-gcp-models" in lines
+    assert len(lines) == len(checkout.json("config", "ci")["value"])
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [
+        ("gcp:projct", "write: gcp:project"),
+        ("tidepool:builds.regio", "write: tidepool:builds.region"),
+        ("gcp:project.x", "write: gcp:project, which has nothing below it"),
+        ("tidepool:pools[70]", "write: tidepool:pools, which has 4 entries"),
+    ],
+)
+def test_a_path_that_is_not_there_is_told_with_the_nearest(checkout: Checkout, path: str, fix: str) -> None:
+    refused = checkout.run("config", "ci", path)
+    assert refused.exit_code == 2
+    assert fix in refused.output
+
+
+def test_a_file_that_breaks_a_rule_still_says_its_project(checkout: Checkout) -> None:
+    checkout.edit("ci", "accelerator: v5litepod-4", "accelerator: v5litepod-5")
+    assert checkout.ok("config", "ci", "gcp:project").stdout == "hai-gcp-models\n"
+
+
+def test_a_stack_that_there_is_not_is_told_with_those_that_are(checkout: Checkout) -> None:
+    refused = checkout.run("config", "cl")
+    assert refused.exit_code == 2
+    assert "one of ci, nightly, training" in refused.output
