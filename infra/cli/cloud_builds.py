@@ -17,7 +17,7 @@ from infra.cli.call import Call, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
 from infra.cli.workflows.told import below
-from infra.model.images.sources import CONNECT
+from infra.model.images.stack_rules import CONNECT
 from infra.operations.local.builds import (
     Outcome,
     Status,

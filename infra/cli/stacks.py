@@ -15,8 +15,8 @@ from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
-from infra.model.outcome import outcomes
 from infra.model.plan import Plan
+from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
 from infra.operations.fleet.words import coming_line
 from infra.operations.ports import Tone

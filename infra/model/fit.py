@@ -14,12 +14,11 @@ from typing import Final
 
 from infra.model.demand import Code, Demand, Demands, ImageUse
 from infra.model.fields import is_github_own_label
-from infra.model.hosted import HOSTED
-from infra.model.misfit import Kind, Misfit
 from infra.model.offers import RUNNERS_OWN, Offer, Offers, absent_labels, owners
 from infra.model.partial import has
+from infra.model.run_labels import HOSTED
 from infra.model.schema import StackConfig, Trust
-from infra.model.unclaimed import idle, strangers
+from infra.model.unclaimed import Kind, Misfit, idle, strangers
 from infra.model.waits import Wait, minutes, waits
 
 LONGEST_HOSTED: Final = 360

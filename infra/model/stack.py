@@ -20,7 +20,7 @@ from infra.model.names import PULUMI_PROJECT, RESOURCE_NAME_RULE, is_resource_na
 from infra.model.partial import has, hides_chips, hides_limits, partial_stack, unsure_stack
 from infra.model.refusals import Subject, problems, shown, unknown_key
 from infra.model.schema import StackConfig
-from infra.model.secret_forms import secrets_in
+from infra.model.secret_values import secrets_in
 from infra.model.yamlfile import YamlPath
 
 # What the pulumi CLI itself writes at the top of a stack file.

@@ -1,4 +1,4 @@
-"""What nobody claims: workflows of an owner that no stack names, and pools that no job asks for.
+"""What does not fit between workflows and fleet, as a value, and what nobody claims: workflows and pools.
 
 Owns that a checkout's stacks answer for the workflows of their own owners alone: specifications come with the project,
 and a lab that runs its first fleet has none of their repositories. Does not own what a job asks for (`fit`).
@@ -7,11 +7,38 @@ and a lab that runs its first fleet has none of their repositories. Does not own
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from infra.model.demand import WRITE, Demand
-from infra.model.misfit import Kind, Misfit
 from infra.model.offers import Offer
+
+
+class Kind(StrEnum):
+    """What a misfit is about; the id of the rule that tells it."""
+
+    RUNNER = "job-finds-runner"
+    IMAGE = "job-finds-image"
+    LIMIT = "job-ends-in-time"
+    WAIT = "job-waits"
+    USER = "pool-has-user"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Misfit:
+    """What does not fit. subject: the job, or the pool. stacks: in whose files it can be mended, sorted."""
+
+    kind: Kind
+    subject: str
+    reason: str
+    fix: str
+    stops: bool = True
+    stacks: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.reason} [{self.kind}]\n  write: {self.fix}"
+
 
 _PAGE: Final = "docs/next-lab.md"
 

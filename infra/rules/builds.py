@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from infra.model.images.pins import RESOLVE
-from infra.model.images.redeclared import TRIGGER
+from infra.model.images.rebuilds import TRIGGER
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceRule, Surroundings
 from infra.rules.view import ResourceView, is_known

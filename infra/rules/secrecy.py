@@ -1,6 +1,6 @@
 """The rule that keeps secret values out of what is declared: metadata, labels, environments, and any other input.
 
-Owns which inputs and names tell a secret; by what form its value is told is `infra.model.secret_forms`. Findings name
+Owns which inputs and names tell a secret; by what form its value is told is `infra.model.secret_values`. Findings name
 where it stands and never repeat it.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from infra.model.secret_forms import secrets_in
+from infra.model.secret_values import secrets_in
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, ResourceRule, Surroundings
 from infra.rules.view import HIDDEN, ResourceView, is_known, texts

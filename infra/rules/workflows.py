@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from infra.model.fit import misfits
-from infra.model.misfit import Kind
+from infra.model.unclaimed import Kind
 from infra.rules.finding import Level
 from infra.rules.rule import Broken, Edit, EditRule
 

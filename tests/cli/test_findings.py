@@ -12,8 +12,8 @@ from rich.console import Console
 
 from infra.cli.render.stacks import show_findings
 from infra.model.fit import misfits
-from infra.model.misfit import Kind
 from infra.model.plan import Diagnostic, Op, Plan, Step
+from infra.model.unclaimed import Kind
 from infra.operations.stacks.findings import findings_of
 from infra.operations.stacks.stack_file import Declared
 from infra.preview.plan_lines import describe_findings

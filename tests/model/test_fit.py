@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from infra.model.demand import WRITE, CacheFolders, Code, Demand, ImageUse, Start
 from infra.model.fit import misfits
-from infra.model.misfit import Kind, Misfit
 from infra.model.schema import StackConfig
+from infra.model.unclaimed import Kind, Misfit
 from tests.model.demanding import BRANCH, FORK, LAB, PUSH, asking, demand, fleet, found, member, said
 from tests.model.given import pool, sibling
 

@@ -20,8 +20,8 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from infra.engines.official.workspace import ENDPOINTS
 from infra.fleet.google import Api, clients, execute
-from infra.model.misfit import Kind
 from infra.model.stack import pulumi_values
+from infra.model.unclaimed import Kind
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES
 from infra.rules.finding import Level
 from infra.rules.view import ResourceView

@@ -12,9 +12,9 @@ from infra.cli.app import cli as command_line
 from infra.model.demand import Demands, load_demands
 from infra.model.fit import misfits
 from infra.model.images.load import load_images
-from infra.model.misfit import Kind
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
+from infra.model.unclaimed import Kind
 from infra.operations.workflows.check import fitting
 from infra.rules.book import EDIT_RULES, judge
 from infra.rules.finding import Finding, Level

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from infra.model.hosted import HOSTED
+from infra.model.run_labels import HOSTED
 from infra.model.schema import StackConfig, Trust
 from workflows.checks.shell import Command
 from workflows.checks.situations import Situation, situations

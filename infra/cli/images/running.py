@@ -15,7 +15,7 @@ from infra.cli.call import Call, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.render.console import show
 from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
-from infra.model.images.sources import CONNECT
+from infra.model.images.stack_rules import CONNECT
 from infra.operations.errors import Failure
 from infra.operations.images import state
 from infra.operations.images.lab import at_work, declared

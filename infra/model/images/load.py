@@ -1,7 +1,7 @@
 """Reading `images/images.yaml`: from the checkout to an ImageSpec that holds every rule, or every problem at once.
 
 Owns the way. Does not own which keys exist (spec), rules (rules, stack_rules, folders), nor where what they judge by
-comes from (surroundings).
+comes from (`rules.Surroundings`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from infra.model.errors import ConfigError, Problem
 from infra.model.images import folders, rules, stack_rules
 from infra.model.images.pins import load_pins
 from infra.model.images.reading import Written, parsed
+from infra.model.images.rules import Surroundings
 from infra.model.images.spec import SPEC_FILE, Image, ImageSpec, PathFilter
-from infra.model.images.surroundings import Surroundings
 from infra.model.schema import StackConfig
 
 

@@ -1,4 +1,4 @@
-"""Rules between values of `images/images.yaml`. Each yields every Problem it finds.
+"""Rules between values of `images/images.yaml`, and what they judge by. Each yields every Problem it finds.
 
 Owns what must hold of several values. Does not own what a single value may be (spec), what must hold of the stacks that
 are named (stack_rules) nor of files (folders). An image that is wrong by itself takes no part, but its name is known.
@@ -6,16 +6,65 @@ are named (stack_rules) nor of files (folders). An image that is wrong by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
-from infra.model.images.pins import PINS_FILE
+from infra.model.images.listings import load_listing
+from infra.model.images.pins import PINS_FILE, Pins
 from infra.model.images.spec import Builder, Image, ScanException
-from infra.model.images.surroundings import Surroundings
 from infra.model.refusals import Subject, shown
+from infra.model.schema import StackConfig
+
+# Folders that are no part of a repository: version control, environments, caches and what the launcher keeps.
+_NOT_COMMITTED = frozenset(
+    (".git", ".hypothesis", ".import_linter_cache", ".pytest_cache", ".ruff_cache", ".tidepool", ".venv", "__pycache__")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """root: this project's checkout. stacks: by name. pins: None where the table cannot be read.
+
+    checkouts: working copies of other repositories by owner/name; their committed listings count otherwise.
+    """
+
+    root: Path
+    stacks: Mapping[str, StackConfig]
+    pins: Pins | None
+    checkouts: Mapping[str, Path] = field(default_factory=dict)
+
+    def files(self, repository: str, recipes: str | None) -> tuple[str, ...] | None:
+        """The files of a repository, or as many of them as its listing has; None where neither is there.
+
+        recipes: the repository that `root` is a checkout of. ConfigError where a listing is not right.
+        """
+        if recipes is not None and repository.lower() == recipes.lower():
+            return files_below(self.root)
+        for name, checkout in self.checkouts.items():
+            if name.lower() == repository.lower():
+                return files_below(checkout)
+        listing = load_listing(self.root, repository)
+        return listing.paths if listing is not None else None
+
+
+def files_below(root: Path) -> tuple[str, ...]:
+    """Every file of a checkout as a path from its top, sorted; what is never committed is left out."""
+    return tuple(sorted(_walk(root)))
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """A folder right below the root may be lent by a link, as in the copies that engines and benchmarks work on."""
+    lent = [each for each in root.iterdir() if each.is_symlink() and each.is_dir() and each.name not in _NOT_COMMITTED]
+    for top in (root, *lent):
+        for folder, below, names in os.walk(top):
+            below[:] = [name for name in below if name not in _NOT_COMMITTED]
+            for name in names:
+                yield Path(folder, name).relative_to(root).as_posix()
 
 
 @dataclass(frozen=True, slots=True)

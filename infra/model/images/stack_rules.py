@@ -1,23 +1,26 @@
 """Rules between `images/images.yaml` and the stacks that it names. Each yields every Problem it finds.
 
-Owns places, retention, who builds and who uses. Does not own rules of the file by itself (rules).
+Owns places, retention, who builds and who uses, and whether sources are connected. Does not own rules of the file by
+itself (rules).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Final
 
 from infra.model.catalogue import nearest_names, region_of
 from infra.model.errors import Problem
 from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images.places import places, regions
+from infra.model.images.rebuilds import trigger_files
 from infra.model.images.rules import Judged, Rule
-from infra.model.images.spec import Builder, Image, descendants
+from infra.model.images.spec import Builder, Image, ImageSpec, descendants
 from infra.model.images.steps import MINUTE, step_limits
 from infra.model.names import IN_USE_PREFIX
 from infra.model.refusals import shown
-from infra.model.schema import Cleanup, Repository, StackConfig
+from infra.model.schema import Builds, Cleanup, Repository, StackConfig
 
 ROLES = ("broker", "controller")
 """The stack's own identities that run an image of ours; the builder runs what it builds with, which is pinned."""
@@ -225,3 +228,23 @@ def _unknown_stack(name: str, where: str, stacks: Iterable[str]) -> Problem:
 
 
 _RULES: tuple[Rule, ...] = (_registries, _public_sources, _one_writer, _users)
+
+
+CONNECT: Final = "docs/first-deploy.md#6-connect-github-to-cloud-build"
+"""Where a person reads how a repository is connected."""
+
+
+def push_sources(spec: ImageSpec, image: Image) -> Mapping[str, tuple[str, ...]]:
+    """Each repository whose pushes start a build of the image by itself, with the files that count."""
+    if not image.when.push:
+        return {}
+    files = {each: trigger_files(spec, image, each) for each in (image.context.repository, spec.recipes)}
+    return {repository: included for repository, included in files.items() if included}
+
+
+def unconnected(spec: ImageSpec, image: Image, builds: Builds) -> tuple[str, ...]:
+    """The repositories whose pushes would start a build of the image in Cloud Build, and cannot yet."""
+    if image.builder is not Builder.CLOUDBUILD:
+        return ()
+    connected = {each.repository for each in builds.connections if each.access}
+    return tuple(each for each in push_sources(spec, image) if each not in connected)

@@ -15,8 +15,8 @@ from infra.fleet.images.where import Found, Search
 from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.record import DIGEST
-from infra.model.images.sources import unconnected
 from infra.model.images.spec import Image
+from infra.model.images.stack_rules import unconnected
 from infra.model.images.steps import step_pins
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import Lab, Work

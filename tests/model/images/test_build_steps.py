@@ -20,10 +20,9 @@ from infra.model.fields import MAX_BUILD_SECONDS
 from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
-from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import Written, parsed
-from infra.model.images.rules import Judged
+from infra.model.images.rules import Judged, Surroundings
 from infra.model.images.spec import SPEC_FILE, Builder, ImageSpec
 from infra.model.images.steps import (
     CHECKS,
@@ -34,8 +33,7 @@ from infra.model.images.steps import (
     build_steps,
     step_pins,
 )
-from infra.model.images.surroundings import Surroundings
-from infra.model.images.told import told_files, told_values
+from infra.model.images.told import steps_digest, told_files, told_values
 from infra.model.stack import load_stack
 from tests.shipped_stacks import of_this_lab
 

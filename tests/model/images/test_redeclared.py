@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.model.images.redeclared import TRIGGER, before, owed, told
+from infra.model.images.rebuilds import TRIGGER, before, owed, told
 from infra.model.plan import Op, Plan, Status, Step
 from tests.model.images.declared import IMAGES, edited, loaded, project
 

@@ -10,10 +10,9 @@ import pytest
 
 from infra.model.facts import facts
 from infra.model.fields import BUILD_MACHINES
-from infra.model.images.cost import build_cost
+from infra.model.images.cost import LATE, build_cost, due_by
 from infra.model.images.record import EMPTY, Build, Outcome, built
 from infra.model.images.scans import grype_config
-from infra.model.images.times import LATE, due_by
 from tests.model.images.declared import IMAGES, edited, loaded, project, refused
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
