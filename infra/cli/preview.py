@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
 from infra.cli.options import Form
 from infra.model.errors import ConfigError
@@ -38,7 +38,7 @@ from infra.preview.meaning import Meaning
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Call, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -75,7 +75,7 @@ def preview_command(call: Call, *, source: Path | None, base: str | None, facts:
 
 
 @contextmanager
-def _telling_failures(call: Call, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
+def _telling_failures(call: Invocation, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
     """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
     meaning = None
     try:
@@ -100,7 +100,7 @@ def _telling_failures(call: Call, base: str | None, facts: Path | None) -> Gener
 )
 @options.format_options
 @called
-def explain_command(call: Call, *, base: str, head: str | None, facts: Path | None) -> int:
+def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:
     """Say what an edit means: capacity, chips against limits, money, risks, order, what is stale, what breaks a rule.
 
     Reads two versions of one YAML file and what workflows ask of the fleet: no cloud, no credentials, no code of either
@@ -121,7 +121,7 @@ def explain_command(call: Call, *, base: str, head: str | None, facts: Path | No
 @click.argument("path", default="")
 @options.json_option
 @called
-def config_command(call: Call, *, path: str) -> None:
+def config_command(call: Invocation, *, path: str) -> None:
     """Print what the stack file has at PATH, as `pulumi config get --path` does, or all of it without one.
 
     \b

@@ -29,7 +29,7 @@ POOL_LABEL = "tidepool-pool"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class CapacityPlace:
     """Where slices of one kind stand: a pool in one zone, with its accelerator type and capacity kind."""
 
     pool: str
@@ -46,7 +46,7 @@ class Place:
 class Change:
     """Slices, hosts and chips of one place before and after a plan."""
 
-    place: Place
+    place: CapacityPlace
     before: int
     after: int
 
@@ -83,9 +83,11 @@ def capacity(plan: Plan, declared: Iterable[CapacityRow] = ()) -> tuple[Change, 
 
     declared: pools and zones that have their row without any slice too.
     """
-    counts: defaultdict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    counts: defaultdict[CapacityPlace, list[int]] = defaultdict(lambda: [0, 0])
     for row in declared:
-        _ = counts[Place(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)]
+        _ = counts[
+            CapacityPlace(pool=row.pool, zone=row.zone, accelerator=row.accelerator, capacity=row.capacity.value)
+        ]
     for step in plan.steps:
         if step.type != VM_TYPE:
             continue
@@ -101,10 +103,10 @@ def chips_of(step: Step) -> int:
     return place(inputs).shape.chips if inputs and step.type == VM_TYPE else 0
 
 
-def place(inputs: Mapping[str, Any]) -> Place:
+def place(inputs: Mapping[str, Any]) -> CapacityPlace:
     """Where the slice with these inputs stands."""
     labels = inputs.get("labels") or {}
-    return Place(
+    return CapacityPlace(
         pool=labels.get(POOL_LABEL, ""),
         zone=inputs.get("zone", ""),
         accelerator=inputs["acceleratorType"],

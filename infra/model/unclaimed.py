@@ -15,7 +15,7 @@ from infra.model.demand import WRITE, Demand
 from infra.model.offers import Offer
 
 
-class Kind(StrEnum):
+class MisfitKind(StrEnum):
     """What a misfit is about; the id of the rule that tells it."""
 
     RUNNER = "job-finds-runner"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 class Misfit:
     """What does not fit. subject: the job, or the pool. stacks: in whose files it can be mended, sorted."""
 
-    kind: Kind
+    kind: MisfitKind
     subject: str
     reason: str
     fix: str
@@ -53,7 +53,7 @@ def strangers(demands: Collection[Demand], stacks: Collection[str]) -> Iterator[
         )
         made_from = " and ".join(sorted({each.source or each.file for each in asking}))
         fix = f"serves: [{repository}] in a pool; where it is another lab's, remove {made_from}, then {WRITE}: {_PAGE}"
-        yield Misfit(Kind.RUNNER, repository, reason, fix, stops=False, stacks=tuple(sorted(stacks)))
+        yield Misfit(MisfitKind.RUNNER, repository, reason, fix, stops=False, stacks=tuple(sorted(stacks)))
 
 
 def idle(pools: Collection[Offer], used: Collection[str], demands: Collection[Demand]) -> Iterator[Misfit]:
@@ -73,7 +73,7 @@ def idle(pools: Collection[Offer], used: Collection[str], demands: Collection[De
             vms = f"{_vms(pool.vms)} of stack {pool.stack}"
             reason = f"no specification is of {served}, so nobody knows whether a job asks for it ({vms})"
             fix = f"workflows/spec/NAME.yaml with the repository, generated or kept workflows: {_PAGE}"
-        yield Misfit(Kind.USER, pool.subject, reason, fix, stops=False, stacks=(pool.stack,))
+        yield Misfit(MisfitKind.USER, pool.subject, reason, fix, stops=False, stacks=(pool.stack,))
 
 
 def _jobs(count: int) -> str:

@@ -10,12 +10,12 @@ from typing import Final, Literal
 
 from infra.fleet.images.store import Objects
 from infra.model import names
-from infra.model.images.record import Document, parse_as
+from infra.model.images.record import BuildDocument, parse_as
 
 VERSION: Final = 1
 
 
-class AskedSteps(Document):
+class AskedSteps(BuildDocument):
     """steps: digests by image; empty where its trigger was off."""
 
     version: Literal[1] = VERSION

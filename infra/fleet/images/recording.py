@@ -14,7 +14,7 @@ from infra.fleet.images.store import begin
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.record import Build, Outcome, Record, built, parse
+from infra.model.images.record import Build, Record, RecordOutcome, built, parse
 
 JSON = "application/json"
 
@@ -25,7 +25,7 @@ class Recorded:
 
     image: str
     build: Build
-    outcome: Outcome
+    outcome: RecordOutcome
     current: str
     generation: int
 
@@ -51,7 +51,7 @@ def record_build(
         kept[field] = names.image_document_object(image, build.digest, f"{field}.json")
         records.put_once(kept[field], content, JSON)
     wanted = build.model_copy(update={**kept, "places": tuple(places)})
-    seen: list[tuple[Record, Outcome]] = []
+    seen: list[tuple[Record, RecordOutcome]] = []
 
     def decide(body: Mapping[str, object] | None) -> Mapping[str, object]:
         seen.append(built(parse(body), image, wanted))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from infra.fleet.google import GoogleError
 from infra.fleet.images.oci import RegistryError
 from infra.fleet.images.registries import Answers, location
-from infra.model.images.record import Build, Record, Target
+from infra.model.images.record import Build, PoolTarget, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class ImageState:
     current: Build | None
     history: tuple[Build, ...]
     places: tuple[PlaceState, ...]
-    pools: Mapping[str, Target | None]
+    pools: Mapping[str, PoolTarget | None]
 
     @property
     def equal(self) -> bool | None:

@@ -27,7 +27,7 @@ _NOT_COMMITTED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ImageContext:
     """root: this project's checkout. stacks: by name. pins: None where the table cannot be read.
 
     checkouts: working copies of other repositories by owner/name; their committed listings count otherwise.
@@ -68,7 +68,7 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedImage:
     """The images that are right by themselves, each with its place in the list, and every name that is written.
 
     recipes: the repository with the Dockerfiles, where it is right.
@@ -78,22 +78,22 @@ class Judged:
     names: frozenset[str]
     recipes: str | None
     subject: Subject
-    around: Surroundings
+    around: ImageContext
 
     def at(self, index: int, *path: str | int) -> str:
         """Where a part of the image at `index` stands, for people."""
         return self.subject(("images", index, *path))
 
 
-Rule = Callable[[Judged], Iterator[Problem]]
+Rule = Callable[[JudgedImage], Iterator[Problem]]
 
 
-def broken(judged: Judged) -> list[Problem]:
+def broken(judged: JudgedImage) -> list[Problem]:
     """Every problem of every rule."""
     return list(chain.from_iterable(rule(judged) for rule in _RULES))
 
 
-def strange_exceptions(judged: Judged, exceptions: Sequence[ScanException]) -> Iterator[Problem]:
+def strange_exceptions(judged: JudgedImage, exceptions: Sequence[ScanException]) -> Iterator[Problem]:
     """Exceptions of the scan that name images which this file does not build."""
     for index, exception in enumerate(exceptions):
         for number, name in enumerate(exception.images):
@@ -104,7 +104,7 @@ def strange_exceptions(judged: Judged, exceptions: Sequence[ScanException]) -> I
                 yield Problem(where, shown(name), "an exception is for an image of this file", fix)
 
 
-def _repeats(judged: Judged) -> Iterator[Problem]:
+def _repeats(judged: JudgedImage) -> Iterator[Problem]:
     for key in ("name", "folder"):
         seen: set[str] = set()
         for index, image in judged.images:
@@ -130,7 +130,7 @@ def _repeats(judged: Judged) -> Iterator[Problem]:
                     yield Problem(judged.at(index, *path, number), shown(value), rule, "remove one of the two")
 
 
-def _parents(judged: Judged) -> Iterator[Problem]:
+def _parents(judged: JudgedImage) -> Iterator[Problem]:
     right = {image.name: image for _, image in judged.images}
     for index, image in judged.images:
         for number, name in enumerate(image.parents):
@@ -149,7 +149,7 @@ def _parents(judged: Judged) -> Iterator[Problem]:
             yield Problem(judged.at(index), image.name, rule, "bases: {BASE_IMAGE: NAME}, or parents: [NAME]")
 
 
-def _unlike(judged: Judged, index: int, image: Image, parent: Image) -> Iterator[Problem]:
+def _unlike(judged: JudgedImage, index: int, image: Image, parent: Image) -> Iterator[Problem]:
     """What a child must have as its parents have it, since one build makes both."""
     if any(platform not in parent.platforms for platform in image.platforms):
         rule = f"a child has its parents' platforms; {parent.name} has {', '.join(parent.platforms)}"
@@ -165,7 +165,7 @@ def _unlike(judged: Judged, index: int, image: Image, parent: Image) -> Iterator
         yield Problem(judged.at(index, "when", "push", "branch"), shown(ours.branch), rule, theirs.branch)
 
 
-def _cycles(judged: Judged) -> Iterator[Problem]:
+def _cycles(judged: JudgedImage) -> Iterator[Problem]:
     places = {image.name: (index, image) for index, image in judged.images}
     waiting = {name: set(image.parents) & places.keys() for name, (_, image) in places.items()}
     while free := [name for name, parents in waiting.items() if not parents & waiting.keys()]:
@@ -196,7 +196,7 @@ def _circle(name: str, waiting: dict[str, set[str]]) -> list[str]:
             return way
 
 
-def _push(judged: Judged) -> Iterator[Problem]:
+def _push(judged: JudgedImage) -> Iterator[Problem]:
     for index, image in judged.images:
         registry, ghcr = image.push.artifact_registry, image.push.ghcr
         where = judged.at(index, "push")
@@ -212,7 +212,7 @@ def _push(judged: Judged) -> Iterator[Problem]:
             yield Problem(judged.at(index, "push", "artifact_registry"), "", rule, "builder: cloudbuild, or ghcr")
 
 
-def _owners(judged: Judged) -> Iterator[Problem]:
+def _owners(judged: JudgedImage) -> Iterator[Problem]:
     """The token of a GitHub job writes packages of its repository's owner alone."""
     for index, image in judged.images:
         if image.push.ghcr is None:

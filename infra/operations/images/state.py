@@ -25,7 +25,7 @@ __all__ = ["ImageState", "PlaceState"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ImageStanding:
     """One image. depth: how many images it is built from, one on another. cost: None where nobody knows it.
 
     unresolved: pins without which it cannot be built, those of the build's own tools included. unconnected:
@@ -74,7 +74,7 @@ class Standing:
         }
 
 
-def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
+def standing(work: Work, images: Sequence[Image]) -> tuple[ImageStanding, ...]:
     """Ask the record and every place of these images; a place that does not answer is a problem of its image."""
     lab, record = work.lab, work.store.read()
     found = []
@@ -90,7 +90,7 @@ def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
         registry = each.push.artifact_registry
         builds = lab.stacks[registry.stack].builds if registry else None
         found.append(
-            Standing(
+            ImageStanding(
                 image=each,
                 state=state,
                 depth=len(lab.spec.ancestors(each.name)),

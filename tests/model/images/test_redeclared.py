@@ -19,7 +19,11 @@ def trigger(digest: str, **more: Any) -> dict[str, Any]:
 
 
 def step(
-    op: Op, before: dict[str, Any] | None, after: dict[str, Any] | None, name: str = NAME, status: Status = Status.DONE
+    op: Op,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    name: str = NAME,
+    status: Status = Status.DONE,
 ) -> Step:
     return Step(op=op, urn=name, type=TRIGGER, name=name, old_inputs=before, new_inputs=after, status=status)
 

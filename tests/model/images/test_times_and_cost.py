@@ -11,7 +11,7 @@ import pytest
 from infra.model.facts import facts
 from infra.model.fields import BUILD_MACHINES
 from infra.model.images.cost import LATE, build_cost, due_by
-from infra.model.images.record import EMPTY, Build, Outcome, built
+from infra.model.images.record import EMPTY, Build, RecordOutcome, built
 from infra.model.images.scans import grype_config
 from tests.model.images.declared import IMAGES, edited, loaded, project, refused
 
@@ -49,7 +49,7 @@ def test_a_child_is_built_at_its_parents_times(tmp_path: Path) -> None:
 
 def test_a_build_that_is_recorded_again_later_changes_nothing() -> None:
     record, _ = built(EMPTY, "runner", build(seconds=60))
-    assert built(record, "runner", build(seconds=90)) == (record, Outcome.UNCHANGED)
+    assert built(record, "runner", build(seconds=90)) == (record, RecordOutcome.UNCHANGED)
 
 
 def test_a_finding_is_accepted_for_its_images_until_its_last_day(tmp_path: Path) -> None:
