@@ -15,8 +15,8 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
-from infra.model.misfit import Misfit
 from infra.model.stack import read_sibling, stack_names
+from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
     FOLDER,
