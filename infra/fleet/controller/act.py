@@ -50,8 +50,9 @@ CALL_SECONDS: Final = 20.0
 MINUTE: Final = 60.0
 """Seconds after which no request counts any more against a limit of requests a minute."""
 
+_AGAIN: Final = 10.0
 _PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 16.0
+_LONGEST_PAUSE: Final = 5.0
 _SERVER: Final = 500
 _GONE, _EXISTS = 404, 409
 
@@ -236,15 +237,16 @@ class Actor:
         return Outcome(action=action, result=Result.DONE, operation=str(operation.get("name", "")))
 
     def _taken(self, request: Any, doing: str) -> Mapping[str, Any]:
-        """A create's operation. One more than Google takes in a minute is sent again once that minute is over."""
-        try:
-            return execute(request, doing)
-        except GoogleError as error:
-            soon = self.clock() + MINUTE < self.began + ACTING_SECONDS
-            if not (soon and troubles.is_over_in_a_minute(error.status, str(error))):
-                raise
-        self.sleep(MINUTE)
-        return execute(request, doing)
+        """A create's operation. One more than Google takes in a minute is sent again until one such minute is over."""
+        until = min(self.clock() + MINUTE, self.began + ACTING_SECONDS)
+        while True:
+            try:
+                return execute(request, doing)
+            except GoogleError as error:
+                over = self.clock() + _AGAIN > until
+                if over or not troubles.is_over_in_a_minute(error.status, str(error)):
+                    raise
+            self.sleep(_AGAIN)
 
     def _stands_after_all(self, zone: str, name: str) -> bool:
         """Whether a zone that cannot be listed answers for one VM, which is not the one that Google took back."""
