@@ -20,7 +20,7 @@ from infra.fleet.controller.orders import order
 from infra.fleet.controller.reports_read import to_be_asked
 from infra.fleet.controller.sorting import sort
 from infra.fleet.controller.zone_lists import nodes as list_nodes
-from infra.fleet.google import HURRIED_SECONDS, Api, Clients, clients, execute
+from infra.fleet.google import HURRIED_SECONDS, Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.run_labels import RunVm
