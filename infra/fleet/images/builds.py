@@ -20,7 +20,7 @@ from infra.fleet.images.store import Objects, Store, begin
 from infra.fleet.records import Records
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.record import Build, Document, Outcome, Record, built, parse, parse_as
+from infra.model.images.record import Build, BuildDocument, Record, RecordOutcome, built, parse, parse_as
 
 INTERVAL: Final = 5.0
 """Seconds between two looks."""
@@ -134,7 +134,7 @@ def send(
 VERSION: Final = 1
 
 
-class AskedSteps(Document):
+class AskedSteps(BuildDocument):
     """steps: digests by image; empty where its trigger was off."""
 
     version: Literal[1] = VERSION
@@ -163,7 +163,7 @@ class Recorded:
 
     image: str
     build: Build
-    outcome: Outcome
+    outcome: RecordOutcome
     current: str
     generation: int
 
@@ -189,7 +189,7 @@ def record_build(
         kept[field] = names.image_document_object(image, build.digest, f"{field}.json")
         records.put_once(kept[field], content, JSON)
     wanted = build.model_copy(update={**kept, "places": tuple(places)})
-    seen: list[tuple[Record, Outcome]] = []
+    seen: list[tuple[Record, RecordOutcome]] = []
 
     def decide(body: Mapping[str, object] | None) -> Mapping[str, object]:
         seen.append(built(parse(body), image, wanted))

@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 
 from infra.model.errors import OutsideError
-from infra.model.images.answers import Answer
+from infra.model.images.answers import PinAnswer
 from infra.model.images.pins import Base, Download, Pins
 
 _ACCEPT: Final = (
@@ -140,22 +140,22 @@ class Resolver:
         default_factory=lambda: urllib3.PoolManager(retries=_RETRIES, timeout=_TIMEOUT), repr=False
     )
 
-    def answer(self, pins: Pins, name: str) -> Answer:
+    def answer(self, pins: Pins, name: str) -> PinAnswer:
         """What the entry's registry or server says today; RegistryError where it does not, KeyError for no entry."""
         entry = pins.entry(name)
         if isinstance(entry, Base):
             return self._digest(name, entry)
         if isinstance(entry, Download):
-            return Answer(name, self._checksum(name, entry.url), entry.url, self.today())
+            return PinAnswer(name, self._checksum(name, entry.url), entry.url, self.today())
         raise KeyError(name)
 
-    def _digest(self, name: str, base: Base) -> Answer:
+    def _digest(self, name: str, base: Base) -> PinAnswer:
         host, _, repository = base.image.partition("/")
         host = _REGISTRIES.get(host, host)
         digest = self.registries.digest(f"{host}/{repository}", base.tag)
         if digest is None:
             raise RegistryError(f"{name}: {base.image} has no tag {base.tag}; choose another tag in the table")
-        return Answer(name, digest, f"https://{host}/v2/{repository}/manifests/{base.tag}", self.today())
+        return PinAnswer(name, digest, f"https://{host}/v2/{repository}/manifests/{base.tag}", self.today())
 
     def _checksum(self, name: str, url: str) -> str:
         """The SHA-256 of what is downloaded, read piece by piece and kept nowhere."""

@@ -32,7 +32,7 @@ from infra.fleet.images.registries import Answers, ArtifactPlace, in_use, locati
 from infra.fleet.images.store import Store
 from infra.model import names
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.record import Record, Target, Uses, promoted, running, undone
+from infra.model.images.record import PoolTarget, Record, Uses, promoted, running, undone
 
 ROUNDS: Final = 8
 """Times that a pool is brought in line before giving up; each more round means that another command changed it."""
@@ -62,7 +62,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    target: Target
+    target: PoolTarget
     pointer: bool
     kept: tuple[str, ...]
     released: tuple[str, ...]
@@ -149,7 +149,7 @@ class Promotion:
                 return _Settled(target, pointer, kept, released, str(error))
         raise GoogleError(f"promoting to {pool}", f"other commands changed its target {ROUNDS} times in a row")
 
-    def _in_line(self, pool: str, target: Target) -> bool:
+    def _in_line(self, pool: str, target: PoolTarget) -> bool:
         """Whether pointer and tags say what the record says; of an image that is no longer declared nobody can say."""
         if target.image not in self.places:
             return True
@@ -168,7 +168,7 @@ class Promotion:
                 done.append(f"{place}:{tag}")
         return tuple(done)
 
-    def _release(self, pool: str, target: Target) -> tuple[str, ...]:
+    def _release(self, pool: str, target: PoolTarget) -> tuple[str, ...]:
         """Take the pool's tags from digests that it can no longer go back to; which tags were taken."""
         wanted = _tags(pool, target)
         spare = [(place, tag) for place, tag in self._tagged(pool, target) if tag not in wanted]
@@ -176,7 +176,7 @@ class Promotion:
             self.registries.untag(place, tag)
         return tuple(f"{place}:{tag}" for place, tag in spare)
 
-    def _tagged(self, pool: str, target: Target) -> list[tuple[str, str]]:
+    def _tagged(self, pool: str, target: PoolTarget) -> list[tuple[str, str]]:
         """Every tag that was set for the pool, wherever one of its images is."""
         images = sorted({*self.uses[pool], *(each.image for each in target.chain())} & self.places.keys())
         return [
@@ -186,7 +186,7 @@ class Promotion:
             for tag, _ in in_use(self.registries.tags(place), pool)
         ]
 
-    def _references(self, target: Target) -> Mapping[str, str]:
+    def _references(self, target: PoolTarget) -> Mapping[str, str]:
         """What VMs pull, by region: their own region's copy."""
         return {location(place): f"{place}@{target.digest}" for place in sorted(self.places[target.image])}
 
@@ -227,7 +227,7 @@ def _promote_all(record: Record, pools: Sequence[str], image: str, digest: str, 
     return record
 
 
-def _tags(pool: str, target: Target) -> set[str]:
+def _tags(pool: str, target: PoolTarget) -> set[str]:
     """The tags of what a pool runs and can go back to."""
     return {names.in_use_tag(pool, each.digest) for each in target.chain()}
 

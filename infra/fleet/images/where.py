@@ -17,7 +17,7 @@ from infra.fleet.images.registries import Answers, ArtifactPlace, location
 from infra.fleet.images.store import Store
 from infra.fleet.records import UnreadableRecordError
 from infra.model import names
-from infra.model.images.record import Build, Record, Target
+from infra.model.images.record import Build, PoolTarget, Record
 from infra.model.manifest import declared_slots
 from infra.model.schema import StackConfig
 
@@ -180,7 +180,7 @@ class ImageState:
     current: Build | None
     history: tuple[Build, ...]
     places: tuple[PlaceState, ...]
-    pools: Mapping[str, Target | None]
+    pools: Mapping[str, PoolTarget | None]
 
     @property
     def equal(self) -> bool | None:

@@ -19,7 +19,7 @@ from infra.fleet.images.registries import RegistryClients
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.model.errors import ConfigError
-from infra.model.images.redeclared import before, is_first, owed, told
+from infra.model.images.rebuilds import before, is_first, owed, told
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.plan import Plan
 from infra.model.schema import StackConfig

@@ -24,7 +24,7 @@ from infra.rules.book import stops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenComment:
     """previews: what is said of each stack. artifact: what is left behind for who posts it."""
 
     previews: tuple[Preview, ...]
@@ -46,7 +46,7 @@ class PostedComment:
 
 def write_comment(
     stacks: Sequence[str], base: str, head: str | None, known: Facts, plans: Mapping[str, Path]
-) -> Written:
+) -> WrittenComment:
     """What the edit from `base` to `head` means to every stack, to all where none is named.
 
     plans: by stack, files of what `pulumi preview --json --show-sames` printed. Raises Refusal for a version or a stack
@@ -59,7 +59,7 @@ def write_comment(
     meanings = [each.meaning for each in previews if each.meaning is not None]
     told = () if len(meanings) < len(previews) else tuple(sorted(labels.wanted(meanings)))
     made = Artifact(labels=told, markdown=comment(*previews) if previews else "There is no stack.")
-    return Written(previews=previews, artifact=made)
+    return WrittenComment(previews=previews, artifact=made)
 
 
 def post_comment(place: PostingPlace, made: Artifact, head: str, *, planned: bool) -> tuple[PostedComment, ...]:
