@@ -15,7 +15,7 @@ from math import ceil
 from infra.model.catalogue import AcceleratorType
 from infra.model.cost import HOURS_PER_MONTH, slices_cost
 from infra.model.errors import ConfigError, Problem
-from infra.model.images.times import count
+from infra.model.images.cost import count
 from infra.model.schema import Trust
 from workflows.builders import Hosted, Ours, context
 from workflows.spec import Spec

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from infra.model.hosted import HOSTED
+from infra.model.run_labels import HOSTED
 from infra.model.schema import StackConfig, Trust
 from workflows.checks.shell import Command
 from workflows.checks.situations import Situation, situations

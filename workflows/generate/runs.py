@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.model import names
-from infra.model.images.users import record_stack
+from infra.model.images.places import record_stack
 from workflows import steps, vm
 from workflows.builders import (
     Concurrency,

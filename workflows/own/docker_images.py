@@ -8,9 +8,9 @@ from operator import or_
 from typing import Final
 
 from infra.model.federation import IMAGES_WORKFLOW, MAIN
+from infra.model.images.places import record_stack
 from infra.model.images.rebuilds import trigger_files, trigger_ignores
 from infra.model.images.spec import DOCKERFILE, Builder, Image
-from infra.model.images.users import record_stack
 from workflows.builders import (
     Expression,
     Hosted,

@@ -15,12 +15,13 @@ from infra.model.demand import FILE as DEMAND_FILE
 from infra.model.demand import WRITE, Demands, load_demands
 from infra.model.errors import ConfigError, Problem
 from infra.model.fit import misfits
-from infra.model.misfit import Misfit
 from infra.model.stack import read_sibling, stack_names
+from infra.model.unclaimed import Misfit
 from infra.operations.workflows.pin import wrong_pins
 from infra.operations.workflows.scene import (
     GeneratedHere,
     for_checkout,
+    generated_here,
     has_legacy,
     read_files,
     scene,
@@ -77,7 +78,8 @@ def check_here() -> Checked:
         here = scene()
     except ConfigError as error:
         return _unmade(error)
-    files = compare(here.outputs.texts, standing_here(here.root), write=WRITE)
+    wanted = generated_here(here)
+    files = compare(wanted, standing_here(here.root), write=WRITE)
     troubles = [
         *_of_files(each for each in files if not here.outputs.hides(each.path)),
         *_sources(here),
@@ -86,7 +88,7 @@ def check_here() -> Checked:
     ]
     for spec, made in here.outputs.made:
         troubles += [*(_of_spec(spec, here) if spec else ()), *_faults([file.whole() for file in made], here, spec)]
-    return _checked(troubles, len(here.outputs.texts))
+    return _checked(troubles, len(wanted))
 
 
 def check_checkout(target: Path, name: str) -> Checked:
