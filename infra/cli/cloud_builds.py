@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
 from infra.cli.workflows.told import below
-from infra.model.images.sources import CONNECT
+from infra.model.images.stack_rules import CONNECT
 from infra.operations.local.builds import (
     BuildOutcome,
     StepStatus,
@@ -50,7 +50,7 @@ _commit_option = click.option("--commit", default="", help="Its forty digits; a 
 @options.each(_commit_option, options.json_option)
 @called
 def push(
-    call: Call,
+    call: Invocation,
     *,
     repository: str,
     more: tuple[str, ...],

@@ -21,7 +21,7 @@ from infra.model import fleet
 from infra.model.errors import ConfigError
 from infra.model.node import node_spec
 from infra.model.plan import Diagnostic, Op, Plan, Status
-from infra.model.planned_capacity import VM_TYPE, Place, place
+from infra.model.planned_capacity import VM_TYPE, CapacityPlace, place
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
 
@@ -52,7 +52,7 @@ class AwayVm:
         return self.id.split("/")[3]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CapacityPlace:
         return place({**self.node, "zone": self.zone})
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ from infra.model.stack import siblings, stack_from_pulumi
 from infra.rules import exceptions
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, of_edit, of_exceptions, of_resource, of_unused
 from infra.rules.finding import Finding, Level
-from infra.rules.rule import Edit, Surroundings
+from infra.rules.rule import Edit, ResourceContext
 from infra.rules.standing import standing
 from infra.rules.view import ResourceView
 
@@ -89,7 +89,7 @@ class Case:
 
     def __init__(self, edit: Edit) -> None:
         self._edit = edit
-        self._around = Surroundings.of(edit.after)
+        self._around = ResourceContext.of(edit.after)
         self._found: list[Finding] = []
 
     def of_edit(self) -> list[Finding]:

@@ -20,14 +20,13 @@ from infra.local.cloud.services.cloudbuild_substitutions import applied
 from infra.local.registry import Registry, serve
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
-from infra.model.images.given import steps_digest
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.places import places
-from infra.model.images.reading import Written, parsed
+from infra.model.images.reading import WrittenFile, parsed
 from infra.model.images.record import EMPTY, Build, Record, built
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.images.steps import bootstrap, build_steps
-from infra.model.images.told import told_files
+from infra.model.images.told import steps_digest, told_files
 from infra.model.stack import load_stack
 from infra.tools.install import ToolError
 
@@ -48,7 +47,7 @@ MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
 
 def committed_spec() -> ImageSpec:
     """The committed images; whether they hold the rules is asked elsewhere."""
-    spec, problems = parsed(ImageSpec, Written.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
+    spec, problems = parsed(ImageSpec, WrittenFile.read((ROOT / SPEC_FILE).read_text(), SPEC_FILE).data, str)
     assert spec is not None, problems
     return spec
 
