@@ -168,7 +168,7 @@ def _where(step: Step) -> tuple[str, str]:
 # What has become of it
 
 
-class Account:
+class ApplyRecord:
     """What has become of a plan's steps so far, all passes together.
 
     elsewhere: URNs of VMs that are changed where they stand. todo: what the plan changes, VMs that went first as

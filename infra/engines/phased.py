@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.passes import (
-    Account,
+    ApplyRecord,
     HeldBackError,
     Hold,
     Maker,
@@ -82,7 +82,7 @@ class _Course:
         self._listener = listener
         self._urns = {step.name: step.urn for step in plan.steps if step.type == VM_TYPE}
         self._elsewhere = frozenset(self._urns[vm.name] for vm in away.changing)
-        self._steps = Account(plan, self._elsewhere)
+        self._steps = ApplyRecord(plan, self._elsewhere)
 
     def run(self, *, at_once: bool) -> Plan:
         order = phases_of(self._plan, self._bounds, self._away)
