@@ -186,7 +186,6 @@ class Collection:
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """The body as it is kept, of a resource of this name. Raises what the service refuses."""
-        del cloud, name
         return body
 
     def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
