@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
 from infra.cli.render.console import people, show
@@ -25,7 +25,7 @@ from infra.tools import install
 @click.command()
 @options.json_option
 @called
-def doctor_command(call: Call) -> None:
+def doctor_command(call: Invocation) -> None:
     """Say what is here (Python, uv, pulumi, provider plugin, credentials, local cloud) and what each absence means.
 
     Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
@@ -57,10 +57,19 @@ def doctor_command(call: Call) -> None:
 @click.option("--strict", is_flag=True, help="A tool that this machine lacks is a failure.")
 @click.option("--heavy", is_flag=True, help="Also the long tiers: wall-clock kills, more seeds, larger fleets.")
 @click.option("--live", is_flag=True, help="Also the tier that drives the official pulumi CLI.")
+@click.option("--mutants", multiple=True, metavar="GROUP", help="Only whether the tests see changes of a group's code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test_command(
-    *, fast: bool, unit: bool, strict: bool, heavy: bool, live: bool, as_json: bool, pytest_args: tuple[str, ...]
+    *,
+    fast: bool,
+    unit: bool,
+    strict: bool,
+    heavy: bool,
+    live: bool,
+    mutants: tuple[str, ...],
+    as_json: bool,
+    pytest_args: tuple[str, ...],
 ) -> None:
     """Run every check of this repository: style, types, layers, dependencies, dead code, shell, image recipes, secrets,
     workflows, tests.
@@ -71,7 +80,9 @@ def test_command(
         echo(failure, err=True)
     if unit and (heavy or live):
         raise click.UsageError("--unit leaves out what --heavy and --live add: give one or the other")
-    wanted = checks.checks_for(fast=fast, unit=unit, heavy=heavy, live=live, extra=pytest_args)
+    wanted = checks.mutant_checks(mutants) or checks.checks_for(
+        fast=fast, unit=unit, heavy=heavy, live=live, extra=pytest_args
+    )
     done = checks.run_all(wanted, partial(echo, err=True), strict=strict, quiet=as_json)
     failed = any(each.status == "failed" for each in done)
     if as_json:
@@ -146,7 +157,7 @@ def lock_command(*, upgrade: bool) -> None:
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def bootstrap_command(
-    call: Call, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
+    call: Invocation, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
 ) -> None:
     """Make what the project of STACK (default ci) needs before the first deploy: the bucket of Pulumi's state, the key
     that encrypts its secrets, and the account that deploys, with no more roles than it needs and no key file.
@@ -173,7 +184,7 @@ def bootstrap_command(
     call.tell(planned.to_json())
 
 
-def _show_bootstrap(call: Call, planned: Bootstrap) -> None:
+def _show_bootstrap(call: Invocation, planned: Bootstrap) -> None:
     for step in planned.steps:
         sign, style = ("=", "dim") if step.action is None else ("+", "green")
         _print(call, Text.assemble((f"{sign} {step.what}", style), (f"  ({step.why})", "dim")))
@@ -181,6 +192,6 @@ def _show_bootstrap(call: Call, planned: Bootstrap) -> None:
     _print(call, Text(f"{made} to make, {len(planned.steps) - made} there already", style="bold"))
 
 
-def _print(call: Call, *lines: str | Text) -> None:
+def _print(call: Invocation, *lines: str | Text) -> None:
     """Lines whole, also on a terminal: most are commands to copy."""
     call.console.print(*lines, sep="\n", soft_wrap=True)

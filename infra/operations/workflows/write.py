@@ -11,6 +11,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import (
     for_checkout,
+    generated_here,
     has_legacy,
     put,
     refuse_problems,
@@ -21,7 +22,7 @@ from infra.operations.workflows.scene import (
 from workflows.legacy import back, keep
 from workflows.outputs import COPIES
 from workflows.spec import load_spec, spec_names
-from workflows.standing import GENERATED, State, compare
+from workflows.standing import GENERATED, FileState, compare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +37,14 @@ class Wrote:
 
 
 def write_here(spec: str | None) -> Wrote:
-    """The copies of every specification, or of one, and this repository's own files."""
+    """The copies of every specification, this repository's own files and its plans; or the copies of one alone."""
     here = scene()
     refuse_problems(here)
     if spec is not None and spec not in spec_names(here.root):
         raise Refusal(f"there is no specification named {spec}; there are {', '.join(spec_names(here.root))}")
     prefix = "" if spec is None else f"{COPIES}/{spec}/"
-    wanted = {path: text for path, text in here.outputs.texts.items() if path.startswith(prefix)}
+    made = generated_here(here) if spec is None else here.outputs.texts
+    wanted = {path: text for path, text in made.items() if path.startswith(prefix)}
     stands = {path: text for path, text in standing_here(here.root).items() if path.startswith(prefix)}
     return _write(here.root, wanted, _orphans(wanted, stands))
 
@@ -80,7 +82,7 @@ def write_back(target: Path, name: str) -> Wrote:
 def _orphans(wanted: Mapping[str, str], stands: Mapping[str, str]) -> list[str]:
     """Generated files that nothing makes any more; git has what somebody edited."""
     found = compare(wanted, stands, write="")
-    return [each.path for each in found if each.state is State.ORPHAN]
+    return [each.path for each in found if each.state is FileState.ORPHAN]
 
 
 def _write(root: Path, wanted: Mapping[str, str], removed: Iterable[str]) -> Wrote:

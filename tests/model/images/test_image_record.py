@@ -17,11 +17,12 @@ from infra.model.images.record import (
     EMPTY,
     HISTORY,
     Build,
-    Outcome,
     Record,
+    RecordOutcome,
     built,
     parse,
     promoted,
+    running,
     undone,
 )
 
@@ -68,7 +69,7 @@ def refusal(call: Any) -> str:
 
 def test_the_first_build_is_current_and_has_no_history() -> None:
     record, outcome = built(EMPTY, "tpu-ci", build(1))
-    assert outcome is Outcome.CURRENT
+    assert outcome is RecordOutcome.CURRENT
     assert record.images["tpu-ci"].current.digest == digest(1)
     assert history(record) == []
 
@@ -82,12 +83,12 @@ def test_a_new_build_puts_the_last_one_into_the_history() -> None:
 def test_recording_a_build_again_changes_nothing() -> None:
     record = after(1, 2)
     again, outcome = built(record, "tpu-ci", build(2))
-    assert (again, outcome) == (record, Outcome.UNCHANGED)
+    assert (again, outcome) == (record, RecordOutcome.UNCHANGED)
 
 
 def test_a_build_of_an_older_commit_stays_behind_a_newer_one() -> None:
     record, outcome = built(after(1, 3), "tpu-ci", build(2))
-    assert outcome is Outcome.OLDER
+    assert outcome is RecordOutcome.OLDER
     assert record.images["tpu-ci"].current.digest == digest(3)
     assert history(record) == [digest(2), digest(1)], "it can be promoted all the same"
 
@@ -95,26 +96,26 @@ def test_a_build_of_an_older_commit_stays_behind_a_newer_one() -> None:
 def test_a_commit_whose_clock_was_ahead_does_not_keep_later_builds_behind() -> None:
     record, _ = built(after(1), "tpu-ci", build(2, committed=9_000))
     record, outcome = built(record, "tpu-ci", build(3))
-    assert outcome is Outcome.CURRENT
+    assert outcome is RecordOutcome.CURRENT
     assert record.images["tpu-ci"].current.digest == digest(3)
 
 
 def test_a_build_of_an_older_commit_that_began_later_is_older_all_the_same() -> None:
     _, outcome = built(after(3), "tpu-ci", build(4, committed=2, began=9))
-    assert outcome is Outcome.OLDER
+    assert outcome is RecordOutcome.OLDER
 
 
 def test_of_two_builds_of_one_commit_the_one_that_began_later_is_current() -> None:
     record, outcome = built(after(3), "tpu-ci", build(4, committed=3, began=4))
-    assert outcome is Outcome.CURRENT
+    assert outcome is RecordOutcome.CURRENT
     _, outcome = built(record, "tpu-ci", build(5, committed=3, began=2))
-    assert outcome is Outcome.OLDER
+    assert outcome is RecordOutcome.OLDER
 
 
 def test_a_rebuild_that_comes_out_equal_is_listed_once() -> None:
     equal = build(1).model_copy(update={"build": "again", "built": NOW + timedelta(days=9)})
     record, outcome = built(after(1, 2), "tpu-ci", equal.model_copy(update={"committed": {SOURCE: NOW + timedelta(9)}}))
-    assert outcome is Outcome.CURRENT
+    assert outcome is RecordOutcome.CURRENT
     assert record.images["tpu-ci"].current.build == "again"
     assert history(record) == [digest(2)]
 
@@ -186,6 +187,29 @@ def test_keys_of_a_later_program_survive_a_write() -> None:
     assert kept.to_json()["images"]["tpu-ci"]["history"][0]["signature"] == "images/signature"
 
 
+def test_a_history_keeps_so_many_builds_and_the_oldest_goes_first() -> None:
+    assert history(after(*range(1, HISTORY + 2)))[-1] == digest(1)
+    longer = after(*range(1, HISTORY + 3))
+    assert len(history(longer)) == HISTORY
+    assert history(longer)[-1] == digest(2)
+
+
+@pytest.mark.parametrize("outcome", [RecordOutcome.CURRENT, RecordOutcome.OLDER])
+def test_what_pools_and_roles_run_or_can_go_back_to_stays_in_a_full_history(outcome: RecordOutcome) -> None:
+    record = after(1, 2, 3)
+    record = promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW, USES)
+    record = promoted(record, "tpu-ci", "tpu-ci", digest(2), NOW, USES)
+    record = running(record, "ci/controller", "tpu-ci", digest(3), NOW)
+    for number in range(4, HISTORY + 2):
+        record, _ = built(record, "tpu-ci", build(number))
+    late = build(HISTORY + 2) if outcome is RecordOutcome.CURRENT else build(HISTORY + 2, committed=5)
+    record, became = built(record, "tpu-ci", late)
+    assert became is outcome
+    assert history(record)[-3:] == [digest(3), digest(2), digest(1)]
+    assert digest(4) not in history(record), "the oldest that nobody names has gone in their place"
+    assert len(history(record)) == HISTORY
+
+
 moves = st.lists(
     st.one_of(
         st.tuples(st.just("build"), st.integers(1, 60), st.integers(1, 60)),
@@ -215,7 +239,8 @@ def play(steps: list[tuple[str, Any, int]]) -> list[Record]:
 @settings(deadline=None, max_examples=60)
 @given(moves)
 def test_a_history_is_bounded_and_never_drops_what_a_pool_names(steps: list[tuple[str, Any, int]]) -> None:
-    for record in play(steps):
+    full = [("build", 1, 1), ("promote", "tpu-ci", 0), *(("build", each, each) for each in range(2, HISTORY + 1))]
+    for record in play([*full, *steps]):
         for name, image in record.images.items():
             digests = [each.digest for each in image.builds()]
             assert len(digests) == len(set(digests))
