@@ -61,10 +61,8 @@ def score(name: str, group: Mapping[str, Any]) -> Score:
     with (copy / "pyproject.toml").open("a") as project:
         project.write(f"\n[tool.mutmut]\n{settings(group)}")
     mutmut(copy, "run", stdout=sys.stderr)
-    told = mutmut(copy, "results", "--all", "true")
-    results = dict(
-        line.strip().rsplit(": ", 1) for line in mutmut(copy, "results", "--all", "true").splitlines() if line
-    )
+    told = mutmut(copy, "results", "--all", "true").split("\n")
+    results = dict(line.strip().rsplit(": ", 1) for line in told if line)
     unseen = (change(key, mutmut(copy, "show", key)) for key, status in results.items() if status not in SEEN)
     return Score(len(results), tuple(unseen))
 
