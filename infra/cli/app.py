@@ -21,7 +21,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "refresh": Entry("infra.cli.stacks", "Take over into the state what the cloud says."),
         "adopt": Entry("infra.cli.stacks", "Take into the state the VMs that stand and that it lacks."),
         "destroy": Entry("infra.cli.stacks", "Delete all that a stack has made."),
-        "config": Entry("infra.cli.config", "Print what a stack file says."),
+        "config": Entry("infra.cli.preview", "Print what a stack file says."),
         "output": Entry("infra.cli.stacks", "Print a stack's outputs."),
         "manifest": Entry("infra.cli.status", "Show the desired fleet in the fleet bucket."),
         "status": Entry("infra.cli.status", "Say how pools, VMs, runners and queues stand."),

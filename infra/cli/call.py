@@ -48,7 +48,7 @@ class ConsoleTeller:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class Invocation:
     """What the shared options of a command say (`infra.cli.options`); an option that it lacks has its default.
 
     within: the stack of --stack, None where the name of a pool or VM is to say it. aside: stdout has the answer alone,
@@ -126,12 +126,12 @@ class Call:
 
 
 def called(command: Callable[..., int | None], *, aside: bool = False) -> Callable[..., None]:
-    """Hand a command its shared options as one `Call`; what it returns is its exit code, None for 0."""
-    shared = {field.name for field in fields(Call)}
+    """Hand a command its shared options as one `Invocation`; what it returns is its exit code, None for 0."""
+    shared = {field.name for field in fields(Invocation)}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        call = Call(**{name: value for name, value in given.items() if name in shared}, aside=aside)
+        call = Invocation(**{name: value for name, value in given.items() if name in shared}, aside=aside)
         code = command(call, **{name: value for name, value in given.items() if name not in shared})
         click.get_current_context().exit(code or 0)
 

@@ -1,7 +1,8 @@
-"""`./tidepool preview STACK` and `explain STACK`: what `up` would do, and what an edit of a stack file means."""
+"""`./tidepool preview`, `explain` and `config`: what `up` would do, what an edit means, and what a stack file says."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
 from infra.cli.options import Form
 from infra.model.errors import ConfigError
 from infra.operations.errors import EngineError, Refusal
 from infra.operations.stacks.explain import explain_edit, explain_working_tree, read_facts
+from infra.operations.stacks.stack_file import configured
 from infra.preview import markdown, text
 from infra.preview.comment import Preview, comment
 from infra.preview.meaning import Meaning
@@ -36,7 +38,7 @@ from infra.preview.meaning import Meaning
 @options.each(options.place_options, options.refresh_option, options.work_options, options.yes_option)
 @options.format_options
 @called
-def preview_command(call: Call, *, source: Path | None, base: str | None, facts: Path | None) -> int:
+def preview_command(call: Invocation, *, source: Path | None, base: str | None, facts: Path | None) -> int:
     """Say what up would change, resource by resource and in VMs and chips. Nothing is changed. With --refresh also
     which grants stand in policies of registries, buckets, accounts and secrets that no stack declares.
 
@@ -73,7 +75,7 @@ def preview_command(call: Call, *, source: Path | None, base: str | None, facts:
 
 
 @contextmanager
-def _telling_failures(call: Call, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
+def _telling_failures(call: Invocation, base: str | None, facts: Path | None) -> Generator[Meaning | None]:
     """Gives the meaning of the edit where a comment is asked for; the comment then says, too, why there is no plan."""
     meaning = None
     try:
@@ -98,7 +100,7 @@ def _telling_failures(call: Call, base: str | None, facts: Path | None) -> Gener
 )
 @options.format_options
 @called
-def explain_command(call: Call, *, base: str, head: str | None, facts: Path | None) -> int:
+def explain_command(call: Invocation, *, base: str, head: str | None, facts: Path | None) -> int:
     """Say what an edit means: capacity, chips against limits, money, risks, order, what is stale, what breaks a rule.
 
     Reads two versions of one YAML file and what workflows ask of the fleet: no cloud, no credentials, no code of either
@@ -112,3 +114,23 @@ def explain_command(call: Call, *, base: str, head: str | None, facts: Path | No
     if call.form is not Form.JSON:
         echo(markdown.render(meaning) if call.form is Form.MARKDOWN else text.render(meaning))
     return call.end(meaning.to_json(), failed=meaning.stops)
+
+
+@click.command()
+@options.stack_argument
+@click.argument("path", default="")
+@options.json_option
+@called
+def config_command(call: Invocation, *, path: str) -> None:
+    """Print what the stack file has at PATH, as `pulumi config get --path` does, or all of it without one.
+
+    \b
+      ./tidepool config ci gcp:project
+      ./tidepool config ci tidepool:controller.region
+    """
+    value = configured(call.stack, path)
+    call.tell({"stack": call.stack, "path": path, "value": value})
+    if call.as_json:
+        return
+    for prefix, each in (("", value),) if path else ((f"{key}: ", each) for key, each in value.items()):
+        echo(f"{prefix}{each if isinstance(each, str) else json.dumps(each)}")

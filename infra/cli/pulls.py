@@ -18,12 +18,12 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo
 from infra.cli.render.console import people
 from infra.cli.render.stacks import show_findings
 from infra.github import artifact, drift
-from infra.github.client import PUBLIC_API, Place, PostError, connect
+from infra.github.client import PUBLIC_API, PostError, PostingPlace, connect
 from infra.model.stepset import why_approval
 from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks.comment import post_comment, write_comment
@@ -76,7 +76,7 @@ place_options = options.each(
 
 
 @contextmanager
-def _posting(repository: str, api: str) -> Generator[Place]:
+def _posting(repository: str, api: str) -> Generator[PostingPlace]:
     """The repository, with the token of the environment; GitHub's refusals are failures of the command."""
     token = os.environ.get(TOKEN, "")
     if not token:
@@ -111,7 +111,7 @@ def comment_command() -> None:
 @options.json_option
 @called
 def write(
-    call: Call,
+    call: Invocation,
     *,
     stacks: tuple[str, ...],
     base: str,
@@ -152,7 +152,7 @@ def write(
 @click.option("--planned", is_flag=True, help="It shows an engine's plan; the comment without one gives way to it.")
 @place_options
 @called
-def post(call: Call, *, path: Path, head: str, planned: bool, repository: str, api: str) -> None:
+def post(call: Invocation, *, path: Path, head: str, planned: bool, repository: str, api: str) -> None:
     """Let the pull request of a commit have the comment and the labels of an artifact; edits what is there.
 
     The pull request is looked up by its head commit, which is to come from GitHub's own event and never from the
@@ -186,7 +186,7 @@ def drift_command() -> None:
 )
 @place_options
 @called
-def report(call: Call, *, path: Path, repository: str, api: str) -> None:
+def report(call: Invocation, *, path: Path, repository: str, api: str) -> None:
     """Keep one issue for the drift of STACK: opened, edited when the drift is another, closed when it is gone.
 
     The issue names resources and properties, never values, and grants that no stack declares. A plan that failed proves
@@ -223,7 +223,7 @@ def plan_command() -> None:
 @click.option("--expect", metavar="DIGEST", help="Exit code 1 where the digest is another.")
 @options.json_option
 @called
-def digest(call: Call, *, files: tuple[Path, ...], expect: str | None) -> int:
+def digest(call: Invocation, *, files: tuple[Path, ...], expect: str | None) -> int:
     """One digest of every step in FILEs: operation, resource and the names of the properties that differ."""
     found = recorded_steps(files)
     if not call.as_json:
@@ -244,7 +244,7 @@ def digest(call: Call, *, files: tuple[Path, ...], expect: str | None) -> int:
 )
 @options.json_option
 @called
-def approval(call: Call, *, files: tuple[Path, ...], reviewed: Path | None) -> None:
+def approval(call: Invocation, *, files: tuple[Path, ...], reviewed: Path | None) -> None:
     """Whether somebody must agree before FILEs are applied, and why.
 
     Somebody must where anything is deleted or replaced, and where the steps are not those that were reviewed.

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.call import Call, called, called_aside
+from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines, works_on
 from infra.cli.failures import FAILED
 from infra.cli.render.console import indented, say
@@ -66,7 +66,7 @@ from infra.preview.times import clock, span
 )
 @called
 def reconcile_command(
-    call: Call, *, watch: bool, until_settled: bool, retry: bool, every: float, log: str | None
+    call: Invocation, *, watch: bool, until_settled: bool, retry: bool, every: float, log: str | None
 ) -> int:
     """Look at every zone and at GitHub, decide by the rules of docs/controller.md, and act within its limits.
 
@@ -131,7 +131,7 @@ def broker_command() -> None:
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, envvar="PORT", show_envvar=True)
 @click.option("--json", "as_json", is_flag=True, help="Print each decision on stdout as one line of JSON.")
 @called_aside
-def serve(call: Call, *, host: str, port: int) -> None:
+def serve(call: Invocation, *, host: str, port: int) -> None:
     """Serve the broker of STACK until it is interrupted, and print every decision.
 
     Its settings are environment variables (docs/broker.md). With --cloud local, or where TIDEPOOL_BROKER_AUDIENCE

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.failures import FAILED
 from infra.cli.render.console import people, show
@@ -25,7 +25,7 @@ from infra.tools import install
 @click.command()
 @options.json_option
 @called
-def doctor_command(call: Call) -> None:
+def doctor_command(call: Invocation) -> None:
     """Say what is here (Python, uv, pulumi, provider plugin, credentials, local cloud) and what each absence means.
 
     Nothing of it is an error: with none of it, Tidepool works on its embedded engine and cloud. Exit code 0.
@@ -146,7 +146,7 @@ def lock_command(*, upgrade: bool) -> None:
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def bootstrap_command(
-    call: Call, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
+    call: Invocation, *, project: str | None, location: str | None, bucket: str | None, impersonators: tuple[str, ...]
 ) -> None:
     """Make what the project of STACK (default ci) needs before the first deploy: the bucket of Pulumi's state, the key
     that encrypts its secrets, and the account that deploys, with no more roles than it needs and no key file.
@@ -173,7 +173,7 @@ def bootstrap_command(
     call.tell(planned.to_json())
 
 
-def _show_bootstrap(call: Call, planned: Bootstrap) -> None:
+def _show_bootstrap(call: Invocation, planned: Bootstrap) -> None:
     for step in planned.steps:
         sign, style = ("=", "dim") if step.action is None else ("+", "green")
         _print(call, Text.assemble((f"{sign} {step.what}", style), (f"  ({step.why})", "dim")))
@@ -181,6 +181,6 @@ def _show_bootstrap(call: Call, planned: Bootstrap) -> None:
     _print(call, Text(f"{made} to make, {len(planned.steps) - made} there already", style="bold"))
 
 
-def _print(call: Call, *lines: str | Text) -> None:
+def _print(call: Invocation, *lines: str | Text) -> None:
     """Lines whole, also on a terminal: most are commands to copy."""
     call.console.print(*lines, sep="\n", soft_wrap=True)

@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called, called_aside
+from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.failures import FAILED
 from infra.cli.render.progress import Progress
 from infra.cli.render.stacks import registries_line, show_findings, show_outcome, show_plan, show_planned, show_pools
-from infra.model.outcome import outcomes
 from infra.model.plan import Plan
+from infra.model.planned_capacity import outcomes
 from infra.operations.errors import Failure
 from infra.operations.fleet.words import coming_line
 from infra.operations.ports import Tone
@@ -35,7 +35,7 @@ from infra.preview.run_lines import drift
 @click.option("--no-drain", is_flag=True, help="Delete and replace VMs at once, and cut off the jobs that they run.")
 @options.each(options.yes_option, options.json_option)
 @called
-def up_command(call: Call, *, no_drain: bool) -> int:
+def up_command(call: Invocation, *, no_drain: bool) -> int:
     """Make the cloud as the stack file says: show the plan, apply it, and show how every pool stands. The manifest
     and the start-up bundle are its first resources, so that the fleet bucket has them also when a part failed; where
     VMs come and others go, the manifest declares both until the others do.
@@ -74,7 +74,7 @@ def up_command(call: Call, *, no_drain: bool) -> int:
     options.stack_argument, options.place_options, options.work_options, options.yes_option, options.json_option
 )
 @called
-def refresh_command(call: Call) -> int:
+def refresh_command(call: Invocation) -> int:
     """Read every resource of the state from its cloud and record what it says. Nothing in the cloud is changed.
 
     What differs from the state is told, the state of a VM too (READY -> PREEMPTED), and what is gone. A new etag or
@@ -98,7 +98,7 @@ def refresh_command(call: Call) -> int:
 @click.command()
 @options.each(options.stack_argument, options.place_options, options.yes_option, options.json_option)
 @called
-def adopt_command(call: Call) -> int:
+def adopt_command(call: Invocation) -> int:
     """Take into the state every VM that stands under a declared slot's name with this stack's labels and that the state
     lacks: one that the controller made after a stockout, or that an apply made and was killed before it wrote that
     down. Nothing in the cloud is changed.
@@ -124,7 +124,7 @@ def adopt_command(call: Call) -> int:
 @click.option("--exclude-protected", is_flag=True, help="Leave protected resources and what they need.")
 @options.each(options.yes_option, options.json_option)
 @called
-def destroy_command(call: Call, *, no_drain: bool, exclude_protected: bool) -> int:
+def destroy_command(call: Invocation, *, no_drain: bool, exclude_protected: bool) -> int:
     """Delete all that a stack has made: show what goes, ask on every cloud, drain the VMs, and delete.
 
     Registries, secrets and the fleet bucket are protected: while the state has them, nothing is deleted at all, and
@@ -148,7 +148,7 @@ def destroy_command(call: Call, *, no_drain: bool, exclude_protected: bool) -> i
 
 
 def _end(
-    call: Call,
+    call: Invocation,
     run: Plan,
     seconds: float,
     more: Mapping[str, Any] = MappingProxyType({}),
@@ -163,7 +163,7 @@ def _end(
     return code
 
 
-def _show_aftermath(call: Call, after: Aftermath) -> None:
+def _show_aftermath(call: Invocation, after: Aftermath) -> None:
     """What is there after an apply."""
     for problem in after.problems:
         call.say(f"problem: {problem}", "bold red")
@@ -192,7 +192,7 @@ def _manifest_line(published: Published) -> str:
 @click.argument("name", required=False)
 @options.each(options.place_options, options.json_option)
 @called_aside
-def output_command(call: Call, *, name: str | None) -> None:
+def output_command(call: Invocation, *, name: str | None) -> None:
     """Print the outputs of a stack as last recorded (pools, registries, identities, manifest), or the one named NAME.
 
     With --json all are one object. Secrets stay masked.

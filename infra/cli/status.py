@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.call import Call, called, called_aside
+from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo, machines
 from infra.cli.render.console import is_live
 from infra.cli.render.status import show_status
@@ -31,7 +31,7 @@ _STYLES = {"controller": "cyan", "vm": "green", "broker": "magenta", "tpu api": 
 )
 @options.json_option
 @called
-def status_command(call: Call, *, watch: bool, every: float) -> None:
+def status_command(call: Invocation, *, watch: bool, every: float) -> None:
     """Say how the fleet of STACK, or of every stack that declares or has VMs, stands now: pools with what is desired,
     READY, online and busy, what of the stack file is not applied, jobs that wait for their labels, what is unhealthy
     and since when, what has no owner on either side, the controller's last sweep, and what it does next; and grants in
@@ -62,7 +62,7 @@ def status_command(call: Call, *, watch: bool, every: float) -> None:
 @click.argument("vm", metavar="VM")
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
-def why_command(call: Call, *, vm: str) -> None:
+def why_command(call: Invocation, *, vm: str) -> None:
     """Tell the story of VM, or of a runner's VM, in order: created, booted step by step, registered, jobs, taken away,
     healed; with how it stands now and what the controller does next. Times are UTC.
 
@@ -85,7 +85,7 @@ def manifest_command() -> None:
 @manifest_command.command()
 @options.each(options.stack_argument, options.cloud_option, options.yes_option, options.json_option)
 @called_aside
-def show(call: Call) -> None:
+def show(call: Invocation) -> None:
     """Print the manifest as it is in the bucket, which is JSON with and without --json."""
     config = stack_file(call.stack).config
     session = call.cloud_session()
@@ -97,7 +97,7 @@ def show(call: Call) -> None:
         echo(json.dumps(record.body, indent=2))
 
 
-def _show(call: Call, told: Story, cloud: str) -> None:
+def _show(call: Invocation, told: Story, cloud: str) -> None:
     call.say(Text.assemble((told.vm, "bold"), f"  of {told.stack} on {cloud}, at {told.at:%Y-%m-%d %H:%M:%S} UTC"))
     for line in told.now:
         call.say(f"  now: {line}")

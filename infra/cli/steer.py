@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.render.status import rollout_line
 from infra.operations.fleet import requests, rollout
 from infra.operations.fleet.drain import Released, drain, end_drain
@@ -26,7 +26,7 @@ _any_pool = click.argument("pool", metavar="[POOL]", required=False)
 @click.option("--end", is_flag=True, help="End the drain: the VMs take jobs again.")
 @options.each(options.yes_option, options.json_option)
 @called
-def drain_command(call: Call, *, subject: str, minutes: int | None, by: str | None, end: bool) -> int:
+def drain_command(call: Invocation, *, subject: str, minutes: int | None, by: str | None, end: bool) -> int:
     """Keep POOL, or one VM, from new jobs, and wait for those that run: it says which. No job is cut off.
 
     The drain stands until --end, also when this command is interrupted or its minutes are over, and the controller
@@ -66,7 +66,7 @@ def rollout_command() -> None:
 @_any_pool
 @options.each(options.stack_option, options.cloud_option, options.json_option)
 @called
-def status(call: Call, *, pool: str | None) -> None:
+def status(call: Invocation, *, pool: str | None) -> None:
     """Say how far rollouts are, as the controller's last sweep left them. Exit code 0 whatever it finds."""
     found = []
     for courses in rollout.courses(pool, call.within, call.cloud, call.teller):
@@ -82,7 +82,7 @@ def status(call: Call, *, pool: str | None) -> None:
 @_any_pool
 @_about
 @called
-def pause(call: Call, *, pool: str | None) -> None:
+def pause(call: Invocation, *, pool: str | None) -> None:
     """Let no more VMs of POOL, or of every pool, get what is new. Those that have it keep it."""
     asked = _asked(call, "Pausing rollouts", pool)
     asked.pause()
@@ -93,7 +93,7 @@ def pause(call: Call, *, pool: str | None) -> None:
 @_any_pool
 @_about
 @called
-def resume(call: Call, *, pool: str | None) -> None:
+def resume(call: Invocation, *, pool: str | None) -> None:
     """Go on with what was paused. What went back stays back: `rollout redo` tries it again."""
     asked = _asked(call, "Resuming rollouts", pool)
     asked.resume()
@@ -104,7 +104,7 @@ def resume(call: Call, *, pool: str | None) -> None:
 @_pool
 @_about
 @called
-def undo(call: Call, *, pool: str) -> None:
+def undo(call: Invocation, *, pool: str) -> None:
     """Bring POOL back to what was proved before, also where what is new is everywhere already.
 
     That image or bundle is not rolled out again until `rollout redo`; of one that went back by itself nobody is alerted
@@ -124,7 +124,7 @@ def undo(call: Call, *, pool: str) -> None:
 @_pool
 @_about
 @called
-def redo(call: Call, *, pool: str) -> None:
+def redo(call: Invocation, *, pool: str) -> None:
     """Try again in POOL what was undone or went back by itself, behind a canary, as it is promoted or published."""
     asked = _asked(call, "Redoing the rollout", pool)
     redone = rollout.redo(asked.fleet, pool)
@@ -134,7 +134,7 @@ def redo(call: Call, *, pool: str) -> None:
         _answer(call, asked, None, f"{redone.parts} of {pool} was not taken back")
 
 
-def _asked(call: Call, what: str, pool: str | None) -> rollout.Steered:
+def _asked(call: Invocation, what: str, pool: str | None) -> rollout.Steered:
     """The fleet, and the pools of it that are meant."""
     found = rollout.steered(pool, call.within, call.cloud, call.teller)
     fleet = found.fleet
@@ -142,7 +142,7 @@ def _asked(call: Call, what: str, pool: str | None) -> rollout.Steered:
     return found
 
 
-def _answer(call: Call, asked: rollout.Steered, what: str | None, said: str = "") -> None:
+def _answer(call: Invocation, asked: rollout.Steered, what: str | None, said: str = "") -> None:
     """what: None where what is asked for stands already, which is well."""
     if what is None:
         call.say(f"{said}; nothing to do")
@@ -165,7 +165,7 @@ _zone = click.argument("zone", metavar="ZONE")
 @_zone
 @_about
 @called
-def lost(call: Call, *, zone: str) -> None:
+def lost(call: Invocation, *, zone: str) -> None:
     """Make nothing in ZONE any more; once it was silent for ten minutes its VMs count as gone, and fallbacks serve.
 
     VMs of a zone that answers stay. If the zone comes back with VMs whose slots were made elsewhere, one of each two
@@ -180,19 +180,19 @@ def lost(call: Call, *, zone: str) -> None:
 @_zone
 @_about
 @called
-def found(call: Call, *, zone: str) -> None:
+def found(call: Invocation, *, zone: str) -> None:
     """Make VMs in ZONE again. Those at fallbacks come home as after a stockout."""
     fleet = _fleet(call, zone, f"Taking back that {zone} is lost")
     requests.take_back_zone(fleet, zone)
     _zone_is(call, fleet, zone, "found")
 
 
-def _fleet(call: Call, zone: str, what: str) -> Fleet:
+def _fleet(call: Invocation, zone: str, what: str) -> Fleet:
     fleet = requests.fleet_in(zone, call.within, call.cloud, call.teller)
     call.ask_before_google(f"{what} for {fleet.stack}", fleet.session.cloud)
     return fleet
 
 
-def _zone_is(call: Call, fleet: Fleet, zone: str, what: str) -> None:
+def _zone_is(call: Invocation, fleet: Fleet, zone: str, what: str) -> None:
     call.say(f"{zone} is {what} for {fleet.stack}; the controller obeys at its next sweep")
     call.end({"stack": fleet.stack, "zone": zone, "wish": what})

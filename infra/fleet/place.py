@@ -20,7 +20,6 @@ from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.urllib3 import Request
 from google.oauth2 import credentials, id_token
 
-from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.settings import BUCKET, GITHUB_API, GOOGLE_ENDPOINT, PROJECT, is_safe
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.by_broker import BrokerApi
@@ -29,6 +28,7 @@ from infra.fleet.controller.github import NO_WAY, GitHub, GitHubError, RunnerApi
 from infra.fleet.controller.lease import wall_clock
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.sweep import Sweeper
+from infra.fleet.github_api import GITHUB
 from infra.fleet.google import Clients, GoogleError, clients
 from infra.fleet.records import Records
 from infra.model import names

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from infra.model.outcome import outcomes
 from infra.model.plan import Op, Plan, Status
+from infra.model.planned_capacity import outcomes
 from infra.preview.plan_lines import STYLES, remark
 from infra.preview.words import change_lines, short_type
 

@@ -11,17 +11,17 @@ import click
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.call import Call, called
-from infra.model.images.record import Outcome
+from infra.cli.call import Invocation, called
+from infra.model.images.record import RecordOutcome
 from infra.model.images.spec import Image
 from infra.operations.errors import Refusal
 from infra.operations.images import builds
 from infra.operations.images.lab import Lab, at_work, declared
 
 _SAID = {
-    Outcome.CURRENT: "recorded",
-    Outcome.UNCHANGED: "recorded before",
-    Outcome.OLDER: "kept in the history: the record names a build of newer sources",
+    RecordOutcome.CURRENT: "recorded",
+    RecordOutcome.UNCHANGED: "recorded before",
+    RecordOutcome.OLDER: "kept in the history: the record names a build of newer sources",
 }
 
 
@@ -61,7 +61,7 @@ _SAID = {
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
 def build_command(
-    call: Call,
+    call: Invocation,
     *,
     image: str,
     trigger: bool,
@@ -99,11 +99,11 @@ def _pairs(option: str, form: str, pairs: tuple[str, ...]) -> dict[str, str]:
     return dict(each.split("=", 1) for each in pairs)
 
 
-def _tell(call: Call, image: str, line: str) -> None:
+def _tell(call: Invocation, image: str, line: str) -> None:
     call.say(Text.assemble((image, "bold"), f": {line}") if image else Text(f"  {line}", style="dim"))
 
 
-def _start(call: Call, lab: Lab, image: Image, minutes: int, commits: dict[str, str]) -> int:
+def _start(call: Invocation, lab: Lab, image: Image, minutes: int, commits: dict[str, str]) -> int:
     """Start the stack's trigger; 1 where the record did not have the build in time."""
     trigger = builds.trigger(lab, image, commits)
     agree = partial(call.ask_before_google, f"Starting a build of {image.name}")
@@ -141,7 +141,7 @@ def _outcome(image: str, recorded: bool, minutes: int) -> Text:
 @options.cloud_option
 @called
 def steps_command(
-    call: Call, *, image: str, digest: str | None, folder: Path, build: str | None, began: datetime | None
+    call: Invocation, *, image: str, digest: str | None, folder: Path, build: str | None, began: datetime | None
 ) -> None:
     """Write what each step of a build of IMAGE is told: pins, places and exceptions of the scan, as they stand here.
 
@@ -167,7 +167,7 @@ def steps_command(
 @click.option("--provenance", type=options.A_FILE, required=True, help="How it was made; kept beside the record.")
 @options.each(options.cloud_option, options.json_option)
 @called
-def record_command(call: Call, *, image: str, build_file: Path, sbom: Path, provenance: Path) -> None:
+def record_command(call: Invocation, *, image: str, build_file: Path, sbom: Path, provenance: Path) -> None:
     """Ask every place of IMAGE for the digest again, keep the documents, then write the record.
 
     Written on condition that nobody else wrote it meanwhile. Run again with the same build it changes nothing. A build

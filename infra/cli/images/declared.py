@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from infra.cli import options
-from infra.cli.call import Call, called
+from infra.cli.call import Invocation, called
 from infra.cli.echo import echo, machines
 from infra.cli.render.console import show
 from infra.cli.render.images import findings_table, pins_table, rebuilds_table
@@ -32,7 +32,7 @@ from infra.operations.images.lab import declared
 @options.json_option
 @called
 def plan_command(
-    call: Call, *, changed: tuple[str, ...], more: tuple[str, ...], repository: str | None, base: str | None
+    call: Invocation, *, changed: tuple[str, ...], more: tuple[str, ...], repository: str | None, base: str | None
 ) -> None:
     """Say which images a change rebuilds: parents before children, each with the reason, its builder and its places.
 
@@ -79,7 +79,7 @@ def _named(files: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--resolve", is_flag=True, help="Ask and write: what is unresolved, or the entries that are named.")
 @options.json_option
 @called
-def bases_command(call: Call, *, names: tuple[str, ...], ask: bool, check: Path | None, resolve: bool) -> int:
+def bases_command(call: Invocation, *, names: tuple[str, ...], ask: bool, check: Path | None, resolve: bool) -> int:
     """Say what images/bases.yaml pins: base images by digest, downloads by checksum, each with its public source.
 
     --ask and --resolve need internet. --resolve writes digest or checksum, source and day, and leaves all else as it
@@ -107,7 +107,7 @@ def bases_command(call: Call, *, names: tuple[str, ...], ask: bool, check: Path 
     return call.end(found.to_json(), failed=bool(found.failures or open_ones))
 
 
-def _list(call: Call, table: pins.Table) -> int:
+def _list(call: Invocation, table: pins.Table) -> int:
     show(call.console, pins_table(table.bases, table.downloads))
     if table.unresolved:
         call.say(f"{len(table.unresolved)} unresolved, which builds refuse; where there is internet: {RESOLVE}")
@@ -122,7 +122,7 @@ def _list(call: Call, table: pins.Table) -> int:
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if the listing would have other files.")
 @options.json_option
 @called
-def listing_command(call: Call, *, repository: str, checkout: Path, check: bool) -> int:
+def listing_command(call: Invocation, *, repository: str, checkout: Path, check: bool) -> int:
     """Write images/listings/OWNER.NAME.txt: of each path filter over that repository some files that it names.
 
     By it path filters are checked where no working copy is at hand. Reads the commit that DIR has checked out, and

@@ -11,11 +11,11 @@ import click
 from rich.text import Text
 
 from infra.cli import options
-from infra.cli.call import Call, called, called_aside
+from infra.cli.call import Invocation, called, called_aside
 from infra.cli.echo import echo
 from infra.cli.render.console import show
 from infra.cli.render.images import details, images_table, moved_lines, pools_table, uses_table
-from infra.model.images.sources import CONNECT
+from infra.model.images.stack_rules import CONNECT
 from infra.operations.errors import Failure
 from infra.operations.images import state
 from infra.operations.images.lab import at_work, declared
@@ -26,7 +26,7 @@ from infra.operations.images.state import Moved, record_of, standing
 @click.argument("image", required=False)
 @options.each(options.cloud_option, options.json_option)
 @called
-def list_command(call: Call, *, image: str | None) -> int:
+def list_command(call: Invocation, *, image: str | None) -> int:
     """List the images: what each is built from, the record's current digest, whether every place has it, who runs it.
 
     With IMAGE, all of one: its places one by one, when it is built, its earlier builds. Places are asked, not believed.
@@ -65,7 +65,7 @@ def list_command(call: Call, *, image: str | None) -> int:
 @click.argument("image")
 @options.each(options.cloud_option, options.json_option)
 @called_aside
-def current_command(call: Call, *, image: str) -> None:
+def current_command(call: Invocation, *, image: str) -> None:
     """Print the digest of IMAGE's current build, and nothing else on stdout. With --json the whole build."""
     lab = declared()
     name = lab.image(image).name
@@ -83,7 +83,7 @@ def current_command(call: Call, *, image: str) -> None:
 )
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
-def promote_command(call: Call, *, image: str, pools: tuple[str, ...]) -> None:
+def promote_command(call: Invocation, *, image: str, pools: tuple[str, ...]) -> None:
     """Make a digest of IMAGE, its current one where none is named, what these pools run.
 
     Every region is asked for it and keeps it from clean-up; then the record and the pointer name it. Cut off at any
@@ -101,7 +101,7 @@ def promote_command(call: Call, *, image: str, pools: tuple[str, ...]) -> None:
 @click.option("--pool", required=True, metavar="POOL", help="Whose last promotion is taken back.")
 @options.each(options.cloud_option, options.yes_option, options.json_option)
 @called
-def undo_command(call: Call, *, pool: str) -> None:
+def undo_command(call: Invocation, *, pool: str) -> None:
     """Take a pool's last promotion back; again, the one before, up to four.
 
     Where an earlier promotion or undo was cut off, that one is finished and nothing else is done.
@@ -113,7 +113,7 @@ def undo_command(call: Call, *, pool: str) -> None:
     _end(call, (moved,))
 
 
-def _end(call: Call, moved: Sequence[Moved]) -> None:
+def _end(call: Invocation, moved: Sequence[Moved]) -> None:
     """Print it; Failure where tags could not be tidied up, with everything else done."""
     for each in moved:
         for line in moved_lines(each):
@@ -130,7 +130,7 @@ def _end(call: Call, moved: Sequence[Moved]) -> None:
 @click.argument("digest")
 @options.each(options.cloud_option, options.json_option)
 @called
-def where_command(call: Call, *, digest: str) -> int:
+def where_command(call: Invocation, *, digest: str) -> int:
     """Search record, pools, pointers, manifests, registries and VMs for DIGEST, whole or IMAGE@DIGEST; of a recorded
     build its first 12 digits do.
 

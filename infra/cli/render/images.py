@@ -9,22 +9,21 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.cli.render.console import table
-from infra.model.images.answers import Finding
-from infra.model.images.answers import Outcome as Answered
+from infra.model.images.answers import PinFinding, PinOutcome
 from infra.model.images.pins import Base, Download
 from infra.model.images.rebuilds import Rebuild
-from infra.operations.images.state import Found, ImageState, Moved, PlaceState, Standing, place_in_short
+from infra.operations.images.state import Found, ImageStanding, ImageState, Moved, PlaceState, place_in_short
 from infra.preview.image_words import SHORT, age, built, copied, cost_words, pinned, short, volume, when
 
 _ANSWERS = {
-    Answered.SAME: "as pinned",
-    Answered.RESOLVED: "now known",
-    Answered.NEWER: "the tag names a newer image",
-    Answered.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
+    PinOutcome.SAME: "as pinned",
+    PinOutcome.RESOLVED: "now known",
+    PinOutcome.NEWER: "the tag names a newer image",
+    PinOutcome.CHANGED: "OTHER BYTES at the same address: look before anything is built from it",
 }
 
 
-def images_table(found: Sequence[Standing], now: datetime) -> Table:
+def images_table(found: Sequence[ImageStanding], now: datetime) -> Table:
     """One row an image, parents before children."""
     drawn = table("image", "builder", "digest", "age", "places", right=("age",), folded=("places",))
     for each in found:
@@ -72,12 +71,12 @@ def pins_table(bases: Mapping[str, Base], downloads: Mapping[str, Download]) -> 
     return drawn
 
 
-def findings_table(findings: Iterable[Finding]) -> Table:
+def findings_table(findings: Iterable[PinFinding]) -> Table:
     """One row an entry: what is pinned, and what is there today."""
     titles = ("entry", "pinned", "today", "")
     drawn = table(*titles, folded=titles)
     for each in findings:
-        style = "red" if each.outcome is Answered.CHANGED else ""
+        style = "red" if each.outcome is PinOutcome.CHANGED else ""
         answered = pinned(each.answer.value) if each.differs else ""
         drawn.add_row(each.answer.name, pinned(each.pinned), answered, _ANSWERS[each.outcome], style=style)
     return drawn
@@ -112,7 +111,7 @@ def moved_lines(moved: Moved) -> Iterator[Text]:
     yield Text(f"  {told}; {len(moved.kept)} tags set, {len(moved.released)} taken away", style="dim")
 
 
-def details(found: Standing, now: datetime) -> Iterator[Text]:
+def details(found: ImageStanding, now: datetime) -> Iterator[Text]:
     """All of one image, a line each."""
     image, state, cost = found.image, found.state, found.cost
     yield Text.assemble((image.name, "bold"), f" built by {image.builder.value} from {image.context.repository}")

@@ -19,7 +19,7 @@ from infra.fleet.images.store import begin as begin_record
 from infra.fleet.records import Record, UnreadableRecordError
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.images.record import FIRST_LIMITS, Document, Instant, parse, parse_as
+from infra.model.images.record import FIRST_LIMITS, BuildDocument, Instant, parse, parse_as
 
 VERSION: Final = 1
 _UNPLANNED: Final = timedelta(seconds=FIRST_LIMITS["fetch"] + FIRST_LIMITS["plan"]) + timedelta(minutes=5)
@@ -29,7 +29,7 @@ _MOST_BYTES: Final = 4096
 """Many times what a build says before it has fetched anything."""
 
 
-class Attempt(Document):
+class Attempt(BuildDocument):
     """The build of an image that began last. ends_by: when its limit has ended it."""
 
     build: str
@@ -37,7 +37,7 @@ class Attempt(Document):
     ends_by: Instant
 
 
-class Attempts(Document):
+class Attempts(BuildDocument):
     """Attempts by image. awaited: of declared images that were never built, when two builds are missing.
 
     declared: what the recipes of the last build have.
@@ -49,7 +49,7 @@ class Attempts(Document):
     declared: tuple[str, ...] = ()
 
 
-class Begun(Document):
+class Begun(BuildDocument):
     """What a build says of itself before it has fetched anything; when it began is when it was written."""
 
     version: Literal[1] = VERSION

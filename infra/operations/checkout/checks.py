@@ -68,7 +68,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckResult:
     """What became of one check; `seconds` is wall time."""
 
     name: str
@@ -177,7 +177,7 @@ def is_dockerfile(path: Path) -> bool:
     return path.stem == "Dockerfile" and path.suffix != ".dockerignore"
 
 
-def run_all(checks: Sequence[Check], tell: Callable[[str], None], *, strict: bool, quiet: bool) -> list[Outcome]:
+def run_all(checks: Sequence[Check], tell: Callable[[str], None], *, strict: bool, quiet: bool) -> list[CheckResult]:
     """Run each, two side by side but for those that run alone. tell: hears which, and what they print.
 
     quiet: what those that run alone print goes to stderr.
@@ -188,14 +188,14 @@ def run_all(checks: Sequence[Check], tell: Callable[[str], None], *, strict: boo
     return [*together, *(run_one(check) for check in checks if check.alone)]
 
 
-def run(check: Check, tell: Callable[[str], None], *, strict: bool, quiet: bool) -> Outcome:
+def run(check: Check, tell: Callable[[str], None], *, strict: bool, quiet: bool) -> CheckResult:
     """Run one. What a tool prints beside others is held back until it ends, so that it stands in one piece."""
     executable = check.executable()
     if executable is None:
         missing = f"{check.command[0]} is not on this machine"
         status = "skipped" if check.optional and not strict else "failed"
         tell(f"{check.name}: {missing}")
-        return Outcome(check.name, status, 0.0, missing)
+        return CheckResult(check.name, status, 0.0, missing)
     if check.alone:
         tell(f"-- {check.name}")
     started = time.perf_counter()
@@ -208,7 +208,7 @@ def run(check: Check, tell: Callable[[str], None], *, strict: bool, quiet: bool)
     if not check.alone:
         tell(f"-- {check.name}\n{done.stdout}".rstrip())
     seconds = round(time.perf_counter() - started, 2)
-    return Outcome(check.name, "passed" if done.returncode == 0 else "failed", seconds)
+    return CheckResult(check.name, "passed" if done.returncode == 0 else "failed", seconds)
 
 
 def environment(*, strict: bool) -> dict[str, str]:

@@ -14,15 +14,14 @@ import yaml
 from pydantic import ValidationError
 
 from infra.fleet.images.attempts import begin
-from infra.fleet.images.recording import Recorded, record_build
-from infra.fleet.images.starting import Started, Starter
+from infra.fleet.images.builds import Recorded, Started, Starter, record_build
+from infra.model.images.cost import due_by
 from infra.model.images.github import build_jobs
+from infra.model.images.places import record_stack
 from infra.model.images.record import Build
 from infra.model.images.spec import Builder, Image
 from infra.model.images.steps import bootstrap, checkouts, step_pins
-from infra.model.images.times import due_by
 from infra.model.images.told import DeclaredImages, told_files
-from infra.model.images.users import record_stack
 from infra.model.schema import Builds, StackConfig
 from infra.operations.errors import Failure, Refusal
 from infra.operations.images.lab import Lab, Work

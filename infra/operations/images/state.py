@@ -10,13 +10,12 @@ from typing import Any
 
 from infra.fleet.images.promotion import Moved
 from infra.fleet.images.registries import ArtifactPlace
-from infra.fleet.images.state import ImageState, PlaceState, image_state
-from infra.fleet.images.where import Found, Search
+from infra.fleet.images.where import Found, ImageState, PlaceState, Search, image_state
 from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.record import DIGEST
-from infra.model.images.sources import unconnected
 from infra.model.images.spec import Image
+from infra.model.images.stack_rules import unconnected
 from infra.model.images.steps import step_pins
 from infra.operations.errors import Refusal
 from infra.operations.images.lab import Lab, Work
@@ -25,7 +24,7 @@ __all__ = ["ImageState", "PlaceState"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ImageStanding:
     """One image. depth: how many images it is built from, one on another. cost: None where nobody knows it.
 
     unresolved: pins without which it cannot be built, those of the build's own tools included. unconnected:
@@ -74,7 +73,7 @@ class Standing:
         }
 
 
-def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
+def standing(work: Work, images: Sequence[Image]) -> tuple[ImageStanding, ...]:
     """Ask the record and every place of these images; a place that does not answer is a problem of its image."""
     lab, record = work.lab, work.store.read()
     found = []
@@ -90,7 +89,7 @@ def standing(work: Work, images: Sequence[Image]) -> tuple[Standing, ...]:
         registry = each.push.artifact_registry
         builds = lab.stacks[registry.stack].builds if registry else None
         found.append(
-            Standing(
+            ImageStanding(
                 image=each,
                 state=state,
                 depth=len(lab.spec.ancestors(each.name)),

@@ -11,10 +11,10 @@ from infra.fleet.google import GoogleError
 from infra.fleet.transition import declare_again, withdraw
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.partial import partial_stack
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import StackConfig
+from infra.model.whole import nothing_but
 from infra.operations.errors import Failure
 from infra.operations.fleet.drained import drained_before
 from infra.operations.fleet.looks import Fleet, declared_place
@@ -74,9 +74,7 @@ def _records_of(session: Session, plan: Plan) -> StackConfig | None:
     projects = {step.old_inputs["project"] for step in plan.steps if step.old_inputs and "project" in step.old_inputs}
     if bucket and len(projects) == 1:
         (project,) = projects
-        return partial_stack(
-            {"stack": session.request.stack, "project": project, "bucket": {"name": bucket, "location": "us"}}
-        )
+        return nothing_but(stack=session.request.stack, project=project, bucket=bucket)
     if any(step.type == VM_TYPE for step in plan.steps):
         raise Failure(
             f"nothing was deleted: stacks/Pulumi.{session.request.stack}.yaml is wrong, and nothing else says where "

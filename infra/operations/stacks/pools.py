@@ -61,7 +61,7 @@ class PoolState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class NodeListing:
     """Every zone's nodes, and of the zones that did not answer why not."""
 
     nodes: Mapping[str, NodeStates]
@@ -74,12 +74,12 @@ def pools_now(config: StackConfig, endpoint: str | None) -> tuple[tuple[PoolStat
     return pool_states(capacity(config), listing), listing.silent
 
 
-def pool_states(rows: Iterable[CapacityRow], listing: Listing) -> tuple[PoolState, ...]:
+def pool_states(rows: Iterable[CapacityRow], listing: NodeListing) -> tuple[PoolState, ...]:
     """Each declared pool and zone, those with no slices too."""
     return tuple(_pool_state(row, listing) for row in rows)
 
 
-def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
+def list_nodes(config: StackConfig, endpoint: str | None) -> NodeListing:
     """Ask the TPU API of every zone that the stack may use; one zone's silence costs the others nothing.
 
     endpoint: root URL of the local cloud, None on Google.
@@ -90,7 +90,7 @@ def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
     try:
         google = clients(config.project, endpoint)
     except GoogleError as error:
-        return Listing(nodes={}, silent=dict.fromkeys(zones, str(error)))
+        return NodeListing(nodes={}, silent=dict.fromkeys(zones, str(error)))
     with google:
         api = google.api(Api.TPU).projects().locations().nodes()
         for zone in zones:
@@ -100,10 +100,10 @@ def list_nodes(config: StackConfig, endpoint: str | None) -> Listing:
                 silent[zone] = str(error)
             else:
                 nodes[zone] = {node["name"].rpartition("/")[2]: node.get("state", UNKNOWN) for node in listed}
-    return Listing(nodes=nodes, silent=silent)
+    return NodeListing(nodes=nodes, silent=silent)
 
 
-def _pool_state(row: CapacityRow, listing: Listing) -> PoolState:
+def _pool_state(row: CapacityRow, listing: NodeListing) -> PoolState:
     names = [vm_name(row.pool, row.zone, index) for index in range(row.slices)]
     nodes = listing.nodes.get(row.zone, dict.fromkeys(names, UNKNOWN))
     states = {name: nodes.get(name) or _elsewhere(name, row.zone, listing) for name in names}
@@ -111,7 +111,7 @@ def _pool_state(row: CapacityRow, listing: Listing) -> PoolState:
     return PoolState(row=row, states=Counter(states.values()), ended=ended)
 
 
-def _elsewhere(name: str, home: str, listing: Listing) -> str:
+def _elsewhere(name: str, home: str, listing: NodeListing) -> str:
     """The state of a VM that its home does not list: it may be at a fallback of its pool, under the same name."""
     found = (f"{nodes[name]} in {zone}" for zone, nodes in listing.nodes.items() if zone != home and name in nodes)
     return next(found, MISSING)

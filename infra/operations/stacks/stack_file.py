@@ -16,14 +16,13 @@ from typing import Any
 from infra.model import property_paths
 from infra.model.demand import Demands, load_demands
 from infra.model.errors import ConfigError, Problem
-from infra.model.partial import has
 from infra.model.phases import Bound, limits
 from infra.model.schema import StackConfig
 from infra.model.stack import Reading, load_stack, pulumi_values, siblings, stack_names
+from infra.model.whole import whole
 from infra.operations.errors import Refusal
 from infra.operations.stacks.versions import stacks_of, version
 from infra.operations.workspace import workspace
-from infra.preview.whole import whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +78,8 @@ def stack_file(stack: str) -> StackFile:
     except ConfigError as error:
         root = workspace().root
         earlier, now = _reading(root, stack, "HEAD"), _reading(root, stack, None)
-        before = whole(earlier) if earlier is not None and _is_placed(earlier) else None
-        config = whole(now, before) if now is not None and (before or _is_placed(now)) else before
+        before = whole(earlier) if earlier is not None and earlier.is_placed else None
+        config = whole(now, before) if now is not None and (before or now.is_placed) else before
         if config is None:
             raise
         return StackFile(config=config, trouble=_trouble(error.problems, now))
@@ -131,11 +130,6 @@ def _reading(root: Path, stack: str, where: str | None) -> Reading | None:
     with suppress(ConfigError, Refusal):
         return version(root, stack, where).reading(stack)
     return None
-
-
-def _is_placed(reading: Reading) -> bool:
-    """Whether it says where the fleet is."""
-    return has(reading.config, "project", "bucket") and has(reading.config.bucket, "name")
 
 
 def _trouble(problems: tuple[Problem, ...], now: Reading | None) -> str:

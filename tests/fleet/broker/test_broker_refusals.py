@@ -265,6 +265,16 @@ def test_a_record_that_cannot_be_read_serves_nobody(world: World) -> None:
         refused(world, world.ask(), Reason.BAD_RECORD)
 
 
+def test_a_record_that_lacks_anything_serves_nobody(world: World) -> None:
+    """What it lacks would be taken for never asked and never used."""
+    assert world.ask().status == 200
+    whole = dict(world.binding())
+    for key in whole:
+        world.wait(60)
+        world.write(names.binding_object(STACK, VM), {each: whole[each] for each in whole if each != key})
+        assert world.ask().reason == "bad-record", key
+
+
 def test_a_bucket_that_is_gone_serves_nobody(world: World) -> None:
     world.start(bucket=f"{BUCKET}-gone")
     refused(world, world.ask(), Reason.GOOGLE_DOWN)

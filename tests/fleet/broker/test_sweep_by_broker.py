@@ -112,7 +112,7 @@ def test_however_many_scopes_have_left_the_broker_answers_for_each(
         return ()
 
     monkeypatch.setattr(GitHubApp, "runners", slow)
-    world.write(names.scopes_object(STACK), {"version": 1, "scopes": scopes})
+    world.write(names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": scopes})
     memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now()) for scope in scopes}})
     observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
     seen = observer.observe(desired(), memory)

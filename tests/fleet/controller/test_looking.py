@@ -254,7 +254,7 @@ def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
 def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, status: int, step: str) -> None:
     github = RunnerApi(api="https://github.test", token=lambda _: "t")
     answer = urllib3.HTTPResponse(body=b"{}", status=status)
-    monkeypatch.setattr(github.http, "request", lambda *_, **__: answer)
+    monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answer)
     with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
         github.runners("repos/a-lab/code")
 

@@ -9,13 +9,12 @@ from typing import Any, cast
 import pytest
 
 from infra.fleet.google import GoogleError
-from infra.fleet.images.recording import record_build
-from infra.fleet.images.state import ImageState, image_state
+from infra.fleet.images.builds import record_build
 from infra.fleet.images.store import Store
-from infra.fleet.images.where import Search, in_record
+from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, WriteResult
 from infra.model import names
-from infra.model.images.record import Build, Outcome, built
+from infra.model.images.record import Build, RecordOutcome, built
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
 from tests.model.given import ROOT
@@ -55,7 +54,7 @@ def commit(world: World, filing: Filing, made: Build) -> Any:
 def test_documents_are_kept_before_the_record_names_them() -> None:
     world, filing, made = start()
     done = commit(world, filing, made)
-    assert (done.outcome, done.current) == (Outcome.CURRENT, digest("b"))
+    assert (done.outcome, done.current) == (RecordOutcome.CURRENT, digest("b"))
     current = world.store.read().images["tpu-ci"].current
     for document in (current.sbom, current.provenance):
         assert document in filing.objects

@@ -1,7 +1,8 @@
 """A stack with every field, from a reading that may lack some: what could not be read is taken as it was before.
 
-Owns that one guess, so that a mistake in one line does not look like the loss of a pool: the mistake is a finding, and
-everything beside it can still be told. A new pool with a mistake in what it is made of is left out.
+Nothing half valid leaves the model but by this. Owns that one guess, so that a mistake in one line does not look like
+the loss of a pool: the mistake is a finding, and everything beside it can still be told. A new pool with a mistake in
+what it is made of is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from infra.model.partial import has
-from infra.model.schema import Bucket, Pool, Registries, StackConfig
+from infra.model.schema import Bucket, Pool, StackConfig
 from infra.model.stack import Reading
 
 M = TypeVar("M", bound=BaseModel)
@@ -29,16 +30,16 @@ _LISTS = ("reservations", "quotas", "mirrors", "secrets", "freezes", "exceptions
 
 def whole(reading: Reading, earlier: StackConfig | None = None) -> StackConfig:
     """The stack that a reading declares; `earlier` is what it was before, for the parts that cannot be read."""
-    given = reading.config
+    given = reading.partial
     if not reading.problems:
         return given
     values = {name: _value(given, name, earlier) for name in StackConfig.model_fields}
     for name in _LISTS:
         if (name,) not in reading.refused:
             values[name] = tuple(_items(values[name], getattr(earlier, name, ())))
-    own = given.__dict__.get("registries")
-    if isinstance(own, Registries) and not _whole_registries(own):
-        values["registries"] = earlier.registries if earlier else None
+    for name, value in values.items():
+        if isinstance(value, BaseModel) and not _is_whole(value):
+            values[name] = getattr(earlier, name) if earlier else _stand_in(StackConfig, name)
     if ("pools",) not in reading.refused:
         values["pools"] = tuple(_pools(reading, earlier))
     else:
@@ -49,9 +50,11 @@ def whole(reading: Reading, earlier: StackConfig | None = None) -> StackConfig:
 def _value(given: BaseModel, name: str, earlier: BaseModel | None) -> Any:
     if has(given, name):
         return getattr(given, name)
-    if earlier is not None:
-        return getattr(earlier, name)
-    return _STAND_INS[name] if name in _STAND_INS else _default(type(given), name)
+    return getattr(earlier, name) if earlier is not None else _stand_in(type(given), name)
+
+
+def _stand_in(model: type[BaseModel], name: str) -> Any:
+    return _STAND_INS[name] if name in _STAND_INS else _default(model, name)
 
 
 def _default(model: type[BaseModel], name: str) -> Any:
@@ -88,18 +91,18 @@ def _earlier(item: BaseModel, index: int, given: Sequence[BaseModel], earlier: S
     return here if here is not None and getattr(here, "name", None) not in taken else None
 
 
-def _whole_registries(registries: Registries) -> bool:
-    return has(registries, "regions", "repositories") and all(
-        each is not None and (isinstance(each, str) or has(each, *type(each).model_fields))
-        for each in (*registries.regions, *registries.repositories)
-    )
+def _is_whole(value: Any) -> bool:
+    """Whether a section could be read with all that is in it."""
+    if isinstance(value, BaseModel):
+        return has(value, *type(value).model_fields) and all(map(_is_whole, value.__dict__.values()))
+    return not isinstance(value, tuple) or all(each is not None and _is_whole(each) for each in value)
 
 
 def _pools(reading: Reading, earlier: StackConfig | None) -> Iterator[Pool]:
     """Pools with every field, one of a name: two of one name would claim the same VMs."""
     seen: set[str] = set()
-    for index, pool in enumerate(reading.config.pools):
-        before = _earlier(pool, index, reading.config.pools, earlier.pools if earlier else ())
+    for index, pool in enumerate(reading.partial.pools):
+        before = _earlier(pool, index, reading.partial.pools, earlier.pools if earlier else ())
         made = _pool(pool, before, {path[3] for path in reading.refused if _is_count(path, index)})
         if made is not None and made.name not in seen:
             seen.add(made.name)
@@ -123,6 +126,7 @@ def _pool(pool: Pool, earlier: Pool | None, wrong_counts: set[str | int]) -> Poo
             return None
         else:
             values[name] = field.get_default(call_default_factory=True, validated_data=values)
+    values["fallback"] = tuple(_items(values["fallback"], earlier.fallback if earlier else ()))
     was = earlier.zones if earlier else {}
     zones = values["zones"].items()
     values["zones"] = {zone: was.get(zone, 0) if zone in wrong_counts else count for zone, count in zones}
@@ -133,3 +137,10 @@ def gone(config: StackConfig) -> StackConfig:
     """The same stack with nothing in it: what a stack is before it exists and after it is removed."""
     optional = (name for name, field in StackConfig.model_fields.items() if not field.is_required())
     return config.model_copy(update={name: _default(StackConfig, name) for name in optional})
+
+
+def nothing_but(*, stack: str, project: str, bucket: str) -> StackConfig:
+    """A stack of which only this is known."""
+    values = {name: _stand_in(StackConfig, name) for name in StackConfig.model_fields if name != "stack"}
+    known = {"project": project, "bucket": Bucket.model_construct(name=bucket, location="us")}
+    return StackConfig.model_construct(None, **values | known, stack=stack)
