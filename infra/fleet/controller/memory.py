@@ -1,4 +1,4 @@
-"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size (`forgetting`).
+"""What the controller remembers between sweeps: one JSON document, version 1, of bounded size (`decide`).
 
 Owns its shape and its round trip. Everything in it can be lost: a controller with an empty memory waits longer, and
 goes by the word of VMs whose pool left, since it knows no more where their runners are. Does not own where it is kept
