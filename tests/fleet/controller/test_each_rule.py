@@ -11,7 +11,7 @@ import pytest
 from infra.fleet.controller import rules
 from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.desired import Desired, Settings
+from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.reports import Phase, ReportSeen
@@ -142,14 +142,14 @@ CASES: dict[str, Case] = {
     ),
     "orphan-own-word": Case(
         observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), UNKNOWN_POOLS), runners=served(FLEET)),
-        desired=fleet(6, settings=Settings(job=20)),
+        desired=fleet(6, settings=ControllerSettings(job=20)),
         at=(0, 10, 20),
         done="Report",
         about=AT_ORPHAN,
     ),
     "orphan-at-work": Case(
         observed=replace(at_work(ORPHAN.name, 15), nodes=(*nodes(FLEET), ORPHAN), runners=served(FLEET)),
-        desired=fleet(6, settings=Settings(job=20)),
+        desired=fleet(6, settings=ControllerSettings(job=20)),
         at=(0, 10, 20),
         done="Delete",
         about=AT_ORPHAN,
