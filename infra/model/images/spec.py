@@ -91,7 +91,7 @@ def _resource_name(text: str) -> str:
 
 
 def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return values or refuse("the list has an item at least", "one item a line, each after a hyphen")
+    return values or refuse("the list is empty", "one item a line, each after a hyphen")
 
 
 def _version(value: object) -> object:

@@ -38,7 +38,7 @@ def _reserved_pools(config: StackConfig, _: Sequence[StackConfig], subject: Subj
         else:
             nearest = nearest_names(name, by_name)
             fix = f"one of {', '.join(nearest or by_name)}" if by_name else "declare it under tidepool:reservations"
-            yield Problem(where, shown(name), "a reservation that the stack declares", fix)
+            yield Problem(where, shown(name), "the stack declares no reservation of this name", fix)
 
 
 def _reserved(config: StackConfig) -> Iterator[tuple[YamlPath, Pool, tuple[str, ...], Reserved]]:
