@@ -19,8 +19,8 @@ from infra.cli.failures import FAILED
 from infra.cli.workflows.told import below
 from infra.model.images.stack_rules import CONNECT
 from infra.operations.local.builds import (
-    Outcome,
-    Status,
+    BuildOutcome,
+    StepStatus,
     github_jobs,
     image_repository,
     images_of,
@@ -150,16 +150,16 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
     _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
 
 
-def _lines(title: str, outcome: Outcome) -> Iterator[str]:
+def _lines(title: str, outcome: BuildOutcome) -> Iterator[str]:
     yield f"{title}: {outcome.status}"
     for step in outcome.steps:
         yield f"  {step.status:<8} {step.id:<36} {step.seconds:6.2f} s"
-        if step.status is Status.FAILURE:
+        if step.status is StepStatus.FAILURE:
             yield from (f"           {line}" for line in step.log.splitlines()[-_LOG_LINES:])
 
 
 def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != Status.SUCCESS]
+    return [each for each in done if each["status"] != StepStatus.SUCCESS]
 
 
 def _end(

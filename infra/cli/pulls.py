@@ -23,7 +23,7 @@ from infra.cli.echo import echo
 from infra.cli.render.console import people
 from infra.cli.render.stacks import show_findings
 from infra.github import artifact, drift
-from infra.github.client import PUBLIC_API, Place, PostError, connect
+from infra.github.client import PUBLIC_API, PostError, PostingPlace, connect
 from infra.model.stepset import why_approval
 from infra.operations.errors import Failure, Refusal
 from infra.operations.stacks.comment import post_comment, write_comment
@@ -76,7 +76,7 @@ place_options = options.each(
 
 
 @contextmanager
-def _posting(repository: str, api: str) -> Generator[Place]:
+def _posting(repository: str, api: str) -> Generator[PostingPlace]:
     """The repository, with the token of the environment; GitHub's refusals are failures of the command."""
     token = os.environ.get(TOKEN, "")
     if not token:

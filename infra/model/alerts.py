@@ -2,7 +2,7 @@
 
 Owns the table of alerts, the figures of a dashboard, and the filter of each, as data that both Cloud Logging's language
 and a test can be made of.
-Does not own the resources (`infra.components.monitoring`), the lines (`infra.fleet.sweep_lines`, the broker's audit)
+Does not own the resources (`infra.components.monitoring`), the lines (`infra.fleet.sweep_log`, the broker's audit)
 nor what is to be done (`docs/runbooks/`, one page by the key of each).
 """
 

@@ -19,7 +19,8 @@ from typing import Final, Protocol
 
 from infra.fleet.controller.act import CALL_SECONDS
 from infra.fleet.controller.actions import Held, Waiting, subject, verb
-from infra.fleet.controller.outcomes import Outcome, Result
+from infra.fleet.controller.events import Result
+from infra.fleet.controller.outcomes import Outcome
 from infra.fleet.controller.sweep import NO_SWEEP, Sweeper, Swept, summary
 from infra.fleet.google import clients
 from infra.fleet.place import Place

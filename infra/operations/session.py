@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from infra.engines.choose import Choice, ChoiceError, CloudChoice, choose, choose_cloud, make_engine, observe
-from infra.engines.protocol import CloudName, Engine, EngineName, Request
+from infra.engines.protocol import CloudName, Engine, EngineName, EngineRequest
 from infra.operations.errors import Interruption, Refusal
 from infra.operations.ports import DEFAULT_PARALLEL, SILENT, Teller, Tone
 from infra.operations.stacks.stack_file import require_stack
@@ -36,7 +36,7 @@ class Session(CloudSession):
 
     place: Workspace
     choice: Choice
-    request: Request
+    request: EngineRequest
 
     def engine(
         self,
@@ -90,7 +90,7 @@ def open_session(
     except ChoiceError as error:
         raise Refusal(str(error)) from None
     teller.works_on(choice.cloud, str(choice))
-    request = Request(
+    request = EngineRequest(
         root=place.root,
         home=place.home,
         stack=stack,

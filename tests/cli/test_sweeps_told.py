@@ -11,10 +11,11 @@ from rich.console import Console
 from infra.cli.reconcile import SweepTeller
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import Observed, Trouble, unknown
-from infra.fleet.controller.outcomes import Outcome, Result, learned
+from infra.fleet.controller.outcomes import Outcome, learned
 from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze

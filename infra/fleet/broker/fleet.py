@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from infra.fleet.broker.decide import Claims, DeclaredFleet, ObservedNode, Slot
-from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.fleet.records import Records
 from infra.fleet.wishes import read_wishes
@@ -50,11 +50,9 @@ class FleetReader:
             return self._held
 
     def _read(self, records: Records) -> DeclaredFleet:
-        try:
+        with answered_by_google():
             manifest = records.read(names.manifest_object(self.stack))
             wishes = records.read(names.wishes_object(self.stack))
-        except GoogleError as error:
-            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         if manifest is None:
             raise Refused(Reason.NO_MANIFEST, "there is none")
         return fleet_of(manifest.body, wishes.body if wishes else {}, self.groups, self.clock())

@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 import jwt
 
-from infra.fleet.broker.github_calls import Answered, GitHubCalls
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.github_api import Answered, CallError, GitHubClient
 from infra.fleet.github_lists import Jobs, ListError, jobs, whole
 
 RENEWED: Final = timedelta(minutes=5)
@@ -70,7 +70,7 @@ class GitHubApp:
     key: gives the app's private key (PEM); with True, as it is now and not as it was kept.
     """
 
-    calls: GitHubCalls
+    client: GitHubClient
     app: str
     installation: str
     key: Callable[[bool], str] = field(repr=False)
@@ -114,7 +114,7 @@ class GitHubApp:
         scope = f"repos/{repository}"
 
         def asked(path: str) -> Any:
-            if self.calls.are_few():
+            if self.client.are_few():
                 raise Refused(Reason.GITHUB_LIMITED, "what is left of the hour is for registrations")
             return self._ask("GET", scope, path.removeprefix(f"{scope}/"), deadline, jobs=True).body
 
@@ -189,16 +189,27 @@ class GitHubApp:
         jobs: bool = False,
     ) -> Answered:
         """A call with the installation's token; a token that is refused is replaced once. jobs: one that reads them."""
-        takes |= {_UNAUTHORIZED}
+        asked: dict[str, Any] = {"deadline": deadline, "body": body}
         token = self._token(scope, deadline, jobs=jobs)
-        answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
+        answer = self._call(verb, f"{scope}/{path}", token=token, takes=takes | {_UNAUTHORIZED}, **asked)
         if answer.status == _UNAUTHORIZED:
             with self._lock:
                 self._tokens.pop((scope, jobs), None)
             token = self._token(scope, deadline, jobs=jobs)
-            takes -= {_UNAUTHORIZED}
-            answer = self.calls.ask(verb, f"{scope}/{path}", token=token, deadline=deadline, body=body, takes=takes)
+            answer = self._call(verb, f"{scope}/{path}", token=token, takes=takes, **asked)
         return answer
+
+    def _call(self, verb: str, path: str, **asked: Any) -> Answered:
+        """A call as `GitHubClient.ask` makes it. Raises Refused where GitHub does."""
+        try:
+            return self.client.ask(verb, path, **asked)
+        except CallError as refusal:
+            if refusal.wait is not None:
+                # Not sooner than other refusals, for the broker has a limit of its own.
+                again = max(refusal.wait, Reason.GITHUB_LIMITED.again)
+                raise Refused(Reason.GITHUB_LIMITED, str(refusal), again=again) from None
+            down = refusal.status is None or refusal.status >= 500
+            raise Refused(Reason.GITHUB_DOWN if down else Reason.GITHUB_REFUSED, str(refusal)) from None
 
     def _token(self, scope: str, deadline: float, *, jobs: bool) -> str:
         """A token that may do the one thing there and nothing else. One thread gets it, the others wait."""
@@ -212,10 +223,10 @@ class GitHubApp:
         path = f"app/installations/{self.installation}/access_tokens"
         signed = self._signed(fresh=False)
         takes = frozenset({_UNAUTHORIZED})
-        answer = self.calls.ask("POST", path, token=signed, deadline=deadline, body=body, takes=takes)
+        answer = self._call("POST", path, token=signed, deadline=deadline, body=body, takes=takes)
         if answer.status == _UNAUTHORIZED:
             # The key may have been rotated since it was read.
-            answer = self.calls.ask("POST", path, token=self._signed(fresh=True), deadline=deadline, body=body)
+            answer = self._call("POST", path, token=self._signed(fresh=True), deadline=deadline, body=body)
         try:
             until, text = datetime.fromisoformat(answer.body["expires_at"]), answer.body["token"]
         except (KeyError, TypeError, ValueError):

@@ -29,7 +29,6 @@ from infra.fleet.broker.decide import (
 )
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp, deadline_from_now
-from infra.fleet.broker.github_calls import PATIENCE
 from infra.fleet.broker.identity import Verifier
 from infra.fleet.broker.pace import Pace
 from infra.fleet.broker.refusals import Reason, Refused
@@ -37,6 +36,8 @@ from infra.fleet.google import Clients
 from infra.fleet.records import Records
 from infra.model.runner_names import SUFFIX_DIGITS, runner_name
 
+PATIENCE: Final = 20.0
+"""Seconds for all calls of GitHub of one registration together; shorter than two registrations of a VM are apart."""
 A_MINUTE: Final = 20
 """Requests of one machine within a minute that one broker looks into. A supervisor makes about two."""
 

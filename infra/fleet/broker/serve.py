@@ -21,14 +21,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from infra.fleet.broker.fleet import FleetReader
 from infra.fleet.broker.github_app import GitHubApp
-from infra.fleet.broker.github_calls import GitHubCalls
 from infra.fleet.broker.identity import GoogleKeys, Verifier, fetcher
 from infra.fleet.broker.keeper import Keeper
-from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.refusals import Reason, Refused, answered_by_google
 from infra.fleet.broker.registration import Registrar
 from infra.fleet.broker.service import BODY_SECONDS, THREADS, Service
 from infra.fleet.broker.settings import BrokerSettings
-from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.github_api import GitHubClient
+from infra.fleet.google import Api, Clients, clients, execute
 from infra.model import names
 from infra.model.errors import OutsideError
 
@@ -73,7 +73,7 @@ def _deciders(
     """What decides for VMs and what decides for the controller, with all that they share."""
     keys = GoogleKeys(fetcher(settings.keys_url, http), clock)
     app = GitHubApp(
-        calls=GitHubCalls(settings.github_api, http, clock),
+        client=GitHubClient(settings.github_api, "tidepool-broker", http=http, clock=clock),
         app=settings.app,
         installation=settings.installation,
         key=_AppKey(settings.key_secret, google, clock),
@@ -192,10 +192,8 @@ class _ThreadClients:
     def __call__(self) -> Clients:
         held = getattr(self._local, "clients", None)
         if held is None:
-            try:
+            with answered_by_google():
                 held = clients(self._settings.project, self._settings.google_endpoint, hurried=True)
-            except GoogleError as error:
-                raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
             self._local.clients = held
             self._made.append(held)
         return held
@@ -226,10 +224,9 @@ class _AppKey:
 
     def _read(self) -> str:
         versions = self._google().api(Api.SECRETS).projects().secrets().versions()
-        try:
+        with answered_by_google():
             answer = execute(versions.access(name=self._version), f"reading the app's key, {self._version}")
+        try:
             return base64.b64decode(answer["payload"]["data"]).decode()
-        except GoogleError as error:
-            raise Refused(Reason.GOOGLE_DOWN, str(error)) from None
         except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
             raise Refused(Reason.GITHUB_REFUSED, f"{self._version} holds no key") from None

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from infra.fleet.broker.github_calls import GITHUB
 from infra.fleet.broker.identity import GOOGLE_KEYS, LOCAL_KEYS
+from infra.fleet.github_api import GITHUB
 from infra.model.errors import ConfigError, Problem
 
 AUDIENCE: Final = "TIDEPOOL_BROKER_AUDIENCE"

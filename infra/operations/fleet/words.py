@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from infra.fleet.controller.observed import DrainWish
 from infra.fleet.status.shape import FleetStatus, Next, RolloutStatus, Trouble
+from infra.fleet.wishes import DrainWish
 from infra.preview.times import ago, due, since
 
 

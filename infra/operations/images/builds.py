@@ -14,8 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from infra.fleet.images.attempts import begin
-from infra.fleet.images.recording import Recorded, record_build
-from infra.fleet.images.starting import Started, Starter
+from infra.fleet.images.builds import Recorded, Started, Starter, record_build
 from infra.model.images.cost import due_by
 from infra.model.images.github import build_jobs
 from infra.model.images.places import record_stack

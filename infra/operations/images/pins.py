@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.fleet.images.oci import OciRegistry, RegistryError
-from infra.fleet.images.resolve import Resolver
+from infra.fleet.images.oci import OciRegistry, RegistryError, Resolver
 from infra.model.images.answers import PinAnswer, PinFinding, PinOutcome, answers_json, compare, parse_answers, written
 from infra.model.images.pins import PINS_FILE, Base, Download, Pins, load_pins
 from infra.model.yamlfile import decoded

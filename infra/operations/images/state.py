@@ -10,8 +10,7 @@ from typing import Any
 
 from infra.fleet.images.promotion import Moved
 from infra.fleet.images.registries import ArtifactPlace
-from infra.fleet.images.state import ImageState, PlaceState, image_state
-from infra.fleet.images.where import Found, Search
+from infra.fleet.images.where import Found, ImageState, PlaceState, Search, image_state
 from infra.model import names
 from infra.model.images.cost import BuildCost, build_cost
 from infra.model.images.record import DIGEST

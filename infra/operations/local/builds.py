@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from infra.local.builds.machine import Outcome, Status
+from infra.local.builds.machine import BuildOutcome, StepStatus
 from infra.local.builds.queue import NoSuchStepError, Yard, made_up_commit
 from infra.local.builds.running import UnsupportedError
 from infra.local.cloud.builds.control import BuildControl
@@ -25,10 +25,10 @@ from infra.tools.install import ToolError
 if TYPE_CHECKING:
     from workflows.starts import ImageJobs
 
-__all__ = ("Outcome", "Status")
+__all__ = ("BuildOutcome", "StepStatus")
 
 
-def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], Outcome]]:
+def run_builds(fault: str | None) -> Iterator[tuple[Mapping[str, Any], BuildOutcome]]:
     """Run the builds that wait in the local Cloud Build, the oldest first; each with what became of it.
 
     fault: a step whose tools fail, `STEP[:REGION]`.
@@ -53,7 +53,7 @@ def image_repository(name: str) -> str:
 
 def run_jobs(
     repository: str, changed: Sequence[str], commit: str, fault: str | None
-) -> tuple[ImageJobs, Iterator[tuple[str, Outcome]]]:
+) -> tuple[ImageJobs, Iterator[tuple[str, BuildOutcome]]]:
     """The jobs of images that a push to main starts at GitHub, and their runs here, each with what became of it.
 
     commit: empty for a made-up one.
@@ -78,7 +78,7 @@ def run_jobs(
         revisions={each: pushed if each == repository else "" for each in lab.repositories},
     )
 
-    def runs() -> Iterator[tuple[str, Outcome]]:
+    def runs() -> Iterator[tuple[str, BuildOutcome]]:
         with running() as control, _at_work():
             yield from _yard(control).run_jobs(
                 found, started.images, run=str(now), commits={repository: pushed}, now=now, fault=fault
@@ -123,7 +123,7 @@ def images_of(build: Mapping[str, Any]) -> list[str]:
     return [tag.removeprefix("image-") for tag in build.get("tags", ()) if tag.startswith("image-")]
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: BuildOutcome) -> dict[str, Any]:
     steps = [
         {"id": step.id, "status": str(step.status), "seconds": round(step.seconds, 2)} for step in outcome.steps
     ]  # fmt: skip

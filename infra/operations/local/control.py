@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 
 from infra.local.cloud import daemon
 from infra.local.cloud.builds.control import BuildControl
-from infra.local.cloud.faults import Kind, Rule
+from infra.local.cloud.faults import FaultKind, FaultRule
 from infra.local.cloud.github.control import GitHubControl
 from infra.local.cloud.github.work import CONCLUSIONS
 from infra.local.guests.disk import Disk
@@ -28,7 +28,7 @@ from infra.operations.workspace import workspace
 
 __all__ = ("CONCLUSIONS", "FAULTS")
 
-FAULTS: tuple[str, ...] = get_args(Kind)
+FAULTS: tuple[str, ...] = get_args(FaultKind)
 """The kinds of faults."""
 _MISSING: Final = 404
 STRIKES: Final[Mapping[str, str]] = {
@@ -92,7 +92,7 @@ def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
 
 def differing(fault: Mapping[str, Any]) -> dict[str, Any]:
     """What makes a fault differ from one that only has a kind."""
-    plain = Rule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
+    plain = FaultRule(kind=fault["kind"]).to_json() | {"id": fault["id"], "seen": fault["seen"]}
     return {key: value for key, value in fault.items() if value != plain[key]}
 
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from infra.github import labels, pulls, sticky
-from infra.github.artifact import Artifact
-from infra.github.client import Place
-from infra.github.harmless import cut, harmless
+from infra.github import labels, sticky
+from infra.github.artifact import Artifact, cut, harmless
+from infra.github.client import PostingPlace
 from infra.github.sticky import Posted
 from infra.model.errors import ConfigError
 from infra.operations.errors import Failure, Refusal
@@ -63,7 +62,7 @@ def write_comment(
     return WrittenComment(previews=previews, artifact=made)
 
 
-def post_comment(place: Place, made: Artifact, head: str, *, planned: bool) -> tuple[PostedComment, ...]:
+def post_comment(place: PostingPlace, made: Artifact, head: str, *, planned: bool) -> tuple[PostedComment, ...]:
     """Let the pull requests whose newest commit is `head` have the comment and the labels of an artifact.
 
     planned: whether it shows an engine's plan; the comment without one gives way to it. Raises PostError.
@@ -71,10 +70,10 @@ def post_comment(place: Place, made: Artifact, head: str, *, planned: bool) -> t
     room = sticky.LONGEST - len(sticky.MARKER) - len(sticky.mark_of_plan(head)) - 2
     text = cut(f"{harmless(made.markdown)}\n\n<sub>For {head[:12]}.</sub>", room)
     posts = []
-    for pull in pulls.of_head(place, head):
+    for pull in sticky.of_head(place, head):
         posted = sticky.post(place, pull, text, head=head, planned=planned)
         labels.put(place, pull, frozenset(made.labels))
-        posts.append(PostedComment(pull=pull.number, posted=posted))
+        posts.append(PostedComment(pull=pull, posted=posted))
     return tuple(posts)
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from infra.engines.protocol import Engine
 from infra.fleet.controller.lease import Kind
 from infra.fleet.google import GoogleError
-from infra.fleet.withdraw import declare_again, withdraw
+from infra.fleet.transition import declare_again, withdraw
 from infra.model import names
 from infra.model.errors import ConfigError
 from infra.model.plan import Op, Plan

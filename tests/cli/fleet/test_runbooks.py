@@ -25,7 +25,7 @@ from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.images.attempts import begin
 from infra.fleet.images.store import Store
 from infra.fleet.records import Records
-from infra.fleet.sweep_lines import key_line
+from infra.fleet.sweep_log import key_line
 from infra.model import names
 from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
 from infra.model.images.record import Build, built

@@ -29,9 +29,9 @@ from infra.fleet.broker.decide import (
     named,
     standing,
 )
-from infra.fleet.broker.github_calls import PATIENCE
 from infra.fleet.broker.identity import GoogleKeys, KeySet, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
+from infra.fleet.broker.registration import PATIENCE
 from infra.fleet.google import HURRIED_RETRIES, HURRIED_SECONDS
 from infra.local.cloud.tokens import new_key, public_pem, signed
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from jwt.algorithms import RSAAlgorithm
@@ -60,7 +60,9 @@ def test_googles_public_key_is_nobodys_shared_secret(world: World) -> None:
     """An HMAC whose secret is the published key, in each of the forms in which a verifier may hold it."""
     claims = json.dumps(tokens.unverified(world.token()))
     jwk = json.loads(PoolManager().request("GET", world.settings.keys_url).data)["keys"][0]
-    pem = RSAAlgorithm.from_jwk(jwk).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    public = RSAAlgorithm.from_jwk(jwk)
+    assert isinstance(public, RSAPublicKey)
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     for secret in (pem, pem.strip(), json.dumps(jwk).encode(), jwk["n"].encode()):
         for algorithm in ("HS256", "RS256"):
             header = {"alg": algorithm, "kid": jwk["kid"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.fleet.controller.observed import Wishes
+from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, place, slot
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target

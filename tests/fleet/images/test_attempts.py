@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from infra.fleet.images.attempts import ImageStanding, begin, standing
-from infra.fleet.sweep_lines import image_lines
+from infra.fleet.sweep_log import image_lines
 from infra.model import names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, Bucket, World

@@ -9,10 +9,9 @@ from typing import Any, cast
 import pytest
 
 from infra.fleet.google import GoogleError
-from infra.fleet.images.recording import record_build
-from infra.fleet.images.state import ImageState, image_state
+from infra.fleet.images.builds import record_build
 from infra.fleet.images.store import Store
-from infra.fleet.images.where import Search, in_record
+from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, Written
 from infra.model import names
 from infra.model.images.record import Build, RecordOutcome, built

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import urllib3
 
-from infra.local.builds.machine import Machine
+from infra.local.builds.machine import BuildMachine
 from infra.local.cloud.services.cloudbuild_substitutions import applied
 from infra.local.registry import Registry, serve
 from infra.model.images.cloudbuild import Site, build_config
@@ -145,7 +145,7 @@ def tree(folder: Path, address: tuple[str, int]) -> Path:
 class World:
     """One machine, with everything that builds need."""
 
-    machine: Machine
+    machine: BuildMachine
     recorder: Recorder
     spec: ImageSpec
     pins: Pins
@@ -216,7 +216,7 @@ def world(folder: Path, registry: str, spec: ImageSpec) -> World:
 
     stacks = {name: load_stack(ROOT, name) for name in ("ci", "training")}
     recorder = Recorder(registry)
-    machine = Machine(folder=folder / "machine", registry=registry, env={"TIDEPOOL_TOOLS": str(TOOLS)})
+    machine = BuildMachine(folder=folder / "machine", registry=registry, env={"TIDEPOOL_TOOLS": str(TOOLS)})
     machine.folder.mkdir()
     recipes = tree(folder / "recipes", ("127.0.0.1", recorder.server.server_port))
     machine.offer(RECIPES, recipes, {commit(0xABC): 1_750_000_000})

@@ -1,23 +1,36 @@
-"""What VMs say of themselves, as far as a sweep needs it: whose reports are read, and what is in them.
+"""The records between a sweep and VMs: what they say of themselves, and orders, which their supervisors poll.
 
-Owns the choice of VMs. Does not own what of a report is believed (`infra.fleet.reports`, `infra.fleet.proofs`).
+Owns whose reports are read, the shape of orders (version 1, one object a VM) and the change of one of their parts,
+conditional on what was read. All pools may read all orders: they hold no secret. Does not own what of a report is
+believed (`infra.fleet.reports`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from infra.fleet.controller.desired import Desired, Wanted
+from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.memory import Memory
-from infra.fleet.controller.observed import NodeSeen, ReportSeen, node_key
+from infra.fleet.controller.observed import NodeSeen
 from infra.fleet.controller.rules import GIVEN_BACK
 from infra.fleet.controller.sorting import is_ours, pool_of
 from infra.fleet.google import GoogleError
-from infra.fleet.proofs import Proofs
-from infra.fleet.records import Records
-from infra.fleet.reports import proved_report
+from infra.fleet.proofs import Proofs, proved_report
+from infra.fleet.records import Body, Records, UnreadableRecordError
+from infra.fleet.reports import ReportSeen
+from infra.fleet.versions import AssignedVersion
+from infra.model import names
 
+EMPTY: Final[Body] = {
+    "version": 1,
+    "image": None,
+    "bundle": None,
+    "restart": 0,
+    "drain": False,
+}
+"""What a VM without orders does: what the records that all VMs read say, and taking jobs."""
 _UNPROVED: Final = 4
 """Of how many VMs that serve and have proved no report yet one is read a sweep, in turns."""
 
@@ -80,13 +93,13 @@ def _may_stand(slot: Wanted, zone: str, memory: Memory) -> bool:
     """Whether a slot's VM may be in a zone: it is declared there, or one was asked for or listed there."""
     known = memory.vms.get(slot.name)
     asked = known is not None and zone in known.tried
-    return asked or slot.place_in(zone) is not None or node_key(zone, slot.name) in memory.nodes
+    return asked or slot.place_in(zone) is not None or NodeKey(zone, slot.name) in memory.nodes
 
 
 def _able(desired: Desired, memory: Memory, proving: Collection[str]) -> set[str]:
     """VMs whose orders name a bundle with which another of their pool proved a report: they can prove theirs too."""
     bundles = {
-        slot.name: (slot.pool, (known.assigned or "").partition("|")[2])
+        slot.name: (slot.pool, known.assigned.bundle if known.assigned else "")
         for slot in desired.slots
         if (known := memory.vms.get(slot.name)) is not None
     }
@@ -110,3 +123,39 @@ def read(records: Records, asked: Sequence[WantedReport], proofs: Proofs) -> tup
         if report is not None:
             found[vm.name] = report
     return found, failure
+
+
+def order(records: Records, vm: str, **changes: Any) -> None:
+    """Change parts of a VM's orders. Raises GoogleError where the bucket refuses or does not answer."""
+    records.update(names.orders_object(vm), lambda current: {**EMPTY, **(current or {}), **changes})
+
+
+def told(records: Records, vm: str) -> AssignedVersion | None:
+    """What a VM's orders say that it runs; None where they leave that to the records that all VMs read.
+
+    Raises GoogleError where the bucket refuses or does not answer.
+    """
+    try:
+        record = records.read(names.orders_object(vm))
+    except UnreadableRecordError:
+        return None
+    orders = record.body if record else {}
+    image = str(orders.get("image") or "")
+    if not image:
+        return None
+    return AssignedVersion(image="" if image == names.NO_IMAGE else image, bundle=str(orders.get("bundle") or ""))
+
+
+def restart(records: Records, vm: str, number: int) -> None:
+    """Order a restart by a number that the VM has not obeyed yet.
+
+    One that is behind what was ordered last is of a memory that was lost; the same once more is the same order. Raises
+    GoogleError where the bucket refuses or does not answer.
+    """
+
+    def ordered(current: Body | None) -> Body:
+        orders = {**EMPTY, **(current or {})}
+        last = int(orders["restart"])
+        return {**orders, "restart": number if number >= last else last + 1}
+
+    records.update(names.orders_object(vm), ordered)

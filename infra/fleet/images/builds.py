@@ -1,19 +1,26 @@
-"""Starting a build by a message, and waiting until the record has it.
+"""Builds: started by a message, recorded once every place has them, and which steps were last asked for.
 
-Owns the message to the image's topic, and how the build that it started is found: the one that was not there before.
-Leaves the build itself to Cloud Build. A wait that ends early ends nothing but the waiting.
+Owns the message to the image's topic, and how the build that it started is found: the one that was not there before. A
+wait that ends early ends nothing but the waiting. Owns the commit point of a build: every place is asked again,
+documents are kept, then the record names the digest; writing the same build twice changes nothing. Whether a build is
+the current one is the record's rule. Owns `control/STACK/builds.json` of a stack's own fleet bucket, by which a build
+that could not be started is started by the next `up`; no builder may write there. Leaves the build itself to Cloud
+Build.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from infra.fleet.google import Api, Clients, GoogleError, execute
-from infra.fleet.images.store import Store
+from infra.fleet.images.registries import Answers
+from infra.fleet.images.store import Objects, Store, begin
+from infra.fleet.records import Records
 from infra.model import names
-from infra.model.images.record import Build
+from infra.model.errors import ConfigError, Problem
+from infra.model.images.record import Build, BuildDocument, Record, RecordOutcome, built, parse, parse_as
 
 INTERVAL: Final = 5.0
 """Seconds between two looks."""
@@ -122,3 +129,90 @@ def send(
         raise GoogleError(
             f"sending a message to {topic}", f"there is no such topic; `./tidepool up {stack}` makes it"
         ) from None
+
+
+VERSION: Final = 1
+
+
+class AskedSteps(BuildDocument):
+    """steps: digests by image; empty where its trigger was off."""
+
+    version: Literal[1] = VERSION
+    steps: Mapping[str, str]
+
+
+def read_asked(bucket: Objects, stack: str) -> Mapping[str, str] | None:
+    """The digests; None where none were written yet. Raises GoogleError, and ConfigError where it cannot be read."""
+    name = names.builds_object(stack)
+    found = bucket.read(name)
+    fix = f"delete {name} from the fleet bucket, and start builds that are missing by hand"
+    return None if found is None else parse_as(AskedSteps, name, found.body, fix).steps
+
+
+def write_asked(bucket: Objects, stack: str, steps: Mapping[str, str]) -> None:
+    """Write the digests down. Raises GoogleError."""
+    bucket.update(names.builds_object(stack), lambda _: AskedSteps(steps=steps).model_dump(mode="json"))
+
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a build came to. current: the digest that the record names now. generation: the record's."""
+
+    image: str
+    build: Build
+    outcome: RecordOutcome
+    current: str
+    generation: int
+
+
+def record_build(
+    records: Records,
+    registries: Answers,
+    image: str,
+    build: Build,
+    *,
+    places: Sequence[str],
+    documents: Mapping[str, bytes],
+) -> Recorded:
+    """Record a build of `image` that is in all of `places`.
+
+    documents: what is kept beside the record, by the field of `Build` that names it (`sbom`, `provenance`).
+    Raises ConfigError where the build is not in every place, GoogleError and RegistryError where a call fails; nothing
+    that readers see was changed then.
+    """
+    _insist_on_places(registries, image, build, places)
+    kept: dict[str, str] = {}
+    for field, content in documents.items():
+        kept[field] = names.image_document_object(image, build.digest, f"{field}.json")
+        records.put_once(kept[field], content, JSON)
+    wanted = build.model_copy(update={**kept, "places": tuple(places)})
+    seen: list[tuple[Record, RecordOutcome]] = []
+
+    def decide(body: Mapping[str, object] | None) -> Mapping[str, object]:
+        seen.append(built(parse(body), image, wanted))
+        return seen[-1][0].to_json()
+
+    begin(records)
+    written = records.update(names.images_record_object(), decide)
+    record, outcome = seen[-1]
+    current = record.images[image].current.digest
+    return Recorded(image=image, build=wanted, outcome=outcome, current=current, generation=written.generation)
+
+
+def _insist_on_places(registries: Answers, image: str, build: Build, places: Sequence[str]) -> None:
+    rule = "the record names a digest once every place of the image has it"
+    problems = [
+        Problem(place, f"{image} was not pushed there", rule, "build again from recipes that say the same places")
+        for place in places
+        if place not in build.places
+    ]
+    problems += [
+        Problem(place, f"does not have {build.digest}", rule, "run the build's copy and verify steps again")
+        for place in places
+        if place in build.places and not registries.has(place, build.digest)
+    ]
+    if problems:
+        raise ConfigError(problems)

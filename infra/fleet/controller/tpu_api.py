@@ -1,20 +1,36 @@
-"""The TPU API of one zone as a sweep sees it: its VMs, and which creates of ours are over.
+"""The TPU API of one zone as a sweep sees it: its VMs, which creates of ours are over, and what a failed one means.
 
-Owns the two lists, with all their pages, and the reading of what stands in them.
+Owns the two lists, with all their pages, the reading of what stands in them, and how no capacity, no quota, no service
+and a request that is wrong are told apart. Statuses are those of HTTP; codes are those of google.rpc.Code, in which
+operations fail. A stockout comes as an operation's code 8; quota as 429 or as code 8 with `Quota limit` in its text
+(cloud.google.com/tpu/docs/troubleshooting, read 2026-11). A 429 that counts requests in time is over with its minute,
+and nobody has to free anything (cloud.google.com/docs/quotas/troubleshoot, read 2026-11).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from infra.fleet.controller import troubles
 from infra.fleet.controller.memory import Creating
-from infra.fleet.controller.observed import CreateEnded, NodeSeen
-from infra.fleet.google import Api, Clients, execute
+from infra.fleet.controller.observed import CreateEnded, NodeSeen, Trouble
+from infra.fleet.google import Api, Clients, GoogleError, execute
 from infra.model.catalogue import CapacityKind
 
+MINUTE: Final = 60.0
+"""Seconds after which no request counts any more against a limit of requests a minute."""
 _PAGE: Final = 500
+_RESOURCE_EXHAUSTED: Final = 8
+_OUTAGES: Final = frozenset({1, 2, 4, 10, 13, 14})
+"""CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE: nothing is wrong with what was asked."""
+
+_TOO_MANY: Final = 429
+_TIMEOUT: Final = 408
+_FORBIDDEN: Final = 403
+_RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate[ _]?limit", re.IGNORECASE)
+_A_MINUTE: Final = re.compile(r"\bper (second|minute)\b", re.IGNORECASE)
+_SERVER: Final = 500
 
 
 class ShapeError(Exception):
@@ -90,5 +106,40 @@ def _ended(
             continue
         error = operation.get("error") or {}
         text = str(error.get("message", ""))
-        trouble = troubles.of_operation(int(error.get("code", 0)), text) if error else None
+        trouble = trouble_of_operation(int(error.get("code", 0)), text) if error else None
         yield CreateEnded(slot=slot, zone=zone, trouble=trouble, text=text)
+
+
+def trouble_of_operation(code: int, text: str) -> Trouble:
+    """The trouble of an operation that ended with an error."""
+    if code == _RESOURCE_EXHAUSTED and _RATE.search(text):
+        return Trouble.OUTAGE
+    if code == _RESOURCE_EXHAUSTED:
+        return Trouble.QUOTA if "quota" in text.lower() else Trouble.STOCKOUT
+    return Trouble.OUTAGE if code in _OUTAGES else Trouble.REFUSED
+
+
+def trouble_of_answer(status: int | None, text: str) -> Trouble:
+    """The trouble of a create call that was not taken. status: None where no answer came."""
+    if status is None or status >= _SERVER or status == _TIMEOUT:
+        return Trouble.OUTAGE
+    if status in (_TOO_MANY, _FORBIDDEN) and _RATE.search(text):
+        return Trouble.OUTAGE
+    if status == _TOO_MANY:
+        return Trouble.STOCKOUT if "no more capacity" in text.lower() else Trouble.QUOTA
+    return Trouble.REFUSED
+
+
+def taken(request: Any, doing: str, sleep: Callable[[float], None], left: float) -> Mapping[str, Any]:
+    """A create's operation. One more than Google takes in a minute is sent again once that minute is over.
+
+    left: seconds that a sweep has; such a minute is waited for within them. Raises GoogleError.
+    """
+    try:
+        return execute(request, doing)
+    except GoogleError as error:
+        a_minute = error.status in (_TOO_MANY, _FORBIDDEN) and _A_MINUTE.search(error.reason)
+        if left <= MINUTE or not a_minute:
+            raise
+    sleep(MINUTE)
+    return execute(request, doing)
