@@ -94,7 +94,7 @@ def read(text: str, source: str, form: Form = STACK_FILE) -> Document:
     said = {(problem.subject, problem.value) for problem in problems}
     problems += (each for each in reader.problems if (each.subject.partition(" ")[0], each.value) not in said)
     if not isinstance(data, dict):
-        rule = "not a mapping of keys to values"
+        rule = "not one mapping of keys to values"
         raise ConfigError([*problems, Problem(f"{source}:1", type(data).__name__, rule, form.first)])
     return Document(data=data, lines=reader.lines, problems=tuple(problems))
 

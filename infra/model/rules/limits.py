@@ -166,7 +166,7 @@ def _called(limit: Reservation | Quota) -> str:
     return f"{limit.kind} quota" if isinstance(limit, Quota) else "reservation"
 
 
-def _overdrawn(account: ledger.Account, what: str, where: str) -> Iterator[Problem]:
+def _overdrawn(account: ledger.LimitAccount, what: str, where: str) -> Iterator[Problem]:
     if account.remaining < 0:
         rule = f"the {what} covers all chips that draw on it: {account.sum_shown()}"
         less = "1 chip less" if account.remaining == -1 else f"{-account.remaining} chips less"

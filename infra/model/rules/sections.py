@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.model import calendar, federation, names
+from infra.model import federation, freezes, names
 from infra.model.catalogue import nearest_names
 from infra.model.errors import Problem
 from infra.model.network import mirror_locations
@@ -186,7 +186,7 @@ def _builds(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> 
 
 def _freezes(config: StackConfig, _: Sequence[StackConfig], subject: Subject) -> Iterator[Problem]:
     for index, freeze in enumerate(config.freezes):
-        if has(freeze, "from", "to", "time_zone") and calendar.ends(freeze) <= calendar.begins(freeze):
+        if has(freeze, "from", "to", "time_zone") and freezes.ends(freeze) <= freezes.begins(freeze):
             rule = f"a freeze ends after it begins, which is {freeze.start}"
             yield Problem(subject(("freezes", index, "to")), str(freeze.end), rule, "a later day or moment")
 

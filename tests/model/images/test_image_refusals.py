@@ -163,7 +163,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "artifact_registry.regions[1]",
         "remove one",
     ),
-    "no region": ("repository: images}", "repository: images, regions: []}", "artifact_registry.regions", "somewhere"),
+    "no region": ("repository: images}", "repository: images, regions: []}", "artifact_registry.regions", "no region"),
     "a region that is none": (
         "repository: images}",
         "repository: images, regions: [mars]}",
