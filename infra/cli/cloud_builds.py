@@ -16,19 +16,7 @@ from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
 from infra.cli.workflows.told import below
-from infra.operations.local.builds import (
-    StepStatus,
-    github_jobs,
-    image_repository,
-    images_of,
-    jobs_command,
-    next_commands,
-    outcome_json,
-    outcome_lines,
-    pushed_lines,
-    run_builds,
-    run_jobs,
-)  # fmt: skip
+from infra.operations.local import builds as work
 from infra.operations.local.control import running
 
 _fail_option = click.option(
@@ -66,13 +54,13 @@ def push(
         raise click.UsageError("a push goes to a --branch or makes a --tag")
     files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
     with running() as control:
-        jobs = github_jobs(repository, files, **ref)
+        jobs = work.github_jobs(repository, files, **ref)
         done = {**control.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
-    done["next"] = list(next_commands(done))
+    done["next"] = list(work.next_commands(done))
     call.tell(done)
     if call.as_json:
         return
-    for line in pushed_lines(done):
+    for line in work.pushed_lines(done):
         bare = line.lstrip()
         below(call.console, bare, by=len(line) - len(bare))
 
@@ -88,7 +76,7 @@ def list_builds(*, as_json: bool) -> None:
     """Say which builds there are and how they ended, the newest last."""
     with running() as control:
         found = control.builds()
-    lines = [f"{each['status']:<14} {each['id']}  {' '.join(images_of(each))}" for each in found]
+    lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
     answer(as_json, {"builds": found}, *(lines or ["no build was started"]))
 
 
@@ -99,10 +87,10 @@ def list_builds(*, as_json: bool) -> None:
 def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
     """Run the build that has waited longest in the local Cloud Build. Exit code 1 where one fails."""
     done: list[dict[str, Any]] = []
-    for build, outcome in run_builds(fault):
-        done.append({"build": build["id"], "images": images_of(build), **outcome_json(outcome)})
+    for build, outcome in work.run_builds(fault):
+        done.append({"build": build["id"], "images": work.images_of(build), **work.outcome_json(outcome)})
         if not as_json:
-            echo("\n".join(outcome_lines(f"build {build['id']} of {', '.join(images_of(build))}", outcome)))
+            echo("\n".join(work.outcome_lines(f"build {build['id']} of {', '.join(work.images_of(build))}", outcome)))
         if not everything:
             break
     again = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in _failed(done)]
@@ -121,19 +109,19 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
 
     ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
     """
-    repository = image_repository(repository)
-    started, runs = run_jobs(repository, changed, commit, fault)
+    repository = work.image_repository(repository)
+    started, runs = work.run_jobs(repository, changed, commit, fault)
     done: list[dict[str, Any]] = []
     for name, outcome in runs:
-        done.append({"image": name, **outcome_json(outcome)})
+        done.append({"image": name, **work.outcome_json(outcome)})
         if not as_json:
-            echo("\n".join(outcome_lines(f"job {name}", outcome)))
-    again = jobs_command(repository, changed, commit) if _failed(done) else None
+            echo("\n".join(work.outcome_lines(f"job {name}", outcome)))
+    again = work.jobs_command(repository, changed, commit) if _failed(done) else None
     _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", (again,) if again else ())
 
 
 def _failed(done: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in done if each["status"] != StepStatus.SUCCESS]
+    return [each for each in done if each["status"] != work.StepStatus.SUCCESS]
 
 
 def _end(
