@@ -87,6 +87,18 @@ def update_goldens(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-goldens"))
 
 
+@pytest.fixture(scope="module")
+def cheap_keys() -> Iterator[None]:
+    """States of this module under keys of one round: a real key costs more than making the stack. Not where a child
+    process reads them too."""
+    from infra.local.engine import secrets
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "ROUNDS", 1)
+        patch.setattr(secrets, "_keys", {})
+        yield
+
+
 @pytest.fixture
 def cloud() -> Iterator[TestCloud]:
     """A local Google Cloud of its own on loopback: `url`, `control`, `wall` (its clock stands still until moved)."""

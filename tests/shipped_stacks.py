@@ -97,10 +97,6 @@ STEADY = {
 """,
 }
 """By stack: its pools, and what names them."""
-RENEW = (
-    "Where that is meant: `./tidepool workflows --write`, then "
-    "`./tidepool test --fast -- tests/program -k golden --update-goldens`, and commit both with the edit."
-)
 CAPACITY = ("vm_labels", "pools", "reservations", "quotas", "freezes", "budget", "exceptions")
 
 

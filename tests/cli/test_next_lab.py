@@ -113,12 +113,10 @@ def test_every_check_passes_in_its_copy(tmp_path: Path, models: Path) -> None:
     subprocess.run(["git", "-C", copy, "rm", "-rq", *taken], check=True)
     write(copy, {path: text for path, text in FILES.items() if ", " not in path})
     write(copy, {STACK: FILES[STACK] + SERVING})
-    plan = ("--fast", "--", "tests/program", "-k", "golden", "--update-goldens")
     for command in (
         ["images", "listing", "deep-lab/models", "--checkout", models],
         ["workflows", "--write"],
         ["workflows", "--read-tests", models],
-        ["test", *plan],
     ):
         subprocess.run([copy / "tidepool", *command], check=True)
     subprocess.run(["git", "-C", copy, "add", "."], check=True)

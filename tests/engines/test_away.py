@@ -26,6 +26,8 @@ from infra.model.planned_capacity import VM_TYPE
 from tests.engines.phase_world import refusals
 from tests.engines.standing_world import StandingWorld
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 AWAY = "us-west1-c"
 TEXT = """\
 config:

@@ -15,6 +15,8 @@ from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status
 from tests.engines.phase_world import Pool, Stack, bound, declare, declared, high_water, refusals, stack_at, vms
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 __all__ = ["high_water"]
 
 SPOT = "spot"

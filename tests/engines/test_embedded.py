@@ -13,6 +13,8 @@ from infra.model.errors import EngineError
 from infra.model.plan import Op
 from tests.program.stacks import lend
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -26,6 +26,8 @@ from tests.engines.phase_world import (
     watch,
 )
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 CHIPS = {"v5litepod-1": 1, "v5litepod-4": 4, "v5litepod-8": 8}
 POOL = st.builds(Pool, size=st.integers(0, 3), accelerator=st.sampled_from(sorted(CHIPS)), kind=st.sampled_from(KINDS))
 FLEET = st.fixed_dictionaries({"a": POOL, "b": POOL, "c": POOL})

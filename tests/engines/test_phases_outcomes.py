@@ -18,6 +18,8 @@ from infra.model.plan import Op, Plan, Status, Step
 from infra.model.planned_capacity import outcomes
 from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at, vms
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 SPOT = "spot"
 
 

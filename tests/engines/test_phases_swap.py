@@ -25,6 +25,8 @@ from tests.engines.phase_world import (
     vms,
 )
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 __all__ = ["high_water"]
 
 FULL = bound("reserved", 16)

@@ -14,6 +14,8 @@ from infra.model.plan import Op, Status
 from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 from tests.engines.standing_world import ZONE, StandingWorld, changed
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 FIRST, SECOND, THIRD = (f"tpu-ci-{ZONE}-{index}" for index in range(3))
 
 

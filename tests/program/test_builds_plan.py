@@ -19,7 +19,7 @@ from infra.program.builds import BuildPlan, build_plan, image_build, unheard
 from infra.program.stack import declare
 from tests.program.fake_engine import Built, Registered, build
 from tests.program.stacks import ROOT, built, committed, edited
-from tests.shipped_stacks import RENEW, connected, of_this_lab, shipped
+from tests.shipped_stacks import connected, of_this_lab, shipped
 
 GOLDEN = Path(__file__).parent / "golden" / "ci-builds.json"
 TYPES = ("gcp:cloudbuild", "gcp:cloudbuildv2", "gcp:cloudscheduler", "gcp:pubsub")
@@ -65,7 +65,7 @@ def test_the_plan_of_builds_is_the_golden_one(update_goldens: bool) -> None:
     found = json.dumps(plan_of_builds(), indent=1, sort_keys=True) + "\n"
     if update_goldens:
         GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8"), RENEW
+    assert found == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
 def test_each_image_of_cloud_build_is_started_by_pushes_by_messages_and_by_its_clock() -> None:

@@ -127,9 +127,16 @@ def actionlint_checks(workflows: Sequence[Path]) -> Iterator[Check]:
 def pytest_check(*, unit: bool, heavy: bool, live: bool, extra: Sequence[str]) -> Check:
     tiers = (("heavy", heavy), ("live", live), ("end_to_end", not unit))
     excluded = [f"not {tier}" for tier, wanted in tiers if not wanted]
-    # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun.
-    workers = () if extra else ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")
+    # Replacing a worker that crashed, xdist waits for ever for a module of tests that the dead one had begun. Sorted by
+    # how many tests they have, modules of few long ones would come last, when the other worker has nothing left.
+    spread = ("--dist", "loadscope", "--no-loadscope-reorder", "--max-worker-restart", "0")
+    workers = () if extra else ("-n", "2", *spread)
     return Check("pytest", ("pytest", "-m", " and ".join(excluded), *workers, *extra), alone=True)
+
+
+def mutant_checks(groups: Sequence[str]) -> list[Check]:
+    """Whether the tests see it when the code of these groups is changed (`tests/mutants/groups.toml`)."""
+    return [Check(f"mutants {name}", (sys.executable, "-m", "tests.mutants", name), alone=True) for name in groups]
 
 
 def tracked(wanted: Callable[[Path], bool]) -> list[Path]:

@@ -23,6 +23,7 @@ from infra.operations.workflows.scene import (
     WRITE,
     GeneratedHere,
     for_checkout,
+    generated_here,
     has_legacy,
     read_files,
     scene,
@@ -78,7 +79,8 @@ def check_here() -> Checked:
         here = scene()
     except ConfigError as error:
         return _unmade(error)
-    files = compare(here.outputs.texts, standing_here(here.root), write=WRITE)
+    wanted = generated_here(here)
+    files = compare(wanted, standing_here(here.root), write=WRITE)
     troubles = [
         *_of_files(each for each in files if not here.outputs.hides(each.path)),
         *_sources(here),
@@ -87,7 +89,7 @@ def check_here() -> Checked:
     ]
     for spec, made in here.outputs.made:
         troubles += [*(_of_spec(spec, here) if spec else ()), *_faults([file.whole() for file in made], here, spec)]
-    return _checked(troubles, len(here.outputs.texts))
+    return _checked(troubles, len(wanted))
 
 
 def check_checkout(target: Path, name: str) -> Checked:

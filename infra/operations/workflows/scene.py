@@ -22,6 +22,8 @@ from workflows.spec import Spec
 from workflows.world import ACTIONS, World, load_world
 
 FOLDER = ".github/workflows"
+PLANS = "stacks/plans"
+"""Where the plans of stacks stand."""
 WRITE = "./tidepool workflows --write"
 _NOT_ITS = frozenset((".git", ".venv", "node_modules", "__pycache__"))
 
@@ -40,6 +42,13 @@ def scene() -> GeneratedHere:
     root = workspace().root
     world = load_world(root)
     return GeneratedHere(root=root, world=world, outputs=outputs(root, world))
+
+
+def generated_here(here: GeneratedHere) -> dict[str, str]:
+    """Every generated file of this checkout by its path: those of workflows, and the plans of its stacks."""
+    from infra.engines.plans import plans  # the SDK takes a second, which most commands about workflows do without
+
+    return {**here.outputs.texts, **plans(here.root)}
 
 
 def refuse_problems(scene: GeneratedHere) -> None:
@@ -63,7 +72,7 @@ def standing_here(root: Path) -> dict[str, str]:
     for path in sorted(copies.rglob("*")) if copies.is_dir() else ():
         if path.is_file():
             found[path.relative_to(root).as_posix()] = text(path)
-    for path in sorted((root / ACTIONS).glob("*/*")):
+    for path in sorted((*(root / ACTIONS).glob("*/*"), *(root / PLANS).glob("*"))):
         found[path.relative_to(root).as_posix()] = text(path)
     for name in (DEMAND_FILE, LABELS):
         if (root / name).is_file():

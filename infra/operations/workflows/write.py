@@ -11,6 +11,7 @@ from infra.model.errors import ConfigError, Problem
 from infra.operations.errors import Refusal
 from infra.operations.workflows.scene import (
     for_checkout,
+    generated_here,
     has_legacy,
     put,
     refuse_problems,
@@ -36,13 +37,14 @@ class Wrote:
 
 
 def write_here(spec: str | None) -> Wrote:
-    """The copies of every specification, or of one, and this repository's own files."""
+    """The copies of every specification, this repository's own files and its plans; or the copies of one alone."""
     here = scene()
     refuse_problems(here)
     if spec is not None and spec not in spec_names(here.root):
         raise Refusal(f"there is no specification named {spec}; there are {', '.join(spec_names(here.root))}")
     prefix = "" if spec is None else f"{COPIES}/{spec}/"
-    wanted = {path: text for path, text in here.outputs.texts.items() if path.startswith(prefix)}
+    made = generated_here(here) if spec is None else here.outputs.texts
+    wanted = {path: text for path, text in made.items() if path.startswith(prefix)}
     stands = {path: text for path, text in standing_here(here.root).items() if path.startswith(prefix)}
     return _write(here.root, wanted, _orphans(wanted, stands))
 

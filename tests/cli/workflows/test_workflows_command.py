@@ -124,11 +124,6 @@ def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: 
     assert copies
 
 
-def test_what_is_committed_is_what_is_generated() -> None:
-    root = Checkout(ROOT)
-    assert root.run("workflows", "--check").exit_code == 0
-
-
 def test_a_clean_checkout_has_nothing_to_mend(here: Checkout) -> None:
     assert not [each for each in findings(here) if each["stops"]]
 

@@ -36,7 +36,7 @@ class Pool:
     bad: images and bundles with which a VM is not online; unfit: what it says then. slow: VMs that take their time.
     gone: a VM that is not there. hung: by VM that serves nobody, the phase that it says, None where it says nothing.
     dark: zones that cannot be asked. deaf: whether GitHub cannot. locked: whether orders cannot be read. real: whether
-    a VM without an image serves nobody, as on Google Cloud.
+    a VM without an image serves nobody, as on Google Cloud. wrote: when VMs wrote their reports, None for just now.
     """
 
     desired: Desired
@@ -55,6 +55,7 @@ class Pool:
     deaf: bool = False
     locked: bool = False
     real: bool = False
+    wrote: datetime | None = None
     wishes: Wishes = field(default_factory=Wishes)
 
     def sweep(self) -> list[str]:
@@ -99,7 +100,7 @@ class Pool:
             vm=name,
             pool=POOL,
             phase=Phase.IDLE if name in online else Phase.UNFIT if self.unfit else self.hung.get(name) or Phase.PULLING,
-            at=self.now,
+            at=self.wrote or self.now,
             reason="" if name in online else self.unfit,
             image=image or None,
             bundle=bundle or None,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from infra.fleet.reports import Phase
 from infra.fleet.wishes import Wishes
 from infra.model.schema import Freeze
-from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, place, slot
+from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, minutes, place, slot
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
 
 
@@ -14,6 +17,39 @@ def test_a_share_is_never_rounded_up() -> None:
     pool = steady(3)
     pool.target = target("b")
     assert pool.sweeps(4) == [["0:b"], ["1:b"], ["2:b"], []]
+
+
+@pytest.mark.parametrize(("failures", "stage", "images"), [(2, "steady", "bbbbbb"), (3, "failed", "aaaaaa")])
+def test_more_failures_than_the_share_after_the_canary_bring_everything_back(
+    failures: int, stage: str, images: str
+) -> None:
+    pool = steady(6)
+    pool.target = target("b")
+    pool.sweeps(2)
+    assert pool.stage == "rolling"
+    for _ in range(100):
+        pool.sweep()
+        pool.slow |= set([each for each in pool.rollout.waiting if each not in pool.slow][: failures - len(pool.slow)])
+    assert (pool.stage, pool.images) == (stage, images)
+    assert pool.rollout.why.count("did not come online with it") == (failures if stage == "failed" else 0)
+
+
+def test_what_a_canary_said_of_itself_before_it_was_told_does_not_fail_it() -> None:
+    pool = steady(3)
+    pool.hung = {pool.vm(index): Phase.UNFIT for index in range(3)}
+    pool.busy, pool.target, pool.wrote = set(pool.hung), target("b"), pool.now
+    pool.sweeps(3)
+    assert pool.stage == "canary"
+    pool.wrote = None
+    pool.sweep()
+    assert pool.stage == "failed"
+
+
+def test_an_unfit_canary_whose_clock_is_behind_fails_by_what_it_runs() -> None:
+    pool = steady(3)
+    pool.bad, pool.unfit, pool.target, pool.wrote = "b", "no chips", target("b"), pool.now - minutes(9)
+    pool.sweeps(2)
+    assert pool.stage == "failed"
 
 
 def test_going_back_waits_for_those_that_are_on_their_way() -> None:

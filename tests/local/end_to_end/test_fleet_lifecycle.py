@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from infra.local.cloud.testing import TestCloud
 from infra.model.plan import Op, Status
 from tests.local.end_to_end.fleet_world import World, assert_as_declared, changes, complaints, nodes, vms
+
+pytestmark = pytest.mark.usefixtures("cheap_keys")
 
 FIRST = "tpu-ci-us-west4-a-0"
 LAST = "tpu-ci-us-west4-a-2"

@@ -21,7 +21,7 @@ from infra.program.stack import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.shipped_stacks import connected, of_this_lab, shipped
 
-pytestmark = of_this_lab
+pytestmark = [of_this_lab, pytest.mark.usefixtures("cheap_keys")]
 
 ROOT = Path(__file__).parents[3]
 MARIN = "marin-community/marin"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from infra.local.cloud.testing import TestCloud
 from infra.local.engine.backend import Backend
 from infra.local.engine.engine import Engine
@@ -14,6 +16,8 @@ from infra.model.stack import pulumi_values
 from infra.program.stack import run
 from tests.local.end_to_end.fleet_world import PASSPHRASE, complaints
 from tests.shipped_stacks import steady
+
+pytestmark = pytest.mark.usefixtures("cheap_keys")
 
 
 def changed(plan: Plan) -> list[tuple[str, str, dict[str, object]]]:

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.local.engine import secrets
 from tests.local.engine.world import World
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def cheap_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a second for every key would be most of the time of these tests."""
-    monkeypatch.setattr(secrets, "ROUNDS", 1)
-    secrets._keys.clear()
+@pytest.fixture(autouse=True, scope="module")
+def cheap(cheap_keys: None) -> None:
+    """Every test here makes a state of its own."""
 
 
 @pytest.fixture

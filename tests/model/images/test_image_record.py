@@ -22,6 +22,7 @@ from infra.model.images.record import (
     built,
     parse,
     promoted,
+    running,
     undone,
 )
 
@@ -186,6 +187,29 @@ def test_keys_of_a_later_program_survive_a_write() -> None:
     assert kept.to_json()["images"]["tpu-ci"]["history"][0]["signature"] == "images/signature"
 
 
+def test_a_history_keeps_so_many_builds_and_the_oldest_goes_first() -> None:
+    assert history(after(*range(1, HISTORY + 2)))[-1] == digest(1)
+    longer = after(*range(1, HISTORY + 3))
+    assert len(history(longer)) == HISTORY
+    assert history(longer)[-1] == digest(2)
+
+
+@pytest.mark.parametrize("outcome", [RecordOutcome.CURRENT, RecordOutcome.OLDER])
+def test_what_pools_and_roles_run_or_can_go_back_to_stays_in_a_full_history(outcome: RecordOutcome) -> None:
+    record = after(1, 2, 3)
+    record = promoted(record, "tpu-ci", "tpu-ci", digest(1), NOW, USES)
+    record = promoted(record, "tpu-ci", "tpu-ci", digest(2), NOW, USES)
+    record = running(record, "ci/controller", "tpu-ci", digest(3), NOW)
+    for number in range(4, HISTORY + 2):
+        record, _ = built(record, "tpu-ci", build(number))
+    late = build(HISTORY + 2) if outcome is RecordOutcome.CURRENT else build(HISTORY + 2, committed=5)
+    record, became = built(record, "tpu-ci", late)
+    assert became is outcome
+    assert history(record)[-3:] == [digest(3), digest(2), digest(1)]
+    assert digest(4) not in history(record), "the oldest that nobody names has gone in their place"
+    assert len(history(record)) == HISTORY
+
+
 moves = st.lists(
     st.one_of(
         st.tuples(st.just("build"), st.integers(1, 60), st.integers(1, 60)),
@@ -215,7 +239,8 @@ def play(steps: list[tuple[str, Any, int]]) -> list[Record]:
 @settings(deadline=None, max_examples=60)
 @given(moves)
 def test_a_history_is_bounded_and_never_drops_what_a_pool_names(steps: list[tuple[str, Any, int]]) -> None:
-    for record in play(steps):
+    full = [("build", 1, 1), ("promote", "tpu-ci", 0), *(("build", each, each) for each in range(2, HISTORY + 1))]
+    for record in play([*full, *steps]):
         for name, image in record.images.items():
             digests = [each.digest for each in image.builds()]
             assert len(digests) == len(set(digests))

@@ -17,6 +17,8 @@ from tests.preview.comment import edits
 from tests.preview.comment.edits import Edit
 from tests.preview.comment.fleets import Fleets
 
+pytestmark = pytest.mark.usefixtures("cheap_keys")
+
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "preview.md"
 MARK = "<!-- What follows is written by tests/preview/comment/test_goldens.py. -->\n"
