@@ -15,7 +15,7 @@ from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey, OwnRule
 from infra.fleet.controller.rules import Verdict
 from infra.fleet.versions import Rollout
-from infra.model import calendar
+from infra.model import freezes
 
 
 def steer(judge: Judge) -> Steered:
@@ -108,7 +108,7 @@ class Steered:
     def _rolling(self, pool: str, rollout: Rollout, window: str, *, paused: bool) -> Waiting:
         """A rollout that is paused or frozen stands once no VM is waited for: until then it may still go back."""
         now, vms = self.judge.now, len(self.judge.desired.of_pool(pool))
-        thaw = calendar.thaws(self.judge.desired.freezes, now) if window and not paused else None
+        thaw = freezes.thaws(self.judge.desired.freezes, now) if window and not paused else None
         said = [f"{rollout.stage}, {len(rollout.proved)} of {vms} VMs proved"] if rollout.stage.is_under_way else []
         said += [f"{len(rollout.returning)} VMs go back to what was proved"] if rollout.returning else []
         return Waiting(
