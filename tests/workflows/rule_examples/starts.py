@@ -161,6 +161,7 @@ STARTS: Mapping[str, Example] = {
             workflow(job={"if": "${{ !github.event.pull_request.head.repo.fork }}"}),
             workflow(on={"push": {}}, job={"if": "${{ !github.event.repository.fork }}"}),
             workflow(job={"if": "github.repository_owner == 'lab' && !github.event.repository.fork"}),
+            workflow(job={"if": "!(github.event.pull_request.head.repo.fork || github.event.repository.fork)"}),
         ),
     ),
     "upstream-exists": Example(
